@@ -1,0 +1,91 @@
+# How every target of the project is built: language level, warnings, sanitizers, and the two functions that declare
+# libraries and tests. Nothing else is global.
+
+include(CheckCXXCompilerFlag)
+
+option(ADAMANT_WERROR "Treat warnings as errors" ON)
+set(ADAMANT_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+find_program(ADAMANT_CCACHE ccache)
+if(ADAMANT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ADAMANT_CCACHE})
+endif()
+
+find_program(ADAMANT_MOLD mold)
+if(ADAMANT_MOLD AND NOT ADAMANT_SANITIZE)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+set(ADAMANT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wextra-semi)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND ADAMANT_WARNINGS -Wthread-safety)
+endif()
+if(ADAMANT_WERROR)
+  list(APPEND ADAMANT_WARNINGS -Werror)
+endif()
+
+if(ADAMANT_SANITIZE)
+  # PUBLIC by nature: every object of a program must be built with the same sanitizer.
+  add_compile_options(-fsanitize=${ADAMANT_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${ADAMANT_SANITIZE})
+  if(ADAMANT_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# adamant_library(name SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ...)
+# One static library per folder. DEPS are what its headers need, PRIVATE_DEPS what only its sources need.
+function(adamant_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(ARG_SRCS)
+    add_library(${name} STATIC)
+    target_sources(${name} PRIVATE ${ARG_SRCS})
+    set(scope PUBLIC)
+    target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
+    target_link_libraries(${name} PRIVATE ${ARG_PRIVATE_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+  target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} ${scope} ${ARG_DEPS})
+endfunction()
+
+# adamant_executable(name SRCS ... DEPS ...): a program under <build>/bin.
+function(adamant_executable name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+endfunction()
+
+# adamant_test(name SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+# A GoogleTest program, one ctest entry. LABELS default to "unit"; threaded unit tests add "threads" (run under TSan).
+function(adamant_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,122 @@
+#include "services/common/base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "services/common/base/status_macros.h"
+
+namespace adamant {
+namespace {
+
+// An open file descriptor, closed at the end of the scope.
+class File {
+ public:
+  File(const std::filesystem::path& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~File() {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] int get() const { return descriptor_; }
+
+ private:
+  const int descriptor_;
+};
+
+absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view content) {
+  const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file.get() < 0) {
+    return SystemError(errno, "cannot create", path);
+  }
+  while (!content.empty()) {
+    const ssize_t count = write(file.get(), content.data(), content.size());
+    if (count < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return SystemError(errno, "cannot write", path);
+    }
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (fsync(file.get()) != 0) {
+    return SystemError(errno, "cannot sync", path);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path) {
+  const std::string message =
+      std::string(what) + " " + path.string() + ": " + std::generic_category().message(error);
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const File file(path, O_RDONLY);
+  if (file.get() < 0) {
+    return SystemError(errno, "cannot open", path);
+  }
+  std::string content;
+  char block[65536];
+  while (true) {
+    const ssize_t count = read(file.get(), block, sizeof(block));
+    if (count < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return SystemError(errno, "cannot read", path);
+    }
+    if (count == 0) {
+      return content;
+    }
+    content.append(block, static_cast<std::size_t>(count));
+    if (content.size() > max_bytes) {
+      return absl::OutOfRangeError(path.string() + ": larger than the limit of " +
+                                   std::to_string(max_bytes) + " bytes");
+    }
+  }
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  if (const absl::Status status = WriteAndSync(temporary, content); !status.ok()) {
+    unlink(temporary.c_str());
+    return status;
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    return SystemError(error, "cannot rename to", path);
+  }
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  const File directory(parent, O_RDONLY | O_DIRECTORY);
+  if (directory.get() >= 0 && fsync(directory.get()) != 0) {
+    return SystemError(errno, "cannot sync", parent);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace adamant

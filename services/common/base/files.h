@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace adamant {
+
+/// Reads a whole file of at most `max_bytes`.
+/// Errors: NotFound; OutOfRange if it is larger; Unavailable for other system errors. The message
+/// names the path.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes);
+
+/// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
+/// the new one, also after a crash. Errors: ResourceExhausted if the disk is full,
+/// PermissionDenied, else Unavailable, naming the path.
+absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
+
+/// The status for a failed system call: what was done, to which path, and the system's reason for
+/// `error` (an errno).
+absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path);
+
+}  // namespace adamant

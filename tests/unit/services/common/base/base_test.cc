@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "services/common/base/backoff.h"
+#include "services/common/base/checksum.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/files.h"
+#include "services/common/base/rng.h"
+
+namespace adamant {
+namespace {
+
+TEST(RngTest, SequenceDependsOnTheSeedAlone) {
+  Rng a(7);
+  Rng b(7);
+  Rng c(8);
+  const std::uint64_t first = a();
+  EXPECT_EQ(first, b());
+  EXPECT_NE(first, c());
+}
+
+TEST(RngTest, BelowStaysBelowAndReachesEveryValue) {
+  Rng rng(1);
+  int seen[5] = {};
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t value = rng.Below(5);
+    ASSERT_LT(value, 5u);
+    ++seen[value];
+  }
+  for (const int count : seen) {
+    EXPECT_GT(count, 100);
+  }
+}
+
+TEST(RngTest, NormalHasMeanZeroAndDeviationOne) {
+  Rng rng(3);
+  double sum = 0;
+  double squares = 0;
+  constexpr int kDraws = 100000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = rng.Normal();
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / kDraws, 0.0, 0.02);
+  EXPECT_NEAR(squares / kDraws, 1.0, 0.03);
+}
+
+TEST(BackoffTest, StaysWithinItsBoundsAndStartsOver) {
+  const BackoffOptions options{.initial = std::chrono::milliseconds(10),
+                               .max = std::chrono::milliseconds(100)};
+  Backoff backoff(options, 5);
+  for (int i = 0; i < 50; ++i) {
+    const auto wait = backoff.Next();
+    EXPECT_GE(wait, options.initial);
+    EXPECT_LE(wait, options.max);
+  }
+  backoff.Reset();
+  EXPECT_LE(backoff.Next(), 3 * options.initial);
+}
+
+TEST(FilesTest, WrittenFileIsReadBackAndLimitIsKept) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("adamant_files_test_" + std::to_string(getpid()));
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  EXPECT_EQ(ReadFile(path, 5).value(), "hello");
+  EXPECT_EQ(ReadFile(path, 4).status().code(), absl::StatusCode::kOutOfRange);
+  std::filesystem::remove(path);
+  const absl::Status missing = ReadFile(path, 5).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.message().find(path.string()), std::string::npos);
+}
+
+TEST(ChecksumTest, ChangesWithEveryByte) {
+  std::byte bytes[64] = {};
+  const std::uint64_t before = Checksum(bytes);
+  bytes[63] = std::byte{1};
+  EXPECT_NE(before, Checksum(bytes));
+}
+
+TEST(ClockTest, NeverGoesBack) {
+  const SystemClock clock;
+  auto last = clock.Now();
+  for (int i = 0; i < 1000; ++i) {
+    const auto now = clock.Now();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace adamant
