@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/common/rpc/frame.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
+
+namespace adamant::rpc {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1:0";                       ///< port 0: the kernel chooses
+  std::uint64_t max_message_bytes = std::uint64_t{4} << 20;  ///< larger messages are refused
+};
+
+/// A frame method to serve beside the generated services.
+struct FrameMethod {
+  std::string name;  ///< "/adamant.v1.ParameterServer/Exchange"
+  FrameHandler handler;
+};
+
+/// A gRPC server: generated services, frame methods and the standard health service (SERVING while
+/// it runs). Threads: Stop may be called from any thread, also more than once; the destructor
+/// stops.
+class Server {
+ public:
+  virtual ~Server() = default;
+
+  /// host:port with the port in use.
+  [[nodiscard]] virtual const std::string& address() const = 0;
+
+  /// Refuses new calls, cancels open ones and waits until their handlers have returned.
+  virtual void Stop() = 0;
+};
+
+/// Starts a server. `services` are borrowed and must outlive it.
+/// Errors: Unavailable when the address cannot be bound, naming it and the reason.
+absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options,
+                                                    const std::vector<grpc::Service*>& services,
+                                                    std::vector<FrameMethod> frame_methods);
+
+}  // namespace adamant::rpc
