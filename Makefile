@@ -1,0 +1,43 @@
+# Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: train test bench simulate format tidy clean help
+
+JOBS ?= $(shell nproc)
+SEEDS ?= 1000
+FIRST_SEED ?= 1
+
+train: ## install what is missing, build, train the digits example: prints accuracy and the model's path
+	@tools/setup
+	@tools/build release product
+	@build/release/bin/adamant train deploy/examples/digits.yaml
+
+test: ## install what is missing, build everything, run every test
+	@tools/setup
+	@tools/build release all
+	@ctest --test-dir build/release --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
+
+bench: ## build and run the micro-benchmarks
+	@tools/setup
+	@tools/build release benchmarks
+	@for b in build/release/bench/*; do echo "== $$b" && $$b || exit 1; done
+
+simulate: ## run the cluster simulation: make simulate SEEDS=1000 FIRST_SEED=1
+	@tools/setup
+	@tools/build release simulation_test
+	@ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
+	  build/release/tests/simulation_test
+
+format: ## format the tracked sources
+	@tools/setup checks
+	@tools/check_format --fix
+
+tidy: ## run clang-tidy and clang's thread-safety analysis
+	@tools/setup checks
+	@tools/build clang generated_sources
+	@tools/tidy
+
+clean: ## remove what was built; runs/ stays
+	@rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

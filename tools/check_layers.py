@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Checks every #include of services/, operator/ and tests/ against tools/layers.txt, which explains its own format.
+
+usage: tools/check_layers.py [ROOT]      prints one line per fault; exit code 1 if there are any
+"""
+
+import dataclasses
+import pathlib
+import re
+import sys
+
+LEVELS = ["base", "leaf", "core", "edge", "main", "tests"]
+STRICT_HEADERS = {"base", "leaf", "core"}  # levels whose headers keep third parties out
+OURS = ("services/", "operator/", "proto/", "tests/")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
+
+
+@dataclasses.dataclass
+class Row:
+    level: str
+    folders: set[str]  # that it may include, besides itself
+    outside: list[str]  # prefixes of third-party includes
+    outside_in_headers: list[str]  # those that its headers may use too
+
+
+@dataclasses.dataclass
+class Rules:
+    rows: dict[str, Row] = dataclasses.field(default_factory=dict)
+    everywhere: list[str] = dataclasses.field(default_factory=list)
+    forbidden: dict[str, set[str]] = dataclasses.field(default_factory=dict)  # level -> standard headers
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+
+def expand(words: str) -> list[str]:
+    """Splits at spaces and writes braces out: "a/{b,c} d" -> a/b a/c d."""
+    result = []
+    for word in words.split():
+        match = re.fullmatch(r"(.*)\{([^}]*)\}(.*)", word)
+        result += [match[1] + part + match[3] for part in match[2].split(",")] if match else [word]
+    return result
+
+
+def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
+    match = re.fullmatch(r"(\S+)\s*:([^|]*)\|(.*)", line)
+    if not match or not level:
+        rules.faults.append(f"{where}: expected `folder : folders | includes` under a [level]")
+        return
+    folder, folders, outside = match[1], expand(match[2]), match[3].split()
+    if folder in rules.rows:
+        rules.faults.append(f"{where}: {folder} has a row already")
+    if folders == ["*"]:
+        folders = [name for name, row in rules.rows.items() if row.level != level]
+    for other in folders:
+        row = rules.rows.get(other)
+        if row is None:
+            rules.faults.append(f"{where}: {folder} may not include {other}: no row above has that name (cycle?)")
+        elif row.level == level != "leaf":
+            rules.faults.append(f"{where}: {folder} may not include {other}: both are {level}, siblings never link")
+    headers = [word[:-1] for word in outside if word.endswith("+")]
+    rules.rows[folder] = Row(level, set(folders), [word.rstrip("+") for word in outside], headers)
+
+
+def parse_rules(path: pathlib.Path) -> Rules:
+    rules = Rules()
+    level = ""
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        where = f"{path.name}:{number}"
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        if match := re.fullmatch(r"\[(\w+)\]", line):
+            if match[1] not in LEVELS or level and LEVELS.index(match[1]) <= LEVELS.index(level):
+                rules.faults.append(f"{where}: the levels are, in order, {' '.join(LEVELS)}")
+            level = match[1]
+        elif line.startswith("everywhere "):
+            rules.everywhere += line.split()[1:]
+        elif match := re.fullmatch(r"forbid (\w+) :(.*)", line):
+            rules.forbidden.setdefault(match[1], set()).update(match[2].split())
+        else:
+            parse_row(rules, level, line, where)
+    return rules
+
+
+def folder_of(rules: Rules, file: str) -> str:
+    """The folder whose row governs `file`: its own, or "tests" for everything below tests/."""
+    folder = str(pathlib.PurePosixPath(file).parent)
+    return "tests" if file.startswith("tests/") and "tests" in rules.rows else folder
+
+
+def is_standard(include: str) -> bool:
+    """Standard C++ headers have neither a folder nor an extension."""
+    return "/" not in include and "." not in include
+
+
+def starts_with_any(include: str, prefixes: list[str]) -> bool:
+    return "*" in prefixes or any(include.startswith(prefix) for prefix in prefixes)
+
+
+def check_include(rules: Rules, file: str, include: str) -> str | None:
+    """What is wrong with `file` including `include`, or None."""
+    folder = folder_of(rules, file)
+    row = rules.rows[folder]
+    if include.startswith(OURS):
+        target = folder_of(rules, include)
+        if target not in rules.rows:
+            return f"includes {include}, whose folder has no row in layers.txt"
+        if target != folder and target not in row.folders:
+            return f"includes {include}, but {folder} may not include {target}"
+        return None
+    if is_standard(include):
+        if include in rules.forbidden.get(row.level, set()):
+            return f"includes <{include}>, which layers.txt forbids in {row.level} folders"
+        return None
+    if starts_with_any(include, rules.everywhere):
+        return None
+    if not starts_with_any(include, row.outside):
+        return f"includes <{include}>, which {folder} may not use"
+    strict = file.endswith(".h") and row.level in STRICT_HEADERS
+    if strict and not starts_with_any(include, row.outside_in_headers):
+        return f"is a header and includes <{include}>: only .cc files of {folder} may"
+    return None
+
+
+def check_file(rules: Rules, root: pathlib.Path, file: str) -> list[str]:
+    if folder_of(rules, file) not in rules.rows:
+        return [f"{file}: its folder has no row in layers.txt"]
+    faults = []
+    for number, line in enumerate((root / file).read_text().splitlines(), start=1):
+        if match := INCLUDE.match(line):
+            if fault := check_include(rules, file, match[1] or match[2]):
+                faults.append(f"{file}:{number}: {fault}")
+    return faults
+
+
+def check(root: pathlib.Path) -> tuple[int, list[str]]:
+    """The number of files checked, and the faults."""
+    rules = parse_rules(root / "tools" / "layers.txt")
+    files = sorted(
+        str(path.relative_to(root))
+        for top in ("services", "operator", "tests")
+        for path in (root / top).rglob("*")
+        if path.suffix in (".h", ".cc")
+    )
+    return len(files), rules.faults + [fault for file in files for fault in check_file(rules, root, file)]
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    count, faults = check(root)
+    for fault in faults:
+        print(fault)
+    print(f"layers: {count} files, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
