@@ -63,16 +63,33 @@ function(adamant_library name)
   target_link_libraries(${name} ${scope} ${ARG_DEPS})
 endfunction()
 
-# adamant_executable(name SRCS ... DEPS ...): a program under <build>/bin.
+# What ships, and the benchmarks, each built together by one name.
+add_custom_target(product)
+add_custom_target(benchmarks)
+
+# adamant_executable(name SRCS ... DEPS ...): a program that ships, under <build>/bin.
 function(adamant_executable name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  add_dependencies(product ${name})
+endfunction()
+
+# adamant_benchmark(name SRCS ... DEPS ...): a Google Benchmark program, under <build>/bench.
+function(adamant_benchmark name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} benchmark::benchmark_main)
+  add_dependencies(benchmarks ${name})
 endfunction()
 
 # adamant_test(name SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
-# A GoogleTest program, one ctest entry. LABELS default to "unit"; threaded unit tests add "threads" (run under TSan).
+# A GoogleTest program, one ctest entry. LABELS default to "unit"; threaded unit tests add "threads" (run under TSan),
+# tests of whole processes are "integration". The target <label>_tests builds all tests of a label.
 function(adamant_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -88,4 +105,10 @@ function(adamant_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
 endfunction()
