@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/rpc/server.h"
+
+namespace adamant::v1 {
+enum Role : int;
+class ControllerMessage;
+class Heartbeat;
+class MemberMessage;
+class Welcome;
+}  // namespace adamant::v1
+
+namespace adamant::metrics {
+class Registry;
+}  // namespace adamant::metrics
+
+namespace adamant::service {
+
+/// The way from a service to its controller.
+/// Threads: any.
+class ControllerLink {
+ public:
+  virtual ~ControllerLink() = default;
+
+  /// Queues a message and returns at once; messages are sent in order, also after a reconnect.
+  /// A message on its way when the stream breaks is lost: the controller then repeats its command,
+  /// and the service its answer.
+  virtual void Send(const v1::MemberMessage& message) = 0;
+
+  /// The process cannot go on: reports `reason` to the controller, stops the service and exits with
+  /// code 1. `fatal`: a restart would not help (bad data, divergence), so the job fails. The first
+  /// call counts.
+  virtual void Fail(const absl::Status& reason, bool fatal) = 0;
+};
+
+/// What the flags of a service say.
+struct ServiceFlags {
+  std::string controller;          ///< host:port
+  std::uint32_t slot = 0;          ///< position within the role
+  std::filesystem::path data_dir;  ///< exists; of this process alone
+  std::string listen;              ///< host:port of its server; port 0: the kernel chooses
+  std::string metrics_listen;      ///< host:port of /metrics; port 0: the kernel chooses
+};
+
+/// What a service answers to, beside the health service.
+struct Endpoints {
+  std::vector<grpc::Service*> services;  ///< borrowed from the service object
+  std::vector<rpc::FrameMethod> frame_methods;
+  std::uint64_t max_message_bytes = std::uint64_t{4} << 20;
+};
+
+/// One service of a job, as RunService drives it:
+///
+///   factory → GetEndpoints → (server listens) → Start → OnMessage … → Stop → destructor
+///
+/// Threads: those members run one after another on one thread; FillHeartbeat runs on another, and
+/// calls to the endpoints on threads of the server.
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  /// Called once. The server listens before Start is called, because Join names its address: until
+  /// then the endpoints must answer Unavailable. Without endpoints (workers) there is no server.
+  virtual Endpoints GetEndpoints() = 0;
+
+  /// The controller has admitted this process. Called once, not at reconnects. An error ends the
+  /// process with code 1 (InvalidArgument and DataLoss: the job fails, a restart would not help).
+  virtual absl::Status Start(const v1::Welcome& welcome) = 0;
+
+  /// A message after Welcome, but never Stop or Refused; may come again after a reconnect. Should
+  /// return within a second: what takes longer belongs on a thread of the service.
+  virtual void OnMessage(const v1::ControllerMessage& message) = 0;
+
+  /// Reports progress, once a second after Start.
+  virtual void FillHeartbeat(v1::Heartbeat& heartbeat) = 0;
+
+  /// Hands over what must be handed over, refuses further work and wakes handlers that wait, within
+  /// 10 seconds. Called once, after Start succeeded; messages sent from here still leave. The
+  /// server stops next, which cancels open calls and waits for their handlers.
+  virtual void Stop() = 0;
+};
+
+/// What a service is made from; all of it outlives the service.
+struct ServiceContext {
+  const ServiceFlags& flags;
+  ControllerLink& controller;
+  metrics::Registry& metrics;
+};
+
+using ServiceFactory =
+    std::function<absl::StatusOr<std::unique_ptr<Service>>(const ServiceContext&)>;
+
+/// The main function of a service: parses the flags, starts logging, metrics, the server and the
+/// control stream, and runs the service until it is told to stop (by the controller or by SIGTERM
+/// or SIGINT; a second signal exits at once). Returns the exit code: 0 after an orderly stop; 1 for
+/// a failure that a restart may cure; 2 for bad flags or configuration; with one message on
+/// standard error unless it is 0.
+int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& factory);
+
+}  // namespace adamant::service
