@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+
+#include "services/common/optimiser/optimiser.h"
+
+namespace adamant {
+
+// Update rules, element by element, in single precision. With d = g + weight_decay * w:
+//   SGD       w -= rate * d
+//   momentum  m = momentum * m + d;  w -= rate * m
+//   Adagrad   a += d * d;  w -= rate * d / (sqrt(a) + epsilon)
+// Every operation is rounded by itself, in this order, so any CPU gives the same bits and a range
+// may be cut into blocks anywhere. Values that are not finite are taken as they are: check before
+// (MaxMagnitude).
+
+/// Applies one step to `weights`. `gradient` has as many elements; `state` has
+/// StatePerWeight(step.kind) times as many and is changed. Threads: safe on disjoint weights and
+/// state. Source: Duchi, Hazan and Singer 2011 (Adagrad, diagonal); Polyak 1964 (momentum).
+void ApplyGradient(const RuleStep& step,
+                   std::span<const float> gradient,
+                   std::span<float> state,
+                   std::span<float> weights);
+
+/// The same step, but writes the change of the weights instead of changing them: Add(change,
+/// weights) then gives the bits of ApplyGradient. `change` may be `gradient`. `weights` is read
+/// only when the step has weight decay, and may else be empty.
+void WeightChange(const RuleStep& step,
+                  std::span<const float> gradient,
+                  std::span<const float> weights,
+                  std::span<float> state,
+                  std::span<float> change);
+
+/// values[i] += change[i]; both have as many elements and do not overlap.
+void Add(std::span<const float> change, std::span<float> values);
+
+/// The largest |value|, 0 for none; not finite (infinity or NaN) exactly if one of the values is
+/// not.
+float MaxMagnitude(std::span<const float> values);
+
+}  // namespace adamant

@@ -1,0 +1,67 @@
+#include "services/common/optimiser/optimiser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace adamant {
+namespace {
+
+TEST(ScheduleTest, ConstantIsAlwaysOne) {
+  const Schedule schedule;
+  EXPECT_EQ(schedule.FactorAt(0), 1.0);
+  EXPECT_EQ(schedule.FactorAt(1'000'000'000), 1.0);
+}
+
+TEST(ScheduleTest, StepMultipliesAtEveryStep) {
+  const Schedule schedule{.kind = Schedule::Kind::kStep, .decay = 0.5, .every = 100};
+  EXPECT_EQ(schedule.FactorAt(0), 1.0);
+  EXPECT_EQ(schedule.FactorAt(99), 1.0);
+  EXPECT_EQ(schedule.FactorAt(100), 0.5);
+  EXPECT_EQ(schedule.FactorAt(350), 0.125);
+  EXPECT_EQ(schedule.FactorAt(1'000'000'000), 0.0);
+}
+
+TEST(ScheduleTest, LinearEndsAtTheFinalFactorAndStaysThere) {
+  const Schedule schedule{.kind = Schedule::Kind::kLinear, .final_factor = 0.2, .over = 1000};
+  EXPECT_EQ(schedule.FactorAt(0), 1.0);
+  EXPECT_NEAR(schedule.FactorAt(500), 0.6, 1e-15);
+  EXPECT_NEAR(schedule.FactorAt(1000), 0.2, 1e-15);
+  EXPECT_NEAR(schedule.FactorAt(5000), 0.2, 1e-15);
+}
+
+TEST(ScheduleTest, CosineFollowsTheCosineOfTheLibrary) {
+  const Schedule schedule{.kind = Schedule::Kind::kCosine, .final_factor = 0.1, .over = 1000};
+  for (int examples = 0; examples <= 1000; ++examples) {
+    const double cosine = std::cos(std::numbers::pi * examples / 1000.0);
+    EXPECT_NEAR(schedule.FactorAt(examples), 0.1 + 0.9 * (1 + cosine) / 2, 1e-15) << examples;
+  }
+  EXPECT_NEAR(schedule.FactorAt(2000), 0.1, 1e-15);
+}
+
+TEST(ScheduleTest, WarmUpRampsFromZeroBesideTheCurve) {
+  const Schedule schedule{
+      .kind = Schedule::Kind::kStep, .decay = 0.5, .every = 100, .warm_up = 200};
+  EXPECT_EQ(schedule.FactorAt(0), 0.0);
+  EXPECT_EQ(schedule.FactorAt(50), 0.25);
+  EXPECT_EQ(schedule.FactorAt(150), 0.375);
+  EXPECT_EQ(schedule.FactorAt(200), 0.25);
+}
+
+TEST(ParameterOptimiserTest, TheStepHasTheRateOfNow) {
+  const ParameterOptimiser optimiser{
+      .kind = OptimiserKind::kMomentum,
+      .rate = 0.5,
+      .schedule = {.kind = Schedule::Kind::kStep, .decay = 0.5, .every = 10},
+      .momentum = 0.9,
+      .weight_decay = 0.01};
+  const RuleStep step = optimiser.At(10);
+  EXPECT_EQ(step.kind, OptimiserKind::kMomentum);
+  EXPECT_EQ(step.rate, 0.25f);
+  EXPECT_EQ(step.momentum, 0.9f);
+  EXPECT_EQ(step.weight_decay, 0.01f);
+}
+
+}  // namespace
+}  // namespace adamant
