@@ -1,0 +1,369 @@
+#include "services/common/job/decode.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "proto/adamant/v1/schema.pb.h"
+#include "services/common/base/check.h"
+#include "services/common/job/scalars.h"
+#include "services/common/job/schema.h"
+
+namespace adamant::job {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::OneofDescriptor;
+
+std::string Allowed(const std::string& what) { return " (allowed: " + what + ")"; }
+
+/// What was found where something else was expected.
+std::string Describe(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kMap:
+      return "a map";
+    case YamlNode::Kind::kList:
+      return "a list";
+    case YamlNode::Kind::kScalar:
+      return (node.quoted ? "the text " : "") + Quote(node.text);
+    case YamlNode::Kind::kNull:
+    case YamlNode::Kind::kRefused:
+      break;
+  }
+  return "nothing";
+}
+
+/// A number, quantity or duration as given, cut if it is absurdly long.
+std::string Shown(const YamlNode& node) {
+  constexpr std::size_t kLongest = 60;
+  return node.text.size() > kLongest ? Quote(node.text) : node.text;
+}
+
+const char* ExpectedText(ScalarType type) {
+  switch (type) {
+    case ScalarType::kBool:
+      return "true or false";
+    case ScalarType::kInteger:
+      return "an integer";
+    case ScalarType::kReal:
+      return "a number";
+    case ScalarType::kBytes:
+      return "whole bytes such as 64Mi, 1G or 4096";
+    case ScalarType::kDuration:
+      return "a duration with its unit, such as 5s, 250ms or 1h30m";
+    case ScalarType::kText:
+      return "a text";
+    case ScalarType::kEnum:
+      return "a name";
+  }
+  return "";
+}
+
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// What a text must look like if it does not; "" if it does.
+std::string FormatProblem(v1::TextFormat format, std::string_view text) {
+  constexpr std::size_t kLongest = 63;
+  const bool length_fits = !text.empty() && text.size() <= kLongest;
+  const auto every = [&](char extra) {
+    return std::all_of(
+        text.begin(), text.end(), [&](char c) { return IsLower(c) || IsDigit(c) || c == extra; });
+  };
+  switch (format) {
+    case v1::TEXT_FORMAT_DNS_LABEL:
+      return length_fits && every('-') && text.front() != '-' && text.back() != '-'
+                 ? ""
+                 : "1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit";
+    case v1::TEXT_FORMAT_IDENTIFIER:
+      return length_fits && every('_') && IsLower(text.front())
+                 ? ""
+                 : "1 to 63 of a-z, 0-9 and _, beginning with a letter";
+    default:
+      return text.empty() ? "at least one character" : "";
+  }
+}
+
+/// One pass over a tree, filling messages.
+class Decoder {
+ public:
+  Decoder(Locations& given, Problems& problems) : given_(given), problems_(problems) {}
+
+  void DecodeMap(const YamlNode& node, const std::string& path, Message& message) {
+    if (node.kind == YamlNode::Kind::kRefused) {
+      return;
+    }
+    const std::vector<std::string> names = FieldNames(*message.GetDescriptor());
+    if (node.kind != YamlNode::Kind::kMap) {
+      problems_.Add(node.at,
+                    path,
+                    "expected a map with fields, found " + Describe(node) + Allowed(Join(names)));
+      return;
+    }
+    for (const YamlEntry& entry : node.entries) {
+      const std::string field_path = FieldPath(path, entry.key);
+      const FieldDescriptor* field = FindField(*message.GetDescriptor(), entry.key);
+      if (field == nullptr) {
+        problems_.Add(entry.at,
+                      field_path,
+                      "unknown field" + Allowed(Join(names)),
+                      DidYouMean(entry.key, names));
+        continue;
+      }
+      const bool leaf = entry.value.kind == YamlNode::Kind::kScalar;
+      given_.emplace(field_path, leaf ? entry.value.at : entry.at);
+      if (OneofIsFree(*field, message, entry.at, field_path)) {
+        DecodeValue(entry, *field, field_path, message);
+      }
+    }
+  }
+
+  /// Reads one value, or one element of a list, into `message`.
+  void DecodeScalar(const YamlNode& node,
+                    const FieldDescriptor& field,
+                    const std::string& path,
+                    Message& message) {
+    if (node.kind == YamlNode::Kind::kRefused) {
+      return;
+    }
+    const std::optional<Scalar> value = ReadScalar(node, field, path);
+    if (value) {
+      Store(message, field, *value);
+    }
+  }
+
+  void DecodeList(const YamlNode& node,
+                  const FieldDescriptor& field,
+                  const std::string& path,
+                  Message& message) {
+    const v1::FieldRules& rules = RulesOf(field);
+    const auto size = static_cast<int>(node.items.size());
+    if (node.kind != YamlNode::Kind::kList) {
+      problems_.Add(node.at, path, "expected a list, found " + Describe(node));
+      return;
+    }
+    if (rules.elements() != 0 && size != rules.elements()) {
+      problems_.Add(node.at,
+                    path,
+                    "the list has " + std::to_string(size) + " elements" +
+                        Allowed("exactly " + std::to_string(rules.elements())));
+      return;
+    }
+    if (size == 0 && rules.required()) {
+      problems_.Add(node.at, path, "the list is empty" + Allowed("at least 1 element"));
+    }
+    for (int i = 0; i < size; ++i) {
+      const YamlNode& item = node.items[i];
+      const std::string item_path = ElementPath(path, i);
+      given_.emplace(item_path, item.at);
+      if (ScalarTypeOf(field)) {
+        DecodeScalar(item, field, item_path, message);
+      } else {
+        DecodeMap(item, item_path, *message.GetReflection()->AddMessage(&message, &field));
+      }
+    }
+  }
+
+ private:
+  static std::vector<std::string> FieldNames(const Descriptor& type) {
+    std::vector<std::string> names;
+    for (int i = 0; i < type.field_count(); ++i) {
+      names.push_back(type.field(i)->json_name());
+    }
+    return names;
+  }
+
+  static const FieldDescriptor* FindField(const Descriptor& type, const std::string& name) {
+    for (int i = 0; i < type.field_count(); ++i) {
+      if (type.field(i)->json_name() == name) {
+        return type.field(i);
+      }
+    }
+    return nullptr;
+  }
+
+  /// Reports a second member of a oneof.
+  bool OneofIsFree(const FieldDescriptor& field,
+                   const Message& message,
+                   Position at,
+                   const std::string& path) {
+    const OneofDescriptor* oneof = field.real_containing_oneof();
+    if (oneof == nullptr || !message.GetReflection()->HasOneof(message, oneof)) {
+      return true;
+    }
+    std::vector<std::string> members;
+    for (int i = 0; i < oneof->field_count(); ++i) {
+      members.push_back(oneof->field(i)->json_name());
+    }
+    problems_.Add(
+        at,
+        path,
+        "given beside " +
+            message.GetReflection()->GetOneofFieldDescriptor(message, oneof)->json_name() +
+            Allowed("one of " + Join(members)));
+    return false;
+  }
+
+  void DecodeValue(const YamlEntry& entry,
+                   const FieldDescriptor& field,
+                   const std::string& path,
+                   Message& message) {
+    const YamlNode& node = entry.value;
+    if (node.kind == YamlNode::Kind::kRefused) {
+      return;
+    }
+    if (node.kind == YamlNode::Kind::kNull) {
+      problems_.Add(entry.at, path, "has no value; give one or remove the field");
+    } else if (field.is_map()) {
+      DecodeTextMap(node, field, path, message);
+    } else if (field.is_repeated()) {
+      DecodeList(node, field, path, message);
+    } else if (ScalarTypeOf(field)) {
+      DecodeScalar(node, field, path, message);
+    } else {
+      DecodeMap(node, path, *message.GetReflection()->MutableMessage(&message, &field));
+    }
+  }
+
+  /// map<string, string>.
+  void DecodeTextMap(const YamlNode& node,
+                     const FieldDescriptor& field,
+                     const std::string& path,
+                     Message& message) {
+    if (node.kind != YamlNode::Kind::kMap) {
+      problems_.Add(node.at, path, "expected a map of texts, found " + Describe(node));
+      return;
+    }
+    for (const YamlEntry& entry : node.entries) {
+      if (entry.value.kind == YamlNode::Kind::kRefused) {
+        continue;
+      }
+      if (!IsText(entry.value)) {
+        problems_.Add(entry.value.at,
+                      FieldPath(path, entry.key),
+                      "expected a text, found " + Describe(entry.value) + "; write it in quotes");
+        continue;
+      }
+      Message& pair = *message.GetReflection()->AddMessage(&message, &field);
+      Store(pair, *field.message_type()->map_key(), entry.key);
+      Store(pair, *field.message_type()->map_value(), entry.value.text);
+    }
+  }
+
+  /// Whether YAML takes the value for a text rather than a number, a bool or null.
+  static bool IsText(const YamlNode& node) {
+    return node.kind == YamlNode::Kind::kScalar &&
+           (node.quoted || !(ParseScalar(ScalarType::kReal, node.text) ||
+                             ParseScalar(ScalarType::kBool, node.text)));
+  }
+
+  std::optional<Scalar> ReadScalar(const YamlNode& node,
+                                   const FieldDescriptor& field,
+                                   const std::string& path) {
+    const ScalarType type = *ScalarTypeOf(field);
+    if (type == ScalarType::kText) {
+      return ReadText(node, field, path);
+    }
+    if (type == ScalarType::kEnum) {
+      return ReadEnum(node, field, path);
+    }
+    const bool may_be_quoted = type == ScalarType::kBytes || type == ScalarType::kDuration;
+    std::optional<Scalar> value;
+    if (node.kind == YamlNode::Kind::kScalar && (!node.quoted || may_be_quoted)) {
+      value = ParseScalar(type, node.text);
+    }
+    if (!value) {
+      problems_.Add(node.at,
+                    path,
+                    std::string("expected ") + ExpectedText(type) + ", found " + Describe(node));
+      return std::nullopt;
+    }
+    if (!InRange(RulesOf(field), type, *value)) {
+      problems_.Add(
+          node.at, path, Shown(node) + " is out of range" + Allowed(RangeText(RulesOf(field))));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  std::optional<Scalar> ReadText(const YamlNode& node,
+                                 const FieldDescriptor& field,
+                                 const std::string& path) {
+    if (!IsText(node)) {
+      problems_.Add(node.at,
+                    path,
+                    "expected a text, found " + Describe(node) +
+                        (node.kind == YamlNode::Kind::kScalar ? "; write it in quotes" : ""));
+      return std::nullopt;
+    }
+    const v1::FieldRules& rules = RulesOf(field);
+    const std::vector<std::string> allowed(rules.allowed().begin(), rules.allowed().end());
+    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), node.text) == allowed.end()) {
+      problems_.Add(node.at,
+                    path,
+                    Quote(node.text) + " is not known" + Allowed(Join(allowed)),
+                    DidYouMean(node.text, allowed));
+      return std::nullopt;
+    }
+    const std::string wanted = FormatProblem(rules.format(), node.text);
+    if (!wanted.empty()) {
+      problems_.Add(node.at, path, Quote(node.text) + " has the wrong form" + Allowed(wanted));
+      return std::nullopt;
+    }
+    return node.text;
+  }
+
+  std::optional<Scalar> ReadEnum(const YamlNode& node,
+                                 const FieldDescriptor& field,
+                                 const std::string& path) {
+    const std::vector<std::string> texts = EnumTexts(*field.enum_type());
+    if (node.kind == YamlNode::Kind::kScalar) {
+      for (const EnumValueDescriptor* value : EnumValues(*field.enum_type())) {
+        if (EnumText(*value) == node.text) {
+          return value;
+        }
+      }
+    }
+    problems_.Add(node.at,
+                  path,
+                  Describe(node) + " is not known" + Allowed(Join(texts)),
+                  DidYouMean(node.text, texts));
+    return std::nullopt;
+  }
+
+  Locations& given_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void DecodeMessage(const YamlNode& node,
+                   const std::string& path,
+                   Message& message,
+                   Locations& given,
+                   Problems& problems) {
+  Decoder(given, problems).DecodeMap(node, path, message);
+}
+
+void StoreDefault(Message& message, const FieldDescriptor& field, const std::string& yaml) {
+  Problems problems("default");
+  Locations given;
+  Decoder decoder(given, problems);
+  const std::optional<YamlNode> node = ReadYaml(yaml, problems);
+  ADAMANT_CHECK(node.has_value(), "a default in the schema is YAML");
+  if (field.is_repeated()) {
+    decoder.DecodeList(*node, field, field.json_name(), message);
+  } else {
+    decoder.DecodeScalar(*node, field, field.json_name(), message);
+  }
+  ADAMANT_CHECK(problems.empty(), "a default in the schema has the field's type and range");
+}
+
+}  // namespace adamant::job

@@ -1,0 +1,83 @@
+#include "services/common/job/job.h"
+
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/files.h"
+#include "services/common/job/decode.h"
+#include "services/common/job/defaults.h"
+#include "services/common/job/problems.h"
+#include "services/common/job/semantics.h"
+#include "services/common/job/yaml_tree.h"
+
+namespace adamant::job {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
+
+/// The folder of `file_name`, absolute.
+std::filesystem::path FolderOf(const std::string& file_name) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(file_name, error);
+  return error ? std::filesystem::path() : absolute.parent_path();
+}
+
+/// Decodes, completes and checks.
+void Build(const YamlNode& root,
+           const std::string& file_name,
+           v1::TrainingJob& job,
+           Problems& problems) {
+  Locations given;
+  given.emplace("", Position{1, 1});
+  DecodeMessage(root, "", job, given, problems);
+  ApplyDefaults(job, given);
+  CheckRules(job, given, problems);
+  if (!job.has_spec()) {
+    return;
+  }
+  v1::JobSpec& spec = *job.mutable_spec();
+  ConnectLayers(spec, given);
+  ResolvePaths(spec, FolderOf(file_name));
+  const std::optional<model::Graph> graph = CheckModel(job, given, problems);
+  const model::Graph* const net = graph ? &*graph : nullptr;
+  const std::optional<std::int64_t> examples = CheckData(spec, net, given, problems);
+  CheckRun(spec, net, examples, given, problems);
+}
+
+}  // namespace
+
+ParseResult::ParseResult() = default;
+ParseResult::~ParseResult() = default;
+ParseResult::ParseResult(ParseResult&&) noexcept = default;
+ParseResult& ParseResult::operator=(ParseResult&&) noexcept = default;
+
+ParseResult ParseJob(std::string_view yaml, const std::string& file_name) {
+  Problems problems(file_name);
+  auto job = std::make_unique<v1::TrainingJob>();
+  if (const std::optional<YamlNode> root = ReadYaml(yaml, problems)) {
+    Build(*root, file_name, *job, problems);
+  }
+  ParseResult result;
+  if (problems.empty()) {
+    result.job = std::move(job);
+  }
+  result.problems = problems.Take();
+  return result;
+}
+
+ParseResult LoadJob(const std::filesystem::path& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
+  if (text.ok()) {
+    return ParseJob(*text, path.string());
+  }
+  Problems problems(path.string());
+  problems.Add({}, "", std::string(text.status().message()));
+  ParseResult result;
+  result.problems = problems.Take();
+  return result;
+}
+
+}  // namespace adamant::job

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/common/model/model.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}
+
+namespace adamant::job {
+
+/// One problem of a manifest.
+struct Diagnostic {
+  std::string file;
+  int line = 0;            ///< from 1; 0: the file as a whole
+  int column = 0;          ///< from 1
+  std::string field_path;  ///< "spec.model.network.layers[2].kernel"; may be empty
+  std::string message;     ///< what is wrong and what is allowed
+  std::string hint;        ///< "did you mean optimiser?"; may be empty
+};
+
+/// One line for people: "job.yaml:3:5: spec.optimizer: unknown field (allowed: model, ...); did you
+/// mean optimiser?"
+std::string Format(const Diagnostic& diagnostic);
+
+/// A job, or everything that is wrong with its manifest.
+struct ParseResult {
+  ParseResult();
+  ~ParseResult();
+  ParseResult(ParseResult&&) noexcept;
+  ParseResult& operator=(ParseResult&&) noexcept;
+
+  std::unique_ptr<v1::TrainingJob> job;  ///< null exactly if there are problems
+  std::vector<Diagnostic> problems;      ///< by line and column
+};
+
+/// Reads a manifest of at most 1 MB: YAML (one document, no aliases, at most 32 deep), strict
+/// against job.proto, with every default filled in, and checked as a whole: the net's shapes, the
+/// data's headers against the net, limits. Relative paths of data start at the manifest's folder
+/// and come out absolute. All problems are returned at once. Reads the headers of the data files
+/// and the labels.
+/// Threads: any.
+ParseResult LoadJob(const std::filesystem::path& path);
+
+/// LoadJob for a text; `file_name` stands in the problems and its folder is where relative paths
+/// start.
+ParseResult ParseJob(std::string_view yaml, const std::string& file_name);
+
+/// The job as a manifest that ParseJob accepts, with every value it has: of a parsed job, defaults
+/// included.
+std::string ToYaml(const v1::TrainingJob& job);
+
+/// The net of a job that came from LoadJob or ParseJob; it passes model::Check.
+model::Net NetOf(const v1::TrainingJob& job);
+
+}  // namespace adamant::job

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/common/job/job.h"
+
+namespace adamant::job {
+
+/// A place in a manifest, from 1; {0, 0} is the file as a whole.
+struct Position {
+  int line = 0;
+  int column = 0;
+};
+
+/// Where the manifest gives each field, by field path. What is absent was not given.
+using Locations = std::map<std::string, Position, std::less<>>;
+
+/// The place of a field, or of the nearest field around it that the manifest gives.
+Position Locate(const Locations& locations, std::string_view field_path);
+
+/// Collects the problems of one manifest. Threads: one thread at a time.
+class Problems {
+ public:
+  explicit Problems(std::string file) : file_(std::move(file)) {}
+
+  void Add(Position at, std::string field_path, std::string message, std::string hint = "");
+
+  [[nodiscard]] bool empty() const { return list_.empty(); }
+
+  /// Whether a problem names the field `field_path` or one inside it.
+  [[nodiscard]] bool Within(std::string_view field_path) const;
+
+  /// Hands the problems out, by line and column.
+  std::vector<Diagnostic> Take();
+
+ private:
+  const std::string file_;
+  std::vector<Diagnostic> list_;
+};
+
+/// `text` in quotes, fit for a terminal: control characters escaped, cut after 60 bytes.
+std::string Quote(std::string_view text);
+
+/// "did you mean X?" for the candidate nearest to `text`, or "" if none is near.
+std::string DidYouMean(std::string_view text, const std::vector<std::string>& candidates);
+
+/// "a, b, c".
+std::string Join(const std::vector<std::string>& parts);
+
+}  // namespace adamant::job

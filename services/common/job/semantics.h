@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "services/common/job/problems.h"
+#include "services/common/model/model.h"
+
+namespace adamant::v1 {
+class JobSpec;
+class TrainingJob;
+}  // namespace adamant::v1
+
+// What no single field's rules can say. Every check passes over values that are absent because
+// they have been reported already.
+namespace adamant::job {
+
+/// Gives layers without inputs the layer listed before them ("input" for the first).
+void ConnectLayers(v1::JobSpec& spec, const Locations& given);
+
+/// Makes relative paths of data files absolute; they start at `folder`.
+void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
+
+/// Checks the net: names, shapes, cycles, sizes. Returns its graph if that is right.
+std::optional<model::Graph> CheckModel(const v1::TrainingJob& job,
+                                       const Locations& given,
+                                       Problems& problems);
+
+/// Checks the data sources, against the net if there is one. Returns the number of training
+/// examples if that can be told.
+std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,
+                                      const model::Graph* graph,
+                                      const Locations& given,
+                                      Problems& problems);
+
+/// Checks optimiser, distribution and run policy against each other, the net and the data.
+void CheckRun(const v1::JobSpec& spec,
+              const model::Graph* graph,
+              std::optional<std::int64_t> examples,
+              const Locations& given,
+              Problems& problems);
+
+}  // namespace adamant::job

@@ -1,0 +1,167 @@
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/job.h"
+#include "services/common/job/scalars.h"
+#include "services/common/job/schema.h"
+
+namespace adamant::job {
+namespace {
+
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+/// Whether YAML reads `text` back as the same text without quotes.
+bool IsPlain(std::string_view text) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
+           c == '/';
+  };
+  const bool named = text == "true" || text == "false" || text == "null";
+  return !text.empty() &&
+         (std::isalpha(static_cast<unsigned char>(text.front())) != 0 || text.front() == '/') &&
+         std::all_of(text.begin(), text.end(), is_word) && !named;
+}
+
+/// `text` as a double-quoted YAML scalar.
+std::string Quoted(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      quoted += "\\x";
+      quoted += kHex[byte >> 4];
+      quoted += kHex[byte & 0xf];
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string TextOf(const std::string& text) { return IsPlain(text) ? text : Quoted(text); }
+
+std::string TextOf(const Scalar& value, ScalarType type) {
+  switch (type) {
+    case ScalarType::kBool:
+      return std::get<bool>(value) ? "true" : "false";
+    case ScalarType::kInteger:
+      return std::to_string(std::get<std::int64_t>(value));
+    case ScalarType::kReal:
+      return FormatReal(std::get<double>(value));
+    case ScalarType::kBytes:
+      return FormatBytes(std::get<std::int64_t>(value));
+    case ScalarType::kDuration:
+      return FormatDuration(std::get<std::chrono::nanoseconds>(value));
+    case ScalarType::kText:
+      return TextOf(std::get<std::string>(value));
+    case ScalarType::kEnum:
+      break;
+  }
+  return EnumText(*std::get<const EnumValueDescriptor*>(value));
+}
+
+/// Writes block style, two spaces a level; lists of single values stand on one line.
+class Writer {
+ public:
+  std::string Take() { return std::move(text_); }
+
+  void WriteFields(const Message& message, int level) {
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+      if (IsSet(message, field)) {
+        Indent(level);
+        text_ += field.json_name() + ":";
+        WriteValue(message, field, level);
+      }
+    }
+  }
+
+ private:
+  void WriteValue(const Message& message, const FieldDescriptor& field, int level) {
+    const Reflection& reflection = *message.GetReflection();
+    const std::optional<ScalarType> type = ScalarTypeOf(field);
+    if (field.is_map()) {
+      WriteMap(message, field, level + 1);
+    } else if (field.is_repeated() && type) {
+      WriteFlow(message, field, *type);
+    } else if (field.is_repeated()) {
+      WriteItems(message, field, level + 1);
+    } else if (type) {
+      text_ += " " + TextOf(Load(message, field), *type) + "\n";
+    } else {
+      WriteBlock(reflection.GetMessage(message, &field), level + 1);
+    }
+  }
+
+  /// A message after its key; "{}" if it has no fields.
+  void WriteBlock(const Message& message, int level) {
+    const std::size_t begin = text_.size();
+    text_ += "\n";
+    WriteFields(message, level);
+    if (text_.size() == begin + 1) {
+      text_.insert(begin, " {}");
+    }
+  }
+
+  void WriteFlow(const Message& message, const FieldDescriptor& field, ScalarType type) {
+    text_ += " [";
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+      text_ += (i == 0 ? "" : ", ") + TextOf(Load(message, field, i), type);
+    }
+    text_ += "]\n";
+  }
+
+  void WriteItems(const Message& message, const FieldDescriptor& field, int level) {
+    text_ += "\n";
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+      const std::size_t begin = text_.size();
+      WriteFields(message.GetReflection()->GetRepeatedMessage(message, &field, i), level + 1);
+      text_.replace(begin,
+                    2 * static_cast<std::size_t>(level) + 2,
+                    std::string(2 * static_cast<std::size_t>(level), ' ') + "- ");
+    }
+  }
+
+  void WriteMap(const Message& message, const FieldDescriptor& field, int level) {
+    std::map<std::string, std::string> sorted;
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+      const Message& pair = message.GetReflection()->GetRepeatedMessage(message, &field, i);
+      sorted[std::get<std::string>(Load(pair, *field.message_type()->map_key()))] =
+          std::get<std::string>(Load(pair, *field.message_type()->map_value()));
+    }
+    text_ += "\n";
+    for (const auto& [key, value] : sorted) {
+      Indent(level);
+      text_ += TextOf(key) + ": " + TextOf(value) + "\n";
+    }
+  }
+
+  void Indent(int level) { text_.append(2 * static_cast<std::size_t>(level), ' '); }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ToYaml(const v1::TrainingJob& job) {
+  Writer writer;
+  writer.WriteFields(job, 0);
+  return writer.Take();
+}
+
+}  // namespace adamant::job
