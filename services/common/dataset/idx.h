@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/dataset/dataset.h"
+
+namespace adamant::dataset {
+
+/// A data set in MNIST's IDX format: a file of images, unsigned bytes [examples, height, width] or
+/// [examples, channels, height, width], and one of labels, unsigned bytes [examples]. Each is plain
+/// or compressed by gzip.
+/// Source of the format: LeCun, Cortes and Burges, "The MNIST database of handwritten digits".
+struct IdxPaths {
+  std::string images;
+  std::string labels;
+};
+
+/// What a data set must satisfy.
+struct IdxLimits {
+  std::uint32_t classes = 256;                       ///< labels are below this
+  std::uint64_t max_bytes = std::uint64_t{1} << 40;  ///< of one file's content
+};
+
+/// What the headers say.
+struct IdxInfo {
+  std::uint64_t examples = 0;
+  std::uint32_t channels = 0;
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+};
+
+/// Reads both headers, and checks them against each other and the sizes of the files; reads no
+/// pixels and no labels. Errors as ReadIdx.
+absl::StatusOr<IdxInfo> InspectIdx(const IdxPaths& paths, const IdxLimits& limits = {});
+
+/// Reads the labels and both headers; checks all but the pixels. Errors as ReadIdx.
+absl::StatusOr<IdxInfo> CheckIdx(const IdxPaths& paths, const IdxLimits& limits = {});
+
+/// Reads a whole data set.
+/// Memory: what the headers promise is refused before it is allocated, when the files cannot hold
+/// it or `limits` do not allow it.
+/// Threads: any.
+/// Errors: NotFound and other system errors; InvalidArgument for what is no such data set, DataLoss
+/// for truncated or damaged files. Each names the file, the offset in the (inflated) content, what
+/// was expected and what was found.
+absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits = {});
+
+/// The names MNIST uses, in `folder`: `prefix` is "train" or "t10k".
+IdxPaths MnistPaths(const std::string& folder, const std::string& prefix);
+
+/// Writes a data set, compressed by gzip, each file at once or not at all. Equal data sets give
+/// equal files. Errors: as WriteFileAtomically.
+absl::Status WriteIdx(const Dataset& dataset, const IdxPaths& paths);
+
+}  // namespace adamant::dataset
