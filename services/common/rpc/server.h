@@ -39,8 +39,8 @@ class Server {
   virtual void Stop() = 0;
 };
 
-/// Starts a server. `services` are borrowed and must outlive it.
-/// Errors: Unavailable when the address cannot be bound, naming it and the reason.
+/// Starts a server with at least one service or method. `services` are borrowed and must outlive
+/// it. Errors: Unavailable when the address cannot be bound, naming it and the reason.
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options,
                                                     const std::vector<grpc::Service*>& services,
                                                     std::vector<FrameMethod> frame_methods);

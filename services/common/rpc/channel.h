@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace grpc {
+class Channel;
+class ServerBuilder;
+}  // namespace grpc
+
+namespace adamant::rpc {
+
+/// A channel with a connection of its own (others to the same address do not share it, so that they
+/// cannot block each other), made when first used. Every channel of the project comes from here:
+/// the one place for credentials; today all traffic is plaintext.
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
+                                          std::uint64_t max_message_bytes);
+
+/// The server's half of NewChannel's settings.
+void ConfigureServer(grpc::ServerBuilder& builder, std::uint64_t max_message_bytes);
+
+}  // namespace adamant::rpc
