@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/common/base/mutex.h"
+#include "services/common/storage/kv_store.h"
+
+namespace adamant::storage {
+
+/// A KvStore in memory that fails on command: for tests and the simulation.
+class MemoryStore final : public KvStore {
+ public:
+  absl::StatusOr<std::string> Get(std::string_view key) const override;
+  absl::Status Write(const std::vector<Change>& changes) override;
+  absl::Status WriteLazily(const std::vector<Change>& changes) override;
+  absl::Status Flush() override;
+  absl::Status Scan(std::string_view prefix,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
+      const override;
+
+  /// What a new process finds after this one was killed: of the lazily written changes not yet
+  /// flushed only the first `survivors` calls.
+  void Crash(std::size_t survivors = 0);
+
+  /// While full, Write and Flush fail with ResourceExhausted and change nothing.
+  void SetFull(bool full);
+
+  /// The next Write or Flush fails with DataLoss, and what it wrote does not survive a crash.
+  void FailNextSync();
+
+  /// Reading `key` fails with DataLoss until it is written again.
+  void Corrupt(std::string_view key);
+
+  /// Lazy writes not yet flushed, in calls.
+  [[nodiscard]] std::size_t unflushed() const;
+
+ private:
+  using Map = std::map<std::string, std::string, std::less<>>;
+
+  static void Apply(const std::vector<Change>& changes, Map& map);
+  absl::Status Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Show(const std::vector<Change>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropUnflushed(const std::vector<Change>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Guarded.
+  mutable Mutex mutex_;
+  Map visible_ ABSL_GUARDED_BY(mutex_);
+  Map durable_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::vector<Change>> unflushed_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> corrupt_ ABSL_GUARDED_BY(mutex_);
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fail_sync_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace adamant::storage

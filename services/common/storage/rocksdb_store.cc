@@ -1,0 +1,155 @@
+#include "services/common/storage/rocksdb_store.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/iterator.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <utility>
+
+#include "services/common/base/status_macros.h"
+
+namespace adamant::storage {
+namespace {
+
+rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+bool IsDiskFull(const rocksdb::Status& status) {
+  return status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||
+         status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
+}
+
+absl::Status ReadError(const rocksdb::Status& status, const std::filesystem::path& folder) {
+  const std::string message = folder.string() + ": " + status.ToString();
+  return status.IsCorruption() ? absl::DataLossError(message) : absl::UnavailableError(message);
+}
+
+// RocksDB would look for room every five seconds and refuse to be resumed meanwhile; the next write
+// resumes it at once.
+class ResumeByHand final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
+                            rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
+rocksdb::Options MakeOptions(const RocksDbOptions& options) {
+  rocksdb::BlockBasedTableOptions table;
+  table.checksum = rocksdb::kXXH3;
+  table.no_block_cache = true;  // the owners of the values keep them in memory themselves
+  rocksdb::Options result;
+  result.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  if (options.env != nullptr) {
+    result.env = options.env;
+  }
+  result.listeners.push_back(std::make_shared<ResumeByHand>());
+  result.create_if_missing = true;
+  result.paranoid_checks = true;
+  result.compression = rocksdb::kNoCompression;  // float32 weights do not compress
+  result.compaction_style = rocksdb::kCompactionStyleUniversal;
+  result.write_buffer_size = options.write_buffer_bytes;
+  result.max_write_buffer_number = 3;
+  result.max_background_jobs = 2;
+  result.bytes_per_sync = std::uint64_t{1} << 20;
+  result.info_log_level = rocksdb::WARN_LEVEL;
+  result.keep_log_file_num = 2;
+  return result;
+}
+
+}  // namespace
+
+RocksDbStore::RocksDbStore(std::filesystem::path folder, std::unique_ptr<rocksdb::DB> db)
+    : folder_(std::move(folder)), db_(std::move(db)) {}
+
+RocksDbStore::~RocksDbStore() = default;
+
+absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
+    const std::filesystem::path& folder, const RocksDbOptions& options) {
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(MakeOptions(options), folder.string(), &db);
+  if (IsDiskFull(status)) {
+    return absl::ResourceExhaustedError(folder.string() + ": " + status.ToString());
+  }
+  if (!status.ok()) {
+    return ReadError(status, folder);
+  }
+  return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
+}
+
+absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {
+  std::string value;
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
+  if (status.IsNotFound()) {
+    return absl::NotFoundError(folder_.string() + ": no such key");
+  }
+  if (!status.ok()) {
+    return ReadError(status, folder_);
+  }
+  return value;
+}
+
+absl::Status RocksDbStore::Write(const std::vector<Change>& changes) {
+  return Put(changes, /*lazily=*/false);
+}
+
+absl::Status RocksDbStore::WriteLazily(const std::vector<Change>& changes) {
+  return Put(changes, /*lazily=*/true);
+}
+
+absl::Status RocksDbStore::Flush() {
+  ADAMANT_RETURN_IF_ERROR(GoOn());
+  return AfterWrite(db_->Flush(rocksdb::FlushOptions()));
+}
+
+absl::Status RocksDbStore::Scan(
+    std::string_view prefix,
+    const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(rocksdb::ReadOptions()));
+  for (at->Seek(ToSlice(prefix)); at->Valid() && at->key().starts_with(ToSlice(prefix));
+       at->Next()) {
+    if (!visit(ToView(at->key()), ToView(at->value()))) {
+      return absl::OkStatus();
+    }
+  }
+  return at->status().ok() ? absl::OkStatus() : ReadError(at->status(), folder_);
+}
+
+absl::Status RocksDbStore::GoOn() {
+  if (!stopped_.load()) {
+    return absl::OkStatus();
+  }
+  return AfterWrite(db_->Resume());
+}
+
+absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool lazily) {
+  ADAMANT_RETURN_IF_ERROR(GoOn());
+  rocksdb::WriteBatch batch;
+  for (const Change& change : changes) {
+    const rocksdb::Status added =
+        change.erase ? batch.Delete(change.key) : batch.Put(change.key, change.value);
+    if (!added.ok()) {
+      return absl::InvalidArgumentError(folder_.string() + ": " + added.ToString());
+    }
+  }
+  rocksdb::WriteOptions options;
+  options.sync = !lazily;
+  options.disableWAL = lazily;
+  return AfterWrite(db_->Write(options, &batch));
+}
+
+absl::Status RocksDbStore::AfterWrite(const rocksdb::Status& status) {
+  stopped_ = !status.ok();
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  const std::string message = folder_.string() + ": " + status.ToString();
+  return IsDiskFull(status) ? absl::ResourceExhaustedError(message) : absl::DataLossError(message);
+}
+
+}  // namespace adamant::storage

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/common/storage/kv_store.h"
+
+namespace rocksdb {
+class DB;
+class Env;
+class Status;
+}  // namespace rocksdb
+
+namespace adamant::storage {
+
+struct RocksDbOptions {
+  /// Lazily written bytes that are gathered in memory before they go to disk in the background;
+  /// RocksDB may hold three times as much.
+  std::uint64_t write_buffer_bytes = std::uint64_t{32} << 20;
+
+  /// The file system, for tests; must outlive the store. Null: that of this machine.
+  rocksdb::Env* env = nullptr;
+};
+
+/// A KvStore in a folder of RocksDB files. Write goes through its log and syncs it. WriteLazily
+/// bypasses the log, whose checksums would halve the throughput of shards (docs/bench/storage.md),
+/// so that what it wrote is durable with Flush, which writes and syncs a table. The destructor
+/// flushes.
+/// Both kinds may touch one key: the later wins, and after a crash the last durable one.
+class RocksDbStore final : public KvStore {
+ public:
+  /// Opens or creates the store in `folder`; its parent must exist.
+  /// Errors: Unavailable when another process has it open; DataLoss when its files are damaged;
+  /// ResourceExhausted when the disk is full; all name the folder.
+  static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const std::filesystem::path& folder,
+                                                            const RocksDbOptions& options = {});
+  ~RocksDbStore() override;
+
+  absl::StatusOr<std::string> Get(std::string_view key) const override;
+  absl::Status Write(const std::vector<Change>& changes) override;
+  absl::Status WriteLazily(const std::vector<Change>& changes) override;
+  absl::Status Flush() override;
+  absl::Status Scan(std::string_view prefix,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
+      const override;
+
+ private:
+  RocksDbStore(std::filesystem::path folder, std::unique_ptr<rocksdb::DB> db);
+
+  // After a full disk RocksDB refuses writes until it is told to go on.
+  absl::Status GoOn();
+  absl::Status Put(const std::vector<Change>& changes, bool lazily);
+  absl::Status AfterWrite(const rocksdb::Status& status);
+
+  // Constant after construction.
+  const std::filesystem::path folder_;
+  const std::unique_ptr<rocksdb::DB> db_;
+
+  std::atomic<bool> stopped_ = false;  // the last write failed
+};
+
+}  // namespace adamant::storage

@@ -1,0 +1,59 @@
+#include "services/common/storage/memory_store.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/conformance/kv_store_suite.h"
+
+namespace adamant::conformance {
+namespace {
+
+using storage::MemoryStore;
+
+class MemoryRig final : public KvStoreRig {
+ public:
+  storage::KvStore& store() override { return store_; }
+  void Crash() override { store_.Crash(); }
+  void SetFull(bool full) override { store_.SetFull(full); }
+  void FailNextSync() override { store_.FailNextSync(); }
+  void Corrupt(const std::string& key) override { store_.Corrupt(key); }
+
+ private:
+  MemoryStore store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Memory,
+                         KvStoreSuite,
+                         testing::Values(KvStoreRigFactory{
+                             "memory", [] { return std::make_unique<MemoryRig>(); }}));
+
+TEST(MemoryStoreTest, OldestLazyWritesMaySurviveACrash) {
+  MemoryStore store;
+  for (const std::string key : {"a", "b", "c"}) {
+    ASSERT_TRUE(store.WriteLazily({{key, "1"}}).ok());
+  }
+  EXPECT_EQ(store.unflushed(), 3u);
+  store.Crash(2);
+  EXPECT_EQ(store.unflushed(), 0u);
+  EXPECT_TRUE(store.Get("a").ok());
+  EXPECT_TRUE(store.Get("b").ok());
+  EXPECT_TRUE(absl::IsNotFound(store.Get("c").status()));
+}
+
+TEST(MemoryStoreTest, SurvivingLazyWriteDoesNotHideALaterWrite) {
+  MemoryStore store;
+  ASSERT_TRUE(store.WriteLazily({{"key", "older"}}).ok());
+  ASSERT_TRUE(store.Write({{"key", "newer"}}).ok());
+  store.Crash(1);
+  EXPECT_EQ(store.Get("key").value(), "newer");
+}
+
+TEST(MemoryStoreTest, WritingAgainMendsACorruptValue) {
+  MemoryStore store;
+  ASSERT_TRUE(store.Write({{"key", "1"}}).ok());
+  store.Corrupt("key");
+  ASSERT_TRUE(store.Write({{"key", "2"}}).ok());
+  EXPECT_EQ(store.Get("key").value(), "2");
+}
+
+}  // namespace
+}  // namespace adamant::conformance
