@@ -38,11 +38,11 @@ struct Layer {
   std::vector<std::string>
       inputs;  ///< names of layers, or "input"; kAdd and kConcat take 2 or more, others 1
   std::int64_t channels = 0;  ///< kConv2d: output maps; kFullyConnected: outputs
-  Extent2d kernel;            ///< kConv2d, pools
-  Extent2d stride;            ///< kConv2d, pools
+  Extent2d kernel = {};       ///< kConv2d, pools
+  Extent2d stride = {};       ///< kConv2d, pools
   Extent2d padding{
       0, 0};  ///< kConv2d, pools: zeros on each side (average pools divide by the full kernel)
-  Extent2d dilation;        ///< kConv2d
+  Extent2d dilation = {};   ///< kConv2d
   std::int64_t groups = 1;  ///< kConv2d
   double dropout_rate = 0;  ///< kDropout: share set to 0 in training, [0, 1)
 };

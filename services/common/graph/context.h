@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/common/kernels/backend.h"
+#include "services/common/model/model.h"
+
+namespace adamant::graph {
+
+struct MemoryPlan;
+
+enum class Backend { kReference, kOneDnn };
+
+struct StepResult {
+  double loss_sum = 0;       ///< over the examples of the batch, in nats
+  std::int64_t correct = 0;  ///< examples whose label has the largest logit
+};
+
+/// What the gradient of a fully connected layer's weight is made of: gradient = errors^T *
+/// activations. For servers that multiply themselves.
+struct FullyConnectedOperands {
+  std::span<const float> activations;  ///< [batch, inputs]
+  std::span<const float> errors;       ///< [batch, outputs], of the mean loss over the batch
+};
+
+/// One thread's training context: activations, errors and kernels of a graph for batches of up to
+/// a fixed size. All memory is taken by Create; the other calls allocate nothing.
+///
+/// Parameters travel as one array of floats: every tensor of Graph::parameters end to end in its
+/// canonical layout, as ShardLayout::OffsetOf says.
+/// Threads: one at a time. Contexts of several threads may share the array of weights and let
+/// others
+///   write to it meanwhile (kernels/hogwild.h). Create it on the thread that trains, so that its
+///   memory is near. Starts no threads.
+/// Numbers: with equal inputs and weights that nobody changes, two calls give equal bits. Denormal
+///   numbers are flushed to zero.
+class Context {
+ public:
+  /// `training` false: Evaluate only, in less memory. Errors: InvalidArgument when max_batch is not
+  /// in [1, 2^20], ResourceExhausted when the memory is not there, Internal from the backend.
+  static absl::StatusOr<std::unique_ptr<Context>> Create(const model::Graph& graph,
+                                                         std::int64_t max_batch,
+                                                         Backend backend,
+                                                         bool training);
+
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// [max_batch, channels, height, width] and [max_batch]: filled by the caller before a step. A
+  /// step with fewer examples sets the rest of the input to zero.
+  std::span<float> input() { return input_; }
+  std::span<std::int32_t> labels() { return labels_; }
+
+  /// Forward and backward over the first `batch` examples. Writes the gradient of the mean loss
+  /// over the batch to all of `gradients`. Dropout drops what `dropout_seed` says. Both arrays have
+  /// an element per parameter; labels are below the number of classes. Aborts otherwise.
+  StepResult Train(std::int64_t batch,
+                   std::span<const float> weights,
+                   std::span<float> gradients,
+                   std::uint64_t dropout_seed);
+
+  /// Forward over the first `batch` examples, without dropout.
+  StepResult Evaluate(std::int64_t batch, std::span<const float> weights);
+
+  /// Of the last Train, valid until the next call. `parameter` is the index of a fully connected
+  /// layer's weight.
+  [[nodiscard]] FullyConnectedOperands OperandsOf(int parameter) const;
+
+ private:
+  struct Node;
+  struct FreeBlock {
+    void operator()(float* block) const;
+  };
+
+  Context();
+  absl::Status Build(const model::Graph& graph, Backend backend, bool training);
+  absl::Status MakeKernels(const model::Graph& lowered);
+  void BindMemory(const model::Graph& lowered, const MemoryPlan& plan);
+  void BindParameters(const model::Graph& lowered, float* copies);
+  void Forward(std::int64_t batch, std::span<const float> weights);
+  StepResult Measure(std::int64_t batch, std::span<float> errors) const;
+
+  // Constant after Create.
+  std::int64_t max_batch_ = 0;
+  bool training_ = false;
+  Shape input_shape_;
+  std::int64_t classes_ = 0;
+  std::size_t parameter_floats_ = 0;
+  std::unique_ptr<kernels::Backend> backend_;  // outlives the kernels in nodes_
+  std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, copies of parameters
+  std::span<float> input_;
+  float* maps_ = nullptr;  // the input in the kernels' layout
+  int output_ = 0;         // the node with the logits
+  std::span<float> loss_error_;
+
+  // Of the current step.
+  std::vector<Node> nodes_;  // in execution order
+  std::vector<std::int32_t> labels_;
+  std::int64_t last_batch_ = 0;  // of the last Train
+};
+
+}  // namespace adamant::graph

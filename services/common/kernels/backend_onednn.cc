@@ -1,0 +1,63 @@
+#include <string>
+
+#include "services/common/kernels/backend.h"
+#include "services/common/kernels/operation_onednn.h"
+#include "services/common/kernels/reference.h"
+#include "services/common/kernels/thread_mode.h"
+
+namespace adamant::kernels {
+namespace {
+
+class OneDnnBackend final : public Backend {
+ public:
+  [[nodiscard]] MapLayout layout() const override { return MapLayout::kChannelsLast; }
+
+  absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) override {
+    const ThreadMode alone;  // primitives remember the team they were made for
+    try {
+      return Choose(spec);
+    } catch (const dnnl::error& error) {
+      return absl::InternalError(spec.layer.name + ": oneDNN has no kernel for " +
+                                 ToString(spec.inputs[0]) + " -> " + ToString(spec.output) +
+                                 " at batch " + std::to_string(spec.batch) + ": " + error.what());
+    }
+  }
+
+ private:
+  std::unique_ptr<Kernel<float>> Choose(const Spec& spec) {
+    using model::LayerKind;
+    switch (spec.layer.kind) {
+      case LayerKind::kConv2d:
+        return internal::MakeConv2dOneDnn(dnn_, spec);
+      case LayerKind::kMaxPool:
+      case LayerKind::kAveragePool:
+        return internal::MakePoolOneDnn(dnn_, spec);
+      case LayerKind::kFullyConnected:
+        return internal::MakeFullyConnectedOneDnn(spec);
+      case LayerKind::kRelu:
+      case LayerKind::kSigmoid:
+      case LayerKind::kTanh:
+        return internal::MakeElementwiseOneDnn(dnn_, spec);
+      case LayerKind::kDropout:
+      case LayerKind::kFlatten:
+      case LayerKind::kAdd:
+      case LayerKind::kConcat:
+        break;
+    }
+    return MakeReferenceKernel<float>(spec);
+  }
+
+  internal::OneDnn dnn_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeOneDnnBackend() {
+  try {
+    return std::make_unique<OneDnnBackend>();
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(std::string("oneDNN does not start: ") + error.what());
+  }
+}
+
+}  // namespace adamant::kernels

@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "services/common/kernels/reference.h"
+#include "services/common/kernels/transpose.h"
+
+namespace adamant::kernels::internal {
+namespace {
+
+/// Features in the canonical order, whatever the layout of the maps.
+template <class T>
+class Flatten final : public Kernel<T> {
+ public:
+  explicit Flatten(const Spec& spec)
+      : batch_(spec.batch), channels_(spec.inputs[0][0]), plane_(spec.output[0] / channels_) {
+    transposes_ = spec.layout == MapLayout::kChannelsLast && channels_ > 1 && plane_ > 1;
+  }
+
+  void Forward(const Operands<T>& o) override {
+    if (transposes_) {
+      Transpose(batch_, plane_, channels_, o.inputs[0], o.output);
+    } else if (o.output != o.inputs[0]) {
+      std::copy_n(o.inputs[0], batch_ * channels_ * plane_, o.output);
+    }
+  }
+
+  void Backward(const Operands<T>& o) override {
+    T* errors = o.input_errors[0];
+    if (errors == nullptr) {
+      return;
+    }
+    if (transposes_) {
+      Transpose(batch_, channels_, plane_, o.output_error, errors);
+    } else if (errors != o.output_error) {
+      std::copy_n(o.output_error, batch_ * channels_ * plane_, errors);
+    }
+  }
+
+  [[nodiscard]] InPlace in_place() const override {
+    return transposes_ ? InPlace::kNo : InPlace::kSameValues;
+  }
+
+ private:
+  const std::int64_t batch_;
+  const std::int64_t channels_;
+  const std::int64_t plane_;
+  bool transposes_;
+};
+
+template <class T>
+class Add final : public Kernel<T> {
+ public:
+  explicit Add(const Spec& spec) : count_(spec.batch * *ElementCount(spec.output)) {}
+
+  void Forward(const Operands<T>& o) override {
+    std::copy_n(o.inputs[0], count_, o.output);
+    for (const T* input : o.inputs.subspan(1)) {
+      for (std::int64_t i = 0; i < count_; ++i) {
+        o.output[i] += input[i];
+      }
+    }
+  }
+
+  void Backward(const Operands<T>& o) override {
+    for (T* errors : o.input_errors) {
+      if (errors != nullptr) {
+        std::copy_n(o.output_error, count_, errors);
+      }
+    }
+  }
+
+ private:
+  const std::int64_t count_;
+};
+
+/// Joins along the channels (or features). In memory the output is rows that are made of one piece
+/// of every input in turn.
+template <class T>
+class Concat final : public Kernel<T> {
+ public:
+  explicit Concat(const Spec& spec) {
+    const bool last = spec.layout == MapLayout::kChannelsLast;
+    const std::int64_t plane = *ElementCount(spec.output) / spec.output[0];
+    rows_ = spec.batch * (last ? plane : 1);
+    for (const Shape& input : spec.inputs) {
+      pieces_.push_back(input[0] * (last ? 1 : plane));
+      row_ += pieces_.back();
+    }
+  }
+
+  void Forward(const Operands<T>& o) override {
+    std::int64_t begin = 0;
+    for (std::size_t k = 0; k < pieces_.size(); begin += pieces_[k++]) {
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        std::copy_n(o.inputs[k] + row * pieces_[k], pieces_[k], o.output + row * row_ + begin);
+      }
+    }
+  }
+
+  void Backward(const Operands<T>& o) override {
+    std::int64_t begin = 0;
+    for (std::size_t k = 0; k < pieces_.size(); begin += pieces_[k++]) {
+      for (std::int64_t row = 0; o.input_errors[k] != nullptr && row < rows_; ++row) {
+        std::copy_n(
+            o.output_error + row * row_ + begin, pieces_[k], o.input_errors[k] + row * pieces_[k]);
+      }
+    }
+  }
+
+ private:
+  std::int64_t rows_ = 0;
+  std::int64_t row_ = 0;  // elements of a row
+  std::vector<std::int64_t> pieces_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Kernel<T>> MakeFlatten(const Spec& spec) {
+  return std::make_unique<Flatten<T>>(spec);
+}
+
+template <class T>
+std::unique_ptr<Kernel<T>> MakeAdd(const Spec& spec) {
+  return std::make_unique<Add<T>>(spec);
+}
+
+template <class T>
+std::unique_ptr<Kernel<T>> MakeConcat(const Spec& spec) {
+  return std::make_unique<Concat<T>>(spec);
+}
+
+template std::unique_ptr<Kernel<float>> MakeFlatten(const Spec&);
+template std::unique_ptr<Kernel<double>> MakeFlatten(const Spec&);
+template std::unique_ptr<Kernel<float>> MakeAdd(const Spec&);
+template std::unique_ptr<Kernel<double>> MakeAdd(const Spec&);
+template std::unique_ptr<Kernel<float>> MakeConcat(const Spec&);
+template std::unique_ptr<Kernel<double>> MakeConcat(const Spec&);
+
+}  // namespace adamant::kernels::internal

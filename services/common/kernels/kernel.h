@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/common/model/model.h"
+#include "services/common/tensor/shape.h"
+
+namespace adamant::kernels {
+
+/// How activations of shape {channels, height, width} lie in memory. Features have one layout only.
+enum class MapLayout {
+  kChannelsFirst,  ///< [batch, channels, height, width]: the canonical one
+  kChannelsLast,   ///< [batch, height, width, channels]
+};
+
+/// What a kernel is made for. Shapes are without the batch; the layer fits them (model::Check).
+struct Spec {
+  model::Layer layer;
+  std::vector<Shape> inputs;
+  Shape output;
+  std::int64_t batch = 1;
+  bool training = false;  ///< Backward will be called
+  MapLayout layout = MapLayout::kChannelsFirst;
+};
+
+/// Where a kernel reads and writes. Activations and errors (the gradient of the loss with respect
+/// to an activation) have spec.batch rows in spec.layout; parameters and their gradients are
+/// canonical (tensor/shard_layout.h). Pointers a layer has no use for may be null.
+template <class T>
+struct Operands {
+  std::span<const T* const> inputs;
+  T* output = nullptr;
+  const T* weight = nullptr;
+  const T* bias = nullptr;
+  bool dropout = false;    ///< false: dropout layers pass their input on
+  std::uint64_t seed = 0;  ///< of this step and layer: what dropout drops
+
+  // Backward only. What it writes it overwrites.
+  const T* output_error = nullptr;
+  std::span<T* const> input_errors;  ///< an entry may be null: not asked for
+  T* weight_gradient = nullptr;
+  T* bias_gradient = nullptr;
+};
+
+/// Whether a kernel may run with output == inputs[0] and input_errors[0] == output_error.
+enum class InPlace {
+  kNo,
+  kOverwrites,  ///< it may, and changes the values there
+  kSameValues,  ///< it may, and then has nothing to do
+};
+
+/// One layer's computation for a fixed shape and batch. Made before training; Forward and Backward
+/// allocate nothing. Threads: one at a time.
+template <class T>
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  virtual void Forward(const Operands<T>& operands) = 0;
+
+  /// Follows a Forward with the same inputs, output and seed. The weights may have changed since
+  /// (training threads share them).
+  virtual void Backward(const Operands<T>& operands) = 0;
+
+  [[nodiscard]] virtual InPlace in_place() const { return InPlace::kNo; }
+
+  /// Whether Backward reads `output`, so that it must not be overwritten in between.
+  [[nodiscard]] virtual bool NeedsOutput() const { return false; }
+
+  /// Whether `weight` may be the shared weights, to which other threads write meanwhile. Other
+  /// kernels are given a private copy.
+  [[nodiscard]] virtual bool ReadsSharedWeights() const { return false; }
+};
+
+}  // namespace adamant::kernels

@@ -1,0 +1,146 @@
+// How much of a core's matrix speed a training step of adam-mnist reaches, and where the time goes.
+//
+//   build/release/bench/engine_bench --benchmark_repetitions=5
+//   --benchmark_report_aggregates_only=true
+//
+// "share" is the step's arithmetic speed over that of a 1024^3 single-precision matrix product,
+// measured just before on the same thread.
+
+#include <benchmark/benchmark.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+
+#include "services/common/base/rng.h"
+#include "services/common/graph/context.h"
+#include "services/common/kernels/hogwild.h"
+#include "services/common/kernels/thread_mode.h"
+#include "services/common/model/model.h"
+#include "services/common/tensor/shard_layout.h"
+
+namespace adamant {
+namespace {
+
+constexpr std::int64_t kSide = 1024;
+constexpr double kProductFlop = 2.0 * kSide * kSide * kSide;
+
+void Product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c) {
+  dnnl_sgemm(
+      'N', 'N', kSide, kSide, kSide, 1.0f, a.data(), kSide, b.data(), kSide, 0.0f, c.data(), kSide);
+}
+
+/// Floating-point operations per second of the product: the best of several, since others may
+/// share the machine.
+double ProductSpeed() {
+  const kernels::ThreadMode mode;
+  const std::vector<float> a(kSide * kSide, 0.5f);
+  const std::vector<float> b(kSide * kSide, 0.25f);
+  std::vector<float> c(kSide * kSide);
+  double best = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    Product(a, b, c);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, kProductFlop / seconds.count());
+  }
+  return best;
+}
+
+void MatrixProduct(benchmark::State& state) {
+  const kernels::ThreadMode mode;
+  const std::vector<float> a(kSide * kSide, 0.5f);
+  const std::vector<float> b(kSide * kSide, 0.25f);
+  std::vector<float> c(kSide * kSide);
+  for (auto _ : state) {
+    Product(a, b, c);
+  }
+  state.counters["flop/s"] = benchmark::Counter(
+      static_cast<double>(state.iterations()) * kProductFlop, benchmark::Counter::kIsRate);
+}
+BENCHMARK(MatrixProduct)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+model::Graph AdamMnist() {
+  auto graph = model::BuildGraph(*model::ReferenceNet("adam-mnist"));
+  if (!graph.ok()) {
+    std::cerr << graph.status() << '\n';
+    std::exit(1);
+  }
+  return *std::move(graph);
+}
+
+/// A training context of adam-mnist with weights and a batch of noise.
+struct Trainer {
+  Trainer(std::int64_t batch, graph::Backend backend) {
+    auto made = graph::Context::Create(net, batch, backend, /*training=*/true);
+    if (!made.ok()) {
+      std::cerr << made.status() << '\n';
+      std::exit(1);
+    }
+    context = *std::move(made);
+    const ShardLayout layout(net.parameters, 1);
+    weights.resize(layout.elements());
+    gradients.resize(layout.elements());
+    for (const Shard& shard : layout.shards()) {
+      const std::size_t begin = layout.OffsetOf(shard.tensor) + shard.begin;
+      InitialiseShard(
+          1, net.parameters[shard.tensor], shard, std::span(weights).subspan(begin, shard.size()));
+    }
+    Rng rng(1);
+    for (float& value : context->input()) {
+      value = static_cast<float>(rng.Normal());
+    }
+    for (std::int32_t& label : context->labels()) {
+      label = static_cast<std::int32_t>(rng.Below(10));
+    }
+  }
+
+  model::Graph net = AdamMnist();
+  std::unique_ptr<graph::Context> context;
+  std::vector<float> weights;
+  std::vector<float> gradients;
+};
+
+/// One step: forward, loss, backward, gradients in place. No update of the weights.
+void TrainStep(benchmark::State& state, graph::Backend backend) {
+  const std::int64_t batch = state.range(0);
+  Trainer trainer(batch, backend);
+  const double product = ProductSpeed();
+  for (auto _ : state) {
+    trainer.context->Train(batch, trainer.weights, trainer.gradients, 1);
+  }
+  const double examples = static_cast<double>(state.iterations() * batch);
+  const double flop = examples * static_cast<double>(trainer.net.flop_per_example);
+  state.counters["examples/s"] = benchmark::Counter(examples, benchmark::Counter::kIsRate);
+  state.counters["flop/s"] = benchmark::Counter(flop, benchmark::Counter::kIsRate);
+  state.counters["share"] = benchmark::Counter(flop / product, benchmark::Counter::kIsRate);
+}
+BENCHMARK_CAPTURE(TrainStep, one_dnn, graph::Backend::kOneDnn)
+    ->Arg(1)
+    ->Arg(8)
+    ->Arg(32)
+    ->Arg(128)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(TrainStep, reference, graph::Backend::kReference)
+    ->Arg(32)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+/// Adding a step's change to the shared weights, 298,090 floats.
+void Update(benchmark::State& state) {
+  Trainer trainer(1, graph::Backend::kReference);
+  for (auto _ : state) {
+    kernels::HogwildAxpy(trainer.weights, -1e-6f, trainer.gradients);
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(Update)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+}  // namespace
+}  // namespace adamant
+
+BENCHMARK_MAIN();
