@@ -142,5 +142,3 @@ BENCHMARK(Update)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 }  // namespace
 }  // namespace adamant
-
-BENCHMARK_MAIN();
