@@ -30,9 +30,9 @@ constexpr int kPiecesPerSpan = 6;              // straight pieces between two po
 // exceeds 99%.
 constexpr double kPointJitter = 0.05;
 constexpr double kElastic = 0.07;
-constexpr double kMaxRotation = 0.26;  // radians
+constexpr double kMaxRotation = 0.2;  // radians
 constexpr double kMaxSlant = 0.35;
-constexpr double kMaxShiftPixels = 2.2;
+constexpr double kMaxShiftPixels = 1.7;
 constexpr double kGapChance = 0.12;  // per stroke
 constexpr int kMaxSpeckles = 6;      // per image
 
@@ -74,7 +74,7 @@ class AffineMap {
   explicit AffineMap(Rng& rng) {
     const double angle = rng.Uniform(-kMaxRotation, kMaxRotation);
     const double slant = rng.Uniform(-kMaxSlant, kMaxSlant);
-    const double height = rng.Uniform(7.0, 10.5);
+    const double height = rng.Uniform(7.6, 10.4);
     const double width = height * rng.Uniform(0.7, 1.15);
     const double c = std::cos(angle);
     const double s = std::sin(angle);
