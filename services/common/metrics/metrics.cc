@@ -1,0 +1,96 @@
+#include "services/common/metrics/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <exception>
+
+#include "services/common/base/check.h"
+#include "services/common/metrics/registry_impl.h"
+
+namespace adamant::metrics {
+namespace {
+
+prometheus::Labels ToLabels(std::initializer_list<Label> labels) {
+  prometheus::Labels result;
+  for (const auto& [name, value] : labels) {
+    result.emplace(name, value);
+  }
+  return result;
+}
+
+// The metric of this name and these labels, made when there is none.
+template <class Metric, class Builder, class... Bounds>
+Metric* Add(Builder builder,
+            prometheus::Registry& registry,
+            std::string_view name,
+            std::string_view help,
+            std::initializer_list<Label> labels,
+            const Bounds&... bounds) {
+  try {
+    return &builder.Name(std::string(name))
+                .Help(std::string(help))
+                .Register(registry)
+                .Add(ToLabels(labels), bounds...);
+  } catch (const std::exception& error) {  // the name has another type already
+    CheckFailed("metric registered twice", __FILE__, __LINE__, std::string(name) + error.what());
+  }
+}
+
+}  // namespace
+
+void Counter::Increment(double by) const {
+  static_cast<prometheus::Counter*>(counter_)->Increment(by);
+}
+
+void Gauge::Set(double value) const { static_cast<prometheus::Gauge*>(gauge_)->Set(value); }
+
+void Gauge::Add(double by) const { static_cast<prometheus::Gauge*>(gauge_)->Increment(by); }
+
+void Histogram::Observe(double value) const {
+  static_cast<prometheus::Histogram*>(histogram_)->Observe(value);
+}
+
+Registry::Registry() : impl_(new Impl{std::make_shared<prometheus::Registry>()}) {}
+
+Registry::~Registry() = default;
+
+Counter Registry::AddCounter(std::string_view name,
+                             std::string_view help,
+                             std::initializer_list<Label> labels) {
+  return Counter(metrics::Add<prometheus::Counter>(
+      prometheus::BuildCounter(), *impl_->registry, name, help, labels));
+}
+
+Gauge Registry::AddGauge(std::string_view name,
+                         std::string_view help,
+                         std::initializer_list<Label> labels) {
+  return Gauge(metrics::Add<prometheus::Gauge>(
+      prometheus::BuildGauge(), *impl_->registry, name, help, labels));
+}
+
+Histogram Registry::AddHistogram(std::string_view name,
+                                 std::string_view help,
+                                 const std::vector<double>& bounds,
+                                 std::initializer_list<Label> labels) {
+  return Histogram(metrics::Add<prometheus::Histogram>(
+      prometheus::BuildHistogram(), *impl_->registry, name, help, labels, bounds));
+}
+
+std::string Registry::Text() const {
+  return prometheus::TextSerializer().Serialize(impl_->registry->Collect());
+}
+
+std::vector<double> ExponentialBounds(double first, double factor, int count) {
+  std::vector<double> bounds;
+  for (double bound = first; count > 0; --count, bound *= factor) {
+    bounds.push_back(bound);
+  }
+  return bounds;
+}
+
+}  // namespace adamant::metrics
