@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/checksum.h"
 #include "services/common/base/rng.h"
 
 namespace adamant {
@@ -37,6 +38,10 @@ ShardLayout::ShardLayout(std::vector<Parameter> parameters, std::uint32_t bucket
 std::span<const Shard> ShardLayout::ShardsOf(std::uint32_t tensor) const {
   return std::span(shards_).subspan(first_shard_[tensor],
                                     first_shard_[tensor + 1] - first_shard_[tensor]);
+}
+
+BucketId BucketOfRecord(std::string_view key, std::uint32_t buckets) {
+  return static_cast<BucketId>(Checksum(std::as_bytes(std::span(key))) % buckets);
 }
 
 void InitialiseShard(std::uint64_t seed,

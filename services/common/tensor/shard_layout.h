@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/common/tensor/shape.h"
@@ -74,6 +75,9 @@ class ShardLayout {
   std::vector<std::uint64_t> offsets_;    // by tensor
   std::uint64_t elements_ = 0;
 };
+
+/// The bucket of the small record that the parameter servers keep under `key`. `buckets` >= 1.
+BucketId BucketOfRecord(std::string_view key, std::uint32_t buckets);
 
 /// Writes the initial values of `shard` (of `parameter`) into `values`, which has shard.size()
 /// elements.

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+#include "services/common/tensor/shard_layout.h"
+
+namespace adamant::parameter_server {
+
+/// When changed shards must be written.
+struct FlushLimits {
+  Clock::Duration interval = std::chrono::seconds(1);  ///< longest that a change is only in memory
+  std::uint64_t bytes = std::uint64_t{64} << 20;       ///< most that is changed only in memory
+};
+
+/// The shards that differ from their stored copies, and since when.
+/// Threads: any.
+class DirtyShards {
+ public:
+  struct Entry {
+    ShardId shard = 0;
+    std::uint64_t bytes = 0;
+    Clock::TimePoint since;
+  };
+
+  /// `due_changed` is called, on the thread that dirtied a shard, when DueAt has become earlier. It
+  /// must not call back.
+  DirtyShards(FlushLimits limits, const Clock& clock, std::function<void()> due_changed);
+
+  /// A shard that was clean has changed.
+  void Add(ShardId shard, std::uint64_t bytes);
+
+  /// All of them, by id. They stay counted until Written or Return.
+  std::vector<Entry> Take();
+
+  /// What was taken last is stored durably.
+  void Written();
+
+  /// What was taken last could not be stored: dirty again, as old as before.
+  void Return();
+
+  /// When the next flush should begin, so that it can end within the limits; TimePoint::max() if
+  /// nothing is dirty. At half the interval: the other half is for writing.
+  [[nodiscard]] Clock::TimePoint DueAt() const;
+
+  [[nodiscard]] std::uint64_t bytes() const;
+
+  /// Age of the oldest change that is not stored durably; 0 if there is none.
+  [[nodiscard]] Clock::Duration OldestAge() const;
+
+ private:
+  struct Waiting {
+    std::uint64_t bytes = 0;
+    Clock::TimePoint since;
+  };
+
+  [[nodiscard]] std::optional<Clock::TimePoint> Oldest() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Constant after construction.
+  const FlushLimits limits_;
+  const Clock& clock_;
+  const std::function<void()> due_changed_;
+
+  // Guarded.
+  mutable Mutex mutex_;
+  std::map<ShardId, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Entry> taken_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace adamant::parameter_server
