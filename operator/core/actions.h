@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "operator/core/messages.h"
+#include "operator/core/state.h"
+
+/// What happens to a JobController, and what it asks of the body that carries it (processes on one
+/// machine, pods in a cluster, a simulation).
+namespace adamant::controller {
+
+/// A control stream, numbered by the body from 1, never twice.
+using ConnectionId = std::uint64_t;
+
+// --- Events
+
+struct Received {
+  ConnectionId connection = 0;
+  MemberMessage message;
+};
+
+struct Disconnected {
+  ConnectionId connection = 0;
+};
+
+/// A process that StartProcess asked for has ended, or could not be started.
+struct ProcessExited {
+  MemberId id;
+  std::uint64_t generation = 0;
+  std::string how{};               ///< "was killed by signal 9"; continues "worker-1 …"
+  bool bad_configuration = false;  ///< another start would end the same way
+};
+
+/// The answer to Export.
+struct Exported {
+  std::uint64_t snapshot = 0;
+  absl::Status status;
+};
+
+/// The user wants the job to stop and to be resumed some time.
+struct SuspendRequested {
+  std::string reason{};
+};
+
+/// The body cannot go on; ends the job as failed.
+struct BodyFailed {
+  std::string reason{};
+};
+
+/// Time has passed.
+struct Tick {};
+
+using Event = std::
+    variant<Received, Disconnected, ProcessExited, Exported, SuspendRequested, BodyFailed, Tick>;
+
+// --- Actions, to be carried out in order
+
+/// Store these entries, all or none, and only then go on with the actions that follow.
+struct Persist {
+  struct Entry {
+    std::string key;
+    std::string value;
+  };
+  std::vector<Entry> entries{};
+};
+
+struct Send {
+  ConnectionId connection = 0;
+  ControllerMessage message;
+};
+
+/// End the stream once what was sent before is out.
+struct CloseConnection {
+  ConnectionId connection = 0;
+};
+
+struct StartProcess {
+  MemberId id;
+  std::uint64_t generation = 0;  ///< of this slot; repeated in ProcessExited
+};
+
+/// End it at once; ProcessExited follows.
+struct KillProcess {
+  MemberId id;
+  std::uint64_t generation = 0;
+};
+
+/// Write the model of this snapshot to where the user finds it, then report Exported.
+struct Export {
+  std::uint64_t snapshot = 0;
+};
+
+/// An epoch has a result, which is stored.
+struct EpochDone {
+  EpochResult result;
+};
+
+/// Something worth telling the user and the event log.
+struct Note {
+  enum class Kind : std::uint8_t {
+    kPhase,
+    kJoined,
+    kLost,
+    kRestarting,
+    kEpochOpened,
+    kEpochClosing,
+    kCheckpoint,
+    kAlarm,
+    kFailure,
+  };
+  Kind kind = Kind::kPhase;
+  std::optional<MemberId> member{};
+  std::uint64_t epoch = 0;
+  std::string text{};
+};
+
+std::string_view NoteName(Note::Kind kind);
+
+/// All processes are gone or being killed; nothing more will be asked.
+struct Finished {};
+
+using Action = std::variant<Persist,
+                            Send,
+                            CloseConnection,
+                            StartProcess,
+                            KillProcess,
+                            Export,
+                            EpochDone,
+                            Note,
+                            Finished>;
+
+/// Collects the actions of one event. What must be stored comes first, whenever it was noted.
+/// Threads: one thread at a time.
+class Outbox {
+ public:
+  void Add(Action action) { actions_.push_back(std::move(action)); }
+
+  void Tell(Note::Kind kind, std::uint64_t epoch, std::string text) {
+    Add(Note{.kind = kind, .member = std::nullopt, .epoch = epoch, .text = std::move(text)});
+  }
+
+  void Tell(Note::Kind kind, MemberId member, std::string text) {
+    Add(Note{.kind = kind, .member = member, .epoch = 0, .text = std::move(text)});
+  }
+
+  /// The JobState has changed in a way that must survive before the actions take effect.
+  void StateChanged() { state_changed_ = true; }
+
+  /// Stores one epoch's result beside the state.
+  void Store(const EpochResult& result);
+
+  /// The actions so far, led by one Persist if anything is to be stored; empties the box.
+  std::vector<Action> Take(const JobState& state);
+
+ private:
+  bool state_changed_ = false;
+  std::vector<Persist::Entry> results_;
+  std::vector<Action> actions_;
+};
+
+/// Key under which Persist stores the JobState; DecodeState reads its value.
+inline constexpr char kStateKey[] = "state";
+
+/// Prefix of the keys under which Persist stores EpochResults, in the order of their epochs.
+inline constexpr char kResultPrefix[] = "epoch/";
+
+}  // namespace adamant::controller

@@ -1,0 +1,292 @@
+#include "operator/core/epoch_sequence.h"
+
+#include <algorithm>
+#include <string>
+
+namespace adamant::controller {
+
+EpochSequence::EpochSequence(const JobSettings& settings,
+                             JobState& state,
+                             Outbox& outbox,
+                             Roster& roster,
+                             Placement& placement,
+                             TrainingMeter& meter)
+    : settings_(settings),
+      state_(state),
+      outbox_(outbox),
+      roster_(roster),
+      placement_(placement),
+      meter_(meter) {}
+
+void EpochSequence::Enter(Step step) {
+  state_.step = step;
+  state_.phase = step == Step::kTraining ? Phase::kRunning : Phase::kEvaluating;
+  outbox_.StateChanged();
+}
+
+void EpochSequence::Begin(TimePoint now) {
+  switch (state_.step) {
+    case Step::kTraining:
+      Enter(Step::kTraining);
+      meter_.StartEpoch(state_.epoch);
+      next_checkpoint_ = now + settings_.checkpoint_interval;
+      outbox_.Tell(
+          Note::Kind::kEpochOpened,
+          state_.epoch,
+          "epoch " + std::to_string(state_.epoch) + " of " + std::to_string(settings_.epochs));
+      RepeatAll(Role::kDataServer);
+      return;
+    case Step::kClosing:
+      return StartClosing();
+    case Step::kFlushing:
+      return StartFlushing();
+    case Step::kSnapshot:
+      return StartSnapshot();
+    case Step::kEvaluating:
+      Enter(Step::kEvaluating);
+      return RepeatAll(Role::kDataServer);
+    case Step::kExporting:
+      Enter(Step::kExporting);
+      outbox_.Add(Export{state_.evaluated_snapshot});
+      return;
+  }
+}
+
+void EpochSequence::OpenNext(TimePoint now) {
+  ++state_.epoch;
+  state_.epoch_active = std::chrono::milliseconds(0);
+  state_.row = {};
+  state_.step = Step::kTraining;
+  if (placement_.RebalanceParts()) {
+    placement_.Publish();
+  }
+  Begin(now);
+}
+
+std::optional<ControllerMessage> EpochSequence::CommandFor(MemberId id) const {
+  switch (state_.step) {
+    case Step::kTraining:
+      if (id.role == Role::kDataServer) {
+        return OpenEpoch{state_.epoch};
+      }
+      break;
+    case Step::kClosing:
+      if (id.role == Role::kDataServer) {
+        return CloseEpoch{state_.epoch};
+      }
+      break;
+    case Step::kFlushing:
+      if (id.role == Role::kWorker && unflushed_workers_.contains(id.slot)) {
+        return FlushWorker{state_.epoch};
+      }
+      break;
+    case Step::kEvaluating:
+      if (id.role == Role::kDataServer && state_.part_owner.front() == id.slot) {
+        return Evaluate{.epoch = state_.epoch, .snapshot = state_.row.snapshot};
+      }
+      break;
+    case Step::kSnapshot:
+    case Step::kExporting:
+      break;
+  }
+  return std::nullopt;
+}
+
+void EpochSequence::Repeat(MemberId id) {
+  if (const auto command = CommandFor(id)) {
+    roster_.SendTo(id, *command);
+  }
+  if (id.role == Role::kParameterServer && snapshot_ != 0 && missing_servers_.contains(id.slot)) {
+    RequestSnapshot(id);
+  }
+}
+
+void EpochSequence::RepeatAll(Role role) {
+  for (const Roster::Slot& slot : roster_.slots()) {
+    if (slot.id.role == role && slot.liveness == Roster::Liveness::kRunning) {
+      Repeat(slot.id);
+    }
+  }
+}
+
+void EpochSequence::OnEpochEnded(const EpochEnded& message) {
+  if (state_.step == Step::kTraining && message.epoch == state_.epoch) {
+    outbox_.Tell(Note::Kind::kEpochClosing, state_.epoch, "enough of the epoch is acknowledged");
+    StartClosing();
+  }
+}
+
+void EpochSequence::StartClosing() {
+  Enter(Step::kClosing);
+  next_checkpoint_.reset();
+  snapshot_ = 0;  // a checkpoint under way is overtaken by the epoch's own snapshot
+  snapshot_retry_.reset();
+  state_.row = {};
+  state_.row.epoch = state_.epoch;
+  for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
+    open_parts_.insert(part);
+  }
+  RepeatAll(Role::kDataServer);
+}
+
+void EpochSequence::OnPartClosed(const PartClosed& message) {
+  if (state_.step != Step::kClosing || message.epoch != state_.epoch ||
+      open_parts_.erase(message.part) == 0) {
+    return;
+  }
+  state_.row.counted += message.counted_examples;
+  state_.row.left += message.left_examples;
+  state_.row.retrained += message.retrained_examples;
+  if (open_parts_.empty()) {
+    state_.row.seconds = std::chrono::duration<double>(state_.epoch_active).count();
+    StartFlushing();
+  }
+}
+
+void EpochSequence::StartFlushing() {
+  Enter(Step::kFlushing);
+  for (const Roster::Slot& slot : roster_.slots()) {
+    if (slot.id.role == Role::kWorker && slot.liveness == Roster::Liveness::kRunning) {
+      unflushed_workers_.insert(slot.id.slot);
+    }
+  }
+  if (unflushed_workers_.empty()) {
+    return CloseRow();
+  }
+  RepeatAll(Role::kWorker);
+}
+
+void EpochSequence::OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message) {
+  if (state_.step == Step::kFlushing && message.epoch == state_.epoch) {
+    OnWorkerLost(worker);
+  }
+}
+
+void EpochSequence::OnWorkerLost(std::uint32_t worker) {
+  if (unflushed_workers_.erase(worker) > 0 && unflushed_workers_.empty() &&
+      state_.step == Step::kFlushing) {
+    CloseRow();
+  }
+}
+
+void EpochSequence::CloseRow() {
+  meter_.Fill(state_.row);
+  StartSnapshot();
+}
+
+void EpochSequence::StartSnapshot() {
+  Enter(Step::kSnapshot);
+  if (state_.row.snapshot == 0) {
+    state_.row.snapshot = ++state_.last_snapshot;
+  }
+  AskForSnapshot(state_.row.snapshot);
+}
+
+void EpochSequence::AskForSnapshot(std::uint64_t snapshot) {
+  snapshot_ = snapshot;
+  snapshot_failures_ = 0;
+  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+    missing_servers_.insert(server);
+  }
+  RepeatAll(Role::kParameterServer);
+}
+
+void EpochSequence::RequestSnapshot(MemberId server) {
+  TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
+  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.complete_snapshot}) {
+    if (kept != 0 && kept < snapshot_ &&
+        std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
+      request.keep.push_back(kept);
+    }
+  }
+  roster_.SendTo(server, request);
+}
+
+absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
+                                            const SnapshotTaken& message,
+                                            TimePoint now) {
+  if (snapshot_ == 0 || message.snapshot != snapshot_ || !missing_servers_.contains(server)) {
+    return absl::OkStatus();
+  }
+  if (!message.ok) {
+    const std::string problem = ToString({Role::kParameterServer, server}) +
+                                " cannot store snapshot " + std::to_string(snapshot_) + ": " +
+                                message.error;
+    outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
+    snapshot_retry_ = now + kSnapshotRetry;
+    return ++snapshot_failures_ < kSnapshotTries ? absl::OkStatus()
+                                                 : absl::ResourceExhaustedError(problem);
+  }
+  missing_servers_.erase(server);
+  if (missing_servers_.empty()) {
+    state_.complete_snapshot = snapshot_;
+    snapshot_ = 0;
+    snapshot_retry_.reset();
+    outbox_.StateChanged();
+    if (state_.step == Step::kSnapshot) {
+      Enter(Step::kEvaluating);
+      RepeatAll(Role::kDataServer);
+    } else {
+      next_checkpoint_ = now + settings_.checkpoint_interval;
+      outbox_.Tell(Note::Kind::kCheckpoint,
+                   state_.epoch,
+                   "checkpoint " + std::to_string(state_.complete_snapshot));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool EpochSequence::IsLast(const EpochResult& row) const {
+  return row.epoch >= settings_.epochs ||
+         (settings_.target_accuracy && row.top1 >= *settings_.target_accuracy);
+}
+
+void EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
+  if (state_.step != Step::kEvaluating || message.epoch != state_.epoch ||
+      message.snapshot != state_.row.snapshot) {
+    return;
+  }
+  EpochResult& row = state_.row;
+  row.validated = message.examples;
+  if (message.examples > 0) {
+    const auto examples = static_cast<double>(message.examples);
+    row.top1 = static_cast<double>(message.correct) / examples;
+    row.validation_loss = message.loss_sum / examples;
+  }
+  row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
+  row.restarts = state_.restarts;
+  state_.accuracy = row.top1;
+  state_.evaluated_snapshot = row.snapshot;
+  outbox_.Store(row);
+  outbox_.Add(EpochDone{row});
+  if (IsLast(row)) {
+    state_.step = Step::kExporting;
+    return Begin(now);
+  }
+  OpenNext(now);
+}
+
+bool EpochSequence::OnExported(const Exported& exported) const {
+  return state_.step == Step::kExporting && exported.snapshot == state_.evaluated_snapshot;
+}
+
+void EpochSequence::OnTimer(TimePoint now) {
+  if (snapshot_retry_ && *snapshot_retry_ <= now) {
+    snapshot_retry_.reset();
+    RepeatAll(Role::kParameterServer);
+  }
+  if (next_checkpoint_ && *next_checkpoint_ <= now && snapshot_ == 0) {
+    next_checkpoint_.reset();
+    outbox_.StateChanged();
+    AskForSnapshot(++state_.last_snapshot);
+  }
+}
+
+std::optional<EpochSequence::TimePoint> EpochSequence::NextTimer() const {
+  if (snapshot_retry_ && next_checkpoint_) {
+    return std::min(*snapshot_retry_, *next_checkpoint_);
+  }
+  return snapshot_retry_ ? snapshot_retry_ : next_checkpoint_;
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "absl/status/status.h"
+#include "operator/core/placement.h"
+#include "operator/core/roster.h"
+#include "operator/core/training_meter.h"
+
+namespace adamant::controller {
+
+/// Leads the job from epoch to epoch: open, close, flush, snapshot, evaluate, decide, export.
+/// Each step waits for answers and may be repeated: answers to another step or epoch are ignored.
+/// An error of any member fails the job with its message.
+/// Threads: one thread at a time.
+class EpochSequence {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Wait before a snapshot that a server could not store is asked for again, and how often.
+  static constexpr std::chrono::milliseconds kSnapshotRetry{2'000};
+  static constexpr int kSnapshotTries = 5;
+
+  /// The arguments must outlive this.
+  EpochSequence(const JobSettings& settings,
+                JobState& state,
+                Outbox& outbox,
+                Roster& roster,
+                Placement& placement,
+                TrainingMeter& meter);
+
+  /// Sends the commands of the step that the state names: at the start of a job and of every
+  /// controller.
+  void Begin(TimePoint now);
+
+  /// Sends the current command, if there is one, to a member that may not have it.
+  void Repeat(MemberId id);
+  void RepeatAll(Role role);
+
+  void OnEpochEnded(const EpochEnded& message);
+  void OnPartClosed(const PartClosed& message);
+  void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
+  absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
+  void OnEvaluated(const Evaluated& message, TimePoint now);
+
+  /// The model is written; the job has succeeded if this is the snapshot it waits for. Returns
+  /// whether it is.
+  [[nodiscard]] bool OnExported(const Exported& exported) const;
+
+  /// Nothing more is expected of this worker.
+  void OnWorkerLost(std::uint32_t worker);
+
+  /// Repeats snapshots and takes checkpoints that are due.
+  void OnTimer(TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const;
+
+ private:
+  void Enter(Step step);
+  void OpenNext(TimePoint now);
+  void StartClosing();
+  void CloseRow();
+  void StartFlushing();
+  void StartSnapshot();
+  void AskForSnapshot(std::uint64_t snapshot);
+  void RequestSnapshot(MemberId server);
+  [[nodiscard]] bool IsLast(const EpochResult& row) const;
+  [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
+
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  Roster& roster_;
+  Placement& placement_;
+  TrainingMeter& meter_;
+
+  std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
+  std::set<std::uint32_t> unflushed_workers_;  // kFlushing
+  std::uint64_t snapshot_ = 0;                 // being taken; 0: none
+  std::set<std::uint32_t> missing_servers_;    // that have not stored it
+  int snapshot_failures_ = 0;
+  std::optional<TimePoint> snapshot_retry_;
+  std::optional<TimePoint> next_checkpoint_;
+};
+
+}  // namespace adamant::controller

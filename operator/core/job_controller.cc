@@ -1,0 +1,367 @@
+#include "operator/core/job_controller.h"
+
+#include <utility>
+
+namespace adamant::controller {
+namespace {
+
+std::string Seconds(std::chrono::milliseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+}
+
+}  // namespace
+
+std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
+  JobState state;
+  state.job_uid = job_uid;
+  state.slots.resize(std::size_t{settings.data_servers} + settings.parameter_servers +
+                     settings.workers);
+  for (std::uint32_t part = 0; part < settings.data_servers; ++part) {
+    state.part_owner.push_back(part);
+  }
+  return std::unique_ptr<JobController>(new JobController(std::move(settings), std::move(state)));
+}
+
+absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSettings settings,
+                                                                      std::string_view state) {
+  absl::StatusOr<JobState> decoded = DecodeState(state);
+  if (!decoded.ok()) {
+    return decoded.status();
+  }
+  const std::size_t slots =
+      std::size_t{settings.data_servers} + settings.parameter_servers + settings.workers;
+  if (decoded->slots.size() != slots || decoded->part_owner.size() != settings.data_servers ||
+      (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets)) {
+    return absl::FailedPreconditionError(
+        "the controller's state belongs to a manifest with other numbers of processes or buckets");
+  }
+  if (decoded->phase == Phase::kFailed || decoded->phase == Phase::kSuspended) {
+    decoded->restarts = 0;
+    for (SlotRecord& record : decoded->slots) {
+      record.restarts = 0;
+    }
+  }
+  return std::unique_ptr<JobController>(
+      new JobController(std::move(settings), *std::move(decoded)));
+}
+
+JobController::JobController(JobSettings settings, JobState state)
+    : settings_(std::move(settings)),
+      state_(std::move(state)),
+      roster_(settings_, state_, outbox_),
+      placement_(settings_, state_, outbox_, roster_),
+      sequence_(settings_, state_, outbox_, roster_, placement_, meter_),
+      lead_out_(roster_, outbox_) {}
+
+std::vector<Action> JobController::Begin(TimePoint now) {
+  last_advance_ = now;
+  if (state_.phase == Phase::kSucceeded) {
+    finished_ = true;
+    for (const Roster::Slot& slot : roster_.slots()) {
+      roster_.Kill(slot);  // what the last controller may have left behind
+    }
+    outbox_.Add(Finished{});
+    return outbox_.Take(state_);
+  }
+  ++state_.term;
+  state_.phase = Phase::kStarting;
+  state_.message.clear();
+  outbox_.StateChanged();
+  outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
+  roster_.StartAll(now);
+  return outbox_.Take(state_);
+}
+
+std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
+  if (finished_) {
+    return {};
+  }
+  Advance(now);
+  const Phase before = state_.phase;
+  if (const auto* received = std::get_if<Received>(&event)) {
+    OnReceived(*received, now);
+  } else if (const auto* gone = std::get_if<Disconnected>(&event)) {
+    roster_.OnDisconnected(gone->connection);
+  } else if (const auto* exited = std::get_if<ProcessExited>(&event)) {
+    OnProcessExited(*exited, now);
+  } else if (const auto* exported = std::get_if<Exported>(&event)) {
+    OnExported(*exported);
+  } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
+    End(Phase::kSuspended, suspend->reason);
+  } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
+    End(Phase::kFailed, failed->reason);
+  }
+  OnTimer(now);
+  if (state_.phase != before) {
+    outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
+  }
+  return outbox_.Take(state_);
+}
+
+// Counts the time that the job has been active, in whole milliseconds.
+void JobController::Advance(TimePoint now) {
+  const auto passed = std::chrono::floor<std::chrono::milliseconds>(now - last_advance_);
+  if (passed.count() <= 0) {
+    return;
+  }
+  last_advance_ += passed;
+  if (!IsFinal(state_.phase)) {
+    state_.active += passed;
+    if (ready_) {
+      state_.epoch_active += passed;
+    }
+  }
+}
+
+void JobController::OnReceived(const Received& event, TimePoint now) {
+  if (const auto* join = std::get_if<Join>(&event.message)) {
+    return OnJoin(event.connection, *join, now);
+  }
+  if (Roster::Slot* slot = roster_.Find(event.connection)) {
+    roster_.Heard(*slot, now);
+    OnMessage(*slot, event.message, now);
+  }
+}
+
+void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint now) {
+  if (IsFinal(state_.phase)) {
+    outbox_.Add(Send{.connection = connection, .message = Stop{state_.message}});
+    outbox_.Add(CloseConnection{connection});
+    return;
+  }
+  const Roster::Joined joined = roster_.OnJoin(connection, join, now);
+  if (joined == Roster::Joined::kRefused) {
+    return;
+  }
+  if (joined == Roster::Joined::kReplaced) {
+    ForgetMember(join.id);
+  }
+  roster_.SendTo(join.id,
+                 Welcome{.term = state_.term,
+                         .incarnation = roster_.IncarnationOf(join.id),
+                         .job_uid = state_.job_uid});
+  const bool moved = placement_.Update();
+  placement_.Publish();
+  if (ready_) {
+    sequence_.Repeat(join.id);
+    if (moved) {
+      sequence_.RepeatAll(Role::kDataServer);
+    }
+  }
+  BeginWhenReady(now);
+}
+
+void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now) {
+  if (IsFinal(state_.phase)) {
+    return;
+  }
+  if (const auto* failure = std::get_if<Failure>(&message)) {
+    const std::string text = ToString(slot.id) + ": " + failure->message;
+    outbox_.Tell(Note::Kind::kFailure, slot.id, text);
+    if (failure->fatal) {
+      End(Phase::kFailed, text);
+    }
+    return;
+  }
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
+    return OnHeartbeat(slot, *heartbeat, now);
+  }
+  switch (slot.id.role) {
+    case Role::kParameterServer:
+      if (const auto* ready = std::get_if<BucketsReady>(&message)) {
+        const absl::StatusOr<bool> changed = placement_.OnBucketsReady(slot.id.slot, *ready);
+        if (!changed.ok()) {
+          return FailOn(changed.status());
+        }
+        if (*changed) {
+          placement_.Publish();
+        }
+        BeginWhenReady(now);
+      } else if (const auto* taken = std::get_if<SnapshotTaken>(&message)) {
+        FailOn(sequence_.OnSnapshotTaken(slot.id.slot, *taken, now));
+      }
+      return;
+    case Role::kDataServer:
+      if (const auto* ended = std::get_if<EpochEnded>(&message)) {
+        sequence_.OnEpochEnded(*ended);
+      } else if (const auto* closed = std::get_if<PartClosed>(&message)) {
+        sequence_.OnPartClosed(*closed);
+      } else if (const auto* evaluated = std::get_if<Evaluated>(&message)) {
+        sequence_.OnEvaluated(*evaluated, now);
+      }
+      return;
+    case Role::kWorker:
+      if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
+        sequence_.OnWorkerFlushed(slot.id.slot, *flushed);
+      }
+      return;
+  }
+}
+
+void JobController::OnHeartbeat(const Roster::Slot& slot,
+                                const Heartbeat& heartbeat,
+                                TimePoint now) {
+  const MemberId id = slot.id;
+  if (const auto* worker = std::get_if<WorkerProgress>(&heartbeat.progress)) {
+    meter_.OnWorker(id.slot, roster_.IncarnationOf(id), *worker, now);
+  } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
+    meter_.OnDataServer(id.slot, *data, now);
+  } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
+    OnAlarm(id, server->alarm, now);
+  }
+}
+
+void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now) {
+  if (alarm.empty()) {
+    alarm_since_.erase(id);
+    return;
+  }
+  const std::string text = ToString(id) + ": " + alarm;
+  const auto [since, raised] = alarm_since_.emplace(id, now);
+  if (raised) {
+    outbox_.Tell(Note::Kind::kAlarm, id, text);
+  } else if (now - since->second >= kAlarmTimeout) {
+    End(Phase::kFailed, text);
+  }
+}
+
+void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
+  Roster::Slot& slot = roster_.At(event.id);
+  const bool current =
+      event.generation == roster_.GenerationOf(event.id) &&
+      (slot.liveness == Roster::Liveness::kStarting || slot.liveness == Roster::Liveness::kRunning);
+  if (!current) {
+    return;
+  }
+  if (IsFinal(state_.phase)) {
+    return roster_.Retire(slot);
+  }
+  OnLost(slot, event.how, now);
+  if (event.bad_configuration) {
+    End(Phase::kFailed, ToString(event.id) + " " + event.how + ": its configuration is refused");
+  }
+}
+
+void JobController::OnLost(Roster::Slot& slot, const std::string& why, TimePoint now) {
+  FailOn(roster_.Lose(slot, why, now));
+  ForgetMember(slot.id);
+  if (IsFinal(state_.phase)) {
+    return;
+  }
+  const bool moved = placement_.Update();
+  placement_.Publish();
+  if (moved && ready_) {
+    sequence_.RepeatAll(Role::kDataServer);
+  }
+}
+
+void JobController::ForgetMember(MemberId id) {
+  alarm_since_.erase(id);
+  switch (id.role) {
+    case Role::kParameterServer:
+      return placement_.OnServerLost(id.slot);
+    case Role::kDataServer:
+      return meter_.OnDataServerLost(id.slot);
+    case Role::kWorker:
+      return sequence_.OnWorkerLost(id.slot);
+  }
+}
+
+void JobController::OnExported(const Exported& event) {
+  if (IsFinal(state_.phase) || !sequence_.OnExported(event)) {
+    return;
+  }
+  if (event.status.ok()) {
+    End(Phase::kSucceeded, "");
+  } else {
+    End(Phase::kFailed, "cannot write the model: " + std::string(event.status.message()));
+  }
+}
+
+void JobController::BeginWhenReady(TimePoint now) {
+  if (!ready_ && placement_.Complete() && roster_.AnyRunning(Role::kWorker)) {
+    ready_ = true;
+    sequence_.Begin(now);
+  }
+}
+
+void JobController::OnTimer(TimePoint now) {
+  if (!IsFinal(state_.phase)) {
+    CheckDeadlines();
+  }
+  while (!IsFinal(state_.phase)) {
+    Roster::Slot* silent = roster_.FindSilent(now);
+    if (silent == nullptr) {
+      break;
+    }
+    roster_.Kill(*silent);
+    const bool joined = silent->liveness == Roster::Liveness::kRunning;
+    OnLost(*silent,
+           joined ? "was silent for " + Seconds(Roster::kSilenceTimeout)
+                  : "did not join within " + Seconds(Roster::kJoinTimeout),
+           now);
+  }
+  if (IsFinal(state_.phase)) {
+    finished_ = lead_out_.Step(state_.message, now);
+    return;
+  }
+  roster_.StartDue(now);
+  sequence_.OnTimer(now);
+}
+
+void JobController::CheckDeadlines() {
+  if (settings_.active_deadline && state_.active >= *settings_.active_deadline) {
+    End(Phase::kFailed,
+        "the job ran longer than spec.runPolicy.activeDeadline, " +
+            Seconds(*settings_.active_deadline));
+  } else if (settings_.epoch_deadline && state_.epoch_active >= *settings_.epoch_deadline) {
+    End(Phase::kFailed,
+        "epoch " + std::to_string(state_.epoch) +
+            " ran longer than spec.runPolicy.epochDeadline, " + Seconds(*settings_.epoch_deadline));
+  }
+}
+
+void JobController::FailOn(const absl::Status& status) {
+  if (!status.ok()) {
+    End(Phase::kFailed, std::string(status.message()));
+  }
+}
+
+void JobController::End(Phase phase, std::string message) {
+  if (IsFinal(state_.phase)) {
+    return;
+  }
+  state_.phase = phase;
+  state_.message = std::move(message);
+  outbox_.StateChanged();
+}
+
+JobController::TimePoint JobController::NextTimer(TimePoint now) const {
+  TimePoint next = now + std::chrono::hours(1);
+  const auto consider = [&](std::optional<TimePoint> time) {
+    if (time && *time < next) {
+      next = *time;
+    }
+  };
+  if (finished_) {
+    return next;
+  }
+  if (IsFinal(state_.phase)) {
+    return lead_out_.deadline();
+  }
+  consider(roster_.NextTimer());
+  consider(sequence_.NextTimer());
+  if (settings_.active_deadline) {
+    consider(last_advance_ + (*settings_.active_deadline - state_.active));
+  }
+  if (settings_.epoch_deadline && ready_) {
+    consider(last_advance_ + (*settings_.epoch_deadline - state_.epoch_active));
+  }
+  return next;
+}
+
+std::string JobController::AddressOf(MemberId id) const {
+  return roster_.IsRunning(id) ? roster_.At(id).address : "";
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "operator/core/actions.h"
+#include "operator/core/epoch_sequence.h"
+#include "operator/core/lead_out.h"
+#include "operator/core/placement.h"
+#include "operator/core/roster.h"
+#include "operator/core/state.h"
+#include "operator/core/training_meter.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::controller {
+
+/// What `adamant status` shows; mirrors JobStatus of control.proto.
+struct JobReport {
+  struct MemberReport {
+    MemberId id;
+    std::uint64_t incarnation = 0;
+    std::string state;  ///< Starting, Running, Restarting, Left
+    std::string metrics_address;
+    std::uint32_t buckets = 0;
+  };
+
+  std::string name;
+  Phase phase = Phase::kPending;
+  std::uint64_t epoch = 0;
+  std::uint64_t epochs = 0;
+  std::uint64_t counted_examples = 0;
+  std::uint64_t total_examples = 0;
+  double examples_per_second = 0;
+  double training_loss = 0;
+  double accuracy = 0;
+  std::uint32_t restarts = 0;
+  std::string message;
+  std::vector<MemberReport> members;
+};
+
+/// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
+/// that it returns, in order; what it must remember it asks to have stored before anything that
+/// depends on it. It has no clock, thread, file or socket of its own.
+///
+/// Threads: one thread at a time.
+/// Source: docs/design/0001-spine.md.
+class JobController {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// A server whose heartbeats carry an alarm for this time fails the job.
+  static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
+
+  /// A new job. `job_uid` names it for good; it must be random.
+  static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
+
+  /// Goes on from the state that was stored last (under kStateKey). A job that had failed or was
+  /// suspended gets a fresh restart budget. Errors: those of DecodeState; FailedPrecondition when
+  /// the state belongs to another manifest.
+  static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
+                                                                std::string_view state);
+
+  /// Takes a new term and starts all processes. Once, before any event. A job that had
+  /// succeeded only ends what processes it may have left.
+  std::vector<Action> Begin(TimePoint now);
+
+  std::vector<Action> Handle(const Event& event, TimePoint now);
+
+  /// When Handle wants a Tick at the latest.
+  [[nodiscard]] TimePoint NextTimer(TimePoint now) const;
+
+  [[nodiscard]] JobReport Report() const;
+  [[nodiscard]] const JobState& state() const { return state_; }
+
+  /// Address of a running member; empty when it does not run.
+  [[nodiscard]] std::string AddressOf(MemberId id) const;
+
+ private:
+  JobController(JobSettings settings, JobState state);
+
+  void OnReceived(const Received& event, TimePoint now);
+  void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
+  void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void OnHeartbeat(const Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
+  void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
+  void OnProcessExited(const ProcessExited& event, TimePoint now);
+  void OnExported(const Exported& event);
+  void OnTimer(TimePoint now);
+
+  /// The member is gone: its slot, its buckets or parts, and what was expected of it.
+  void OnLost(Roster::Slot& slot, const std::string& why, TimePoint now);
+  void ForgetMember(MemberId id);
+
+  void CheckDeadlines();
+  void BeginWhenReady(TimePoint now);
+  void FailOn(const absl::Status& status);
+  void End(Phase phase, std::string message);
+  void Advance(TimePoint now);
+
+  const JobSettings settings_;
+  JobState state_;
+  Outbox outbox_;
+  Roster roster_;
+  Placement placement_;
+  TrainingMeter meter_;
+  EpochSequence sequence_;
+  LeadOut lead_out_;
+
+  bool ready_ = false;  // the current step's commands have been sent
+  std::map<MemberId, TimePoint> alarm_since_;
+  bool finished_ = false;
+  TimePoint last_advance_{};
+};
+
+}  // namespace adamant::controller

@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "operator/core/job_controller.h"
+
+namespace adamant::controller {
+namespace {
+
+std::string StateName(Roster::Liveness liveness) {
+  switch (liveness) {
+    case Roster::Liveness::kAbsent:
+      return "Left";
+    case Roster::Liveness::kStarting:
+      return "Starting";
+    case Roster::Liveness::kRunning:
+      return "Running";
+    case Roster::Liveness::kWaiting:
+      return "Restarting";
+  }
+  return "Unknown";
+}
+
+}  // namespace
+
+JobReport JobController::Report() const {
+  JobReport report{.name = settings_.name,
+                   .phase = state_.phase,
+                   .epoch = state_.epoch,
+                   .epochs = settings_.epochs,
+                   .counted_examples = std::max(meter_.counted(), state_.row.counted),
+                   .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
+                   .examples_per_second = meter_.ExamplesPerSecond(),
+                   .training_loss = meter_.RecentLoss(),
+                   .accuracy = state_.accuracy,
+                   .restarts = state_.restarts,
+                   .message = state_.message,
+                   .members = {}};
+  for (const Roster::Slot& slot : roster_.slots()) {
+    const bool holds_buckets = slot.id.role == Role::kParameterServer;
+    report.members.push_back({.id = slot.id,
+                              .incarnation = roster_.IncarnationOf(slot.id),
+                              .state = StateName(slot.liveness),
+                              .metrics_address = slot.metrics_address,
+                              .buckets = holds_buckets ? placement_.BucketsOf(slot.id.slot) : 0});
+  }
+  return report;
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,21 @@
+#include "operator/core/messages.h"
+
+namespace adamant::controller {
+
+std::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kDataServer:
+      return "data-server";
+    case Role::kParameterServer:
+      return "parameter-server";
+    case Role::kWorker:
+      return "worker";
+  }
+  return "unknown";
+}
+
+std::string ToString(MemberId id) {
+  return std::string(RoleName(id.role)) + "-" + std::to_string(id.slot);
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/core/actions.h"
+#include "operator/core/state.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::controller {
+
+/// Who fills the slots of the job: joining, incarnations, silence, restarts within the budget.
+/// Threads: one thread at a time.
+class Roster {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// A process that starts must join within this time.
+  static constexpr std::chrono::milliseconds kJoinTimeout{60'000};
+  /// A member that says nothing for this time is lost.
+  static constexpr std::chrono::milliseconds kSilenceTimeout{10'000};
+  /// The longest wait before a restart.
+  static constexpr std::chrono::milliseconds kLongestBackoff{60'000};
+
+  enum class Liveness : std::uint8_t {
+    kAbsent,    ///< no process
+    kStarting,  ///< asked for, has not joined
+    kRunning,   ///< joined
+    kWaiting,   ///< lost; will be started again at `deadline`
+  };
+
+  struct Slot {
+    MemberId id;
+    Liveness liveness = Liveness::kAbsent;
+    ConnectionId connection = 0;  ///< 0: none at the moment
+    TimePoint deadline{};         ///< to join, to be heard, or of the restart; see Liveness
+    std::string address;
+    std::string metrics_address;
+  };
+
+  enum class Joined : std::uint8_t {
+    kRefused,   ///< and told so
+    kNew,       ///< a process new to this controller, or back at it
+    kReplaced,  ///< like kNew, but another process held the slot until now: handle its loss first
+  };
+
+  /// `settings`, `state` and `outbox` must outlive this.
+  Roster(const JobSettings& settings, JobState& state, Outbox& outbox);
+
+  /// Asks for a process in every slot.
+  void StartAll(TimePoint now);
+
+  /// Judges a Join and binds the slot to the connection. Does not send Welcome.
+  Joined OnJoin(ConnectionId connection, const Join& join, TimePoint now);
+
+  /// The running slot bound to a connection; nullptr if there is none.
+  Slot* Find(ConnectionId connection);
+
+  /// Something was heard of this slot.
+  void Heard(Slot& slot, TimePoint now) const { slot.deadline = now + kSilenceTimeout; }
+
+  /// The stream broke; the member may come back until it counts as silent.
+  void OnDisconnected(ConnectionId connection);
+
+  /// Frees the slot and plans its restart. Error: ResourceExhausted when the budget is spent,
+  /// saying what died.
+  absl::Status Lose(Slot& slot, const std::string& why, TimePoint now);
+
+  /// Frees the slot for good: the job is ending.
+  void Retire(Slot& slot);
+
+  /// Starts the processes whose backoff is over.
+  void StartDue(TimePoint now);
+
+  /// The first slot whose process has neither joined in time nor been heard; nullptr if none.
+  Slot* FindSilent(TimePoint now);
+
+  /// Asks the body to end the process of a slot.
+  void Kill(const Slot& slot);
+
+  /// When StartDue or FindSilent must be asked again; nullopt: nothing is planned.
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const;
+
+  [[nodiscard]] bool IsRunning(MemberId id) const { return At(id).liveness == Liveness::kRunning; }
+  [[nodiscard]] bool AllRunning(Role role) const;
+  [[nodiscard]] bool AnyRunning(Role role) const;
+  [[nodiscard]] std::uint64_t IncarnationOf(MemberId id) const { return Record(id).incarnation; }
+  [[nodiscard]] std::uint64_t GenerationOf(MemberId id) const { return Record(id).generation; }
+
+  /// Sends to one member, if it is connected; to all connected ones of a role.
+  void SendTo(MemberId id, const ControllerMessage& message);
+  void SendToAll(Role role, const ControllerMessage& message);
+
+  [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
+  [[nodiscard]] Slot& At(MemberId id) { return slots_[SlotIndex(settings_, id)]; }
+  [[nodiscard]] const Slot& At(MemberId id) const { return slots_[SlotIndex(settings_, id)]; }
+
+ private:
+  [[nodiscard]] SlotRecord& Record(MemberId id) const {
+    return state_.slots[SlotIndex(settings_, id)];
+  }
+  [[nodiscard]] std::string Objection(const Join& join) const;
+  void Start(Slot& slot, TimePoint now);
+
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  std::vector<Slot> slots_;
+};
+
+/// The wait before the restart after `restarts` earlier ones: `first`, doubled each time, at most
+/// Roster::kLongestBackoff.
+std::chrono::milliseconds RestartDelay(std::chrono::milliseconds first, std::uint32_t restarts);
+
+}  // namespace adamant::controller

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "operator/core/messages.h"
+
+namespace adamant::controller {
+
+/// What of a TrainingJob the controller needs. Immutable for the life of a job.
+struct JobSettings {
+  std::string name{};
+  std::uint32_t workers = 1;
+  std::uint32_t data_servers = 1;  ///< also the number of parts of the training data
+  std::uint32_t parameter_servers = 1;
+  std::uint32_t buckets = 1;
+  std::uint64_t epochs = 1;
+  std::optional<double> target_accuracy{};  ///< share of validation examples, 0..1
+  std::optional<std::chrono::milliseconds> active_deadline{};
+  std::optional<std::chrono::milliseconds> epoch_deadline{};
+  std::chrono::milliseconds checkpoint_interval{300'000};
+  std::uint32_t restart_limit = 10;
+  std::chrono::milliseconds restart_backoff{1000};
+};
+
+enum class Phase : std::uint8_t {
+  kPending,     ///< nothing started yet
+  kStarting,    ///< waiting for processes and parameters
+  kRunning,     ///< an epoch is open
+  kEvaluating,  ///< from the end of an epoch to its result; also the export
+  kSucceeded,
+  kFailed,
+  kSuspended,  ///< stopped by the user; can be resumed
+};
+
+std::string_view PhaseName(Phase phase);
+
+/// Succeeded, Failed or Suspended.
+bool IsFinal(Phase phase);
+
+/// What the job waits for. A restarted controller sends the commands of the current step again.
+enum class Step : std::uint8_t {
+  kTraining,    ///< for EpochEnded
+  kClosing,     ///< for PartClosed of every part
+  kFlushing,    ///< for WorkerFlushed of every worker
+  kSnapshot,    ///< for SnapshotTaken of every parameter server
+  kEvaluating,  ///< for Evaluated
+  kExporting,   ///< for the body to write the model
+};
+
+/// One row of the job's history. Counts are of examples.
+struct EpochResult {
+  std::uint64_t epoch = 0;
+  std::uint64_t snapshot = 0;
+  std::uint64_t counted = 0;
+  std::uint64_t left = 0;
+  std::uint64_t retrained = 0;
+  std::uint64_t trained = 0;      ///< by workers, as their heartbeats told; includes what was lost
+  double training_loss = 0;       ///< mean over `trained`; 0 when unknown
+  double training_accuracy = 0;   ///< share of `trained`, before each update
+  double seconds = 0;             ///< from the opening to the last part's close, while running
+  double evaluation_seconds = 0;  ///< from then to the result
+  std::uint64_t validated = 0;    ///< validation examples
+  double top1 = 0;                ///< share of `validated` classified right
+  double validation_loss = 0;     ///< mean over `validated`
+  std::uint64_t pushes_refused = 0;
+  std::uint64_t updates_lost = 0;
+  std::uint32_t restarts = 0;                     ///< of the job so far
+  std::vector<std::uint64_t> staleness_counts{};  ///< WorkerProgress's histogram, of this epoch
+
+  bool operator==(const EpochResult&) const = default;
+};
+
+/// What the controller remembers of a slot.
+struct SlotRecord {
+  std::uint64_t incarnation = 0;  ///< the last one given; 0: none
+  std::string uid{};              ///< who holds it; empty: nobody
+  std::uint64_t generation = 0;   ///< process starts asked for
+  std::uint32_t restarts = 0;     ///< of this slot, within the job's budget
+
+  bool operator==(const SlotRecord&) const = default;
+};
+
+/// All that survives the controller's process, besides the EpochResults, which are stored one by
+/// one.
+struct JobState {
+  std::uint64_t job_uid = 0;
+  std::uint64_t term = 0;
+  Phase phase = Phase::kPending;
+  Step step = Step::kTraining;
+  std::uint64_t epoch = 1;
+  EpochResult row;                       ///< of `epoch`, as far as it is known
+  std::uint64_t last_snapshot = 0;       ///< highest id given out
+  std::uint64_t complete_snapshot = 0;   ///< newest one that every server stored
+  std::uint64_t evaluated_snapshot = 0;  ///< of the last result: the model to export
+  double accuracy = 0;                   ///< of the last result
+  std::vector<Bucket> buckets{};         ///< empty until assigned
+  std::vector<std::uint32_t> part_owner{};
+  std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers
+  std::uint32_t restarts = 0;           ///< of all slots, within the budget
+  std::chrono::milliseconds active{0};  ///< time the job has been active
+  std::chrono::milliseconds epoch_active{0};  ///< of that, since the epoch was opened
+  std::string message{};                      ///< why it ended, or what it waits for
+
+  bool operator==(const JobState&) const = default;
+};
+
+/// The stored form: format version, fields in order, XXH3.
+std::string Encode(const JobState& state);
+std::string Encode(const EpochResult& result);
+
+/// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
+/// naming both.
+absl::StatusOr<JobState> DecodeState(std::string_view bytes);
+absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
+
+/// Index of a slot in JobState::slots.
+std::size_t SlotIndex(const JobSettings& settings, MemberId id);
+
+/// The slot at an index.
+MemberId SlotAt(const JobSettings& settings, std::size_t index);
+
+/// Number of slots of a role.
+std::uint32_t SlotCount(const JobSettings& settings, Role role);
+
+}  // namespace adamant::controller

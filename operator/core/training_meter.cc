@@ -1,0 +1,104 @@
+#include "operator/core/training_meter.h"
+
+#include <algorithm>
+
+namespace adamant::controller {
+namespace {
+
+// Totals of one process never fall; if they seem to, nothing is added.
+std::uint64_t Growth(std::uint64_t now, std::uint64_t before) {
+  return now > before ? now - before : 0;
+}
+
+}  // namespace
+
+void TrainingMeter::StartEpoch(std::uint64_t epoch) {
+  epoch_ = epoch;
+  counted_ = 0;
+  parts_.clear();
+  sum_ = {};
+  recent_.clear();
+}
+
+void TrainingMeter::OnWorker(std::uint32_t slot,
+                             std::uint64_t incarnation,
+                             const WorkerProgress& progress,
+                             TimePoint now) {
+  WorkerTotals& totals = workers_[slot];
+  if (totals.incarnation != incarnation) {
+    totals = {.incarnation = incarnation, .last = {}};
+  }
+  const WorkerProgress& last = totals.last;
+  sum_.trained_examples += Growth(progress.trained_examples, last.trained_examples);
+  sum_.correct += Growth(progress.correct, last.correct);
+  sum_.pushes_refused += Growth(progress.pushes_refused, last.pushes_refused);
+  sum_.updates_lost += Growth(progress.updates_lost, last.updates_lost);
+  sum_.loss_sum += progress.loss_sum - last.loss_sum;
+  const std::size_t bins = progress.staleness_counts.size();
+  sum_.staleness_counts.resize(std::max(sum_.staleness_counts.size(), bins));
+  for (std::size_t i = 0; i < bins; ++i) {
+    const std::uint64_t before =
+        i < last.staleness_counts.size() ? last.staleness_counts[i] : std::uint64_t{0};
+    sum_.staleness_counts[i] += Growth(progress.staleness_counts[i], before);
+  }
+  totals.last = progress;
+  Remember(now);
+}
+
+void TrainingMeter::OnDataServer(std::uint32_t slot,
+                                 const DataServerProgress& progress,
+                                 TimePoint now) {
+  if (progress.epoch != epoch_) {
+    return;
+  }
+  parts_[slot] = progress;
+  std::uint64_t counted = 0;
+  std::uint64_t total = 0;
+  for (const auto& [owner, part] : parts_) {
+    counted += part.counted_examples;
+    total += part.total_examples;
+  }
+  // While a lost server's parts have no owner their counts are missing; they are not gone.
+  counted_ = std::max(counted_, counted);
+  total_ = std::max(total_, total);
+  Remember(now);
+}
+
+void TrainingMeter::Remember(TimePoint now) {
+  recent_.push_back({now, counted_, sum_.trained_examples, sum_.loss_sum});
+  while (recent_.front().time + kWindow < now) {
+    recent_.pop_front();
+  }
+}
+
+void TrainingMeter::Fill(EpochResult& row) const {
+  row.trained = sum_.trained_examples;
+  if (sum_.trained_examples > 0) {
+    const auto trained = static_cast<double>(sum_.trained_examples);
+    row.training_loss = sum_.loss_sum / trained;
+    row.training_accuracy = static_cast<double>(sum_.correct) / trained;
+  }
+  row.pushes_refused = sum_.pushes_refused;
+  row.updates_lost = sum_.updates_lost;
+  row.staleness_counts = sum_.staleness_counts;
+}
+
+double TrainingMeter::ExamplesPerSecond() const {
+  if (recent_.size() < 2) {
+    return 0;
+  }
+  const std::chrono::duration<double> time = recent_.back().time - recent_.front().time;
+  const auto counted = static_cast<double>(recent_.back().counted - recent_.front().counted);
+  return time.count() > 0 ? counted / time.count() : 0;
+}
+
+double TrainingMeter::RecentLoss() const {
+  if (recent_.size() < 2 || recent_.back().trained == recent_.front().trained) {
+    return sum_.trained_examples > 0 ? sum_.loss_sum / static_cast<double>(sum_.trained_examples)
+                                     : 0;
+  }
+  return (recent_.back().loss_sum - recent_.front().loss_sum) /
+         static_cast<double>(recent_.back().trained - recent_.front().trained);
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "operator/core/messages.h"
+#include "operator/core/state.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::controller {
+
+/// Turns the totals in heartbeats into what users watch: loss, accuracy and speed of the open
+/// epoch. What is told before the first heartbeat of a process is counted from zero, its start.
+/// Threads: one thread at a time.
+class TrainingMeter {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Speed and loss are averaged over this time.
+  static constexpr std::chrono::seconds kWindow{10};
+
+  /// Forgets what was counted of the last epoch.
+  void StartEpoch(std::uint64_t epoch);
+
+  void OnWorker(std::uint32_t slot,
+                std::uint64_t incarnation,
+                const WorkerProgress& progress,
+                TimePoint now);
+  void OnDataServer(std::uint32_t slot, const DataServerProgress& progress, TimePoint now);
+
+  /// The data server no longer deals anything.
+  void OnDataServerLost(std::uint32_t slot) { parts_.erase(slot); }
+
+  /// Writes what workers did in this epoch into a row.
+  void Fill(EpochResult& row) const;
+
+  /// Acknowledged examples of the open epoch, and examples of an epoch (0: not known yet).
+  [[nodiscard]] std::uint64_t counted() const { return counted_; }
+  [[nodiscard]] std::uint64_t total() const { return total_; }
+
+  /// Acknowledged examples per second over the recent past.
+  [[nodiscard]] double ExamplesPerSecond() const;
+
+  /// Mean training loss over the recent past; 0 when unknown.
+  [[nodiscard]] double RecentLoss() const;
+
+ private:
+  struct WorkerTotals {
+    std::uint64_t incarnation = 0;
+    WorkerProgress last;
+  };
+  struct Sample {
+    TimePoint time;
+    std::uint64_t counted;
+    std::uint64_t trained;
+    double loss_sum;
+  };
+
+  void Remember(TimePoint now);
+
+  std::map<std::uint32_t, WorkerTotals> workers_;
+  std::map<std::uint32_t, DataServerProgress> parts_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t counted_ = 0;
+  std::uint64_t total_ = 0;
+  WorkerProgress sum_;  // over all workers, since the epoch started
+  std::deque<Sample> recent_;
+};
+
+}  // namespace adamant::controller

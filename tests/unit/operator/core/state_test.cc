@@ -1,0 +1,118 @@
+#include "operator/core/state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/core/training_meter.h"
+
+namespace adamant::controller {
+namespace {
+
+JobState Example() {
+  JobState state;
+  state.job_uid = 0xfedcba9876543210;
+  state.term = 3;
+  state.phase = Phase::kEvaluating;
+  state.step = Step::kSnapshot;
+  state.epoch = 7;
+  state.row = {.epoch = 7, .snapshot = 9, .counted = 100, .training_loss = 0.25};
+  state.row.staleness_counts = {1, 2, 3};
+  state.last_snapshot = 9;
+  state.buckets = {{.epoch = 1, .primary = 2, .created = true}, {.epoch = 4, .primary = 0}};
+  state.part_owner = {1, 0};
+  state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .restarts = 1}, {}};
+  state.active = std::chrono::milliseconds(123456);
+  state.message = "waits";
+  return state;
+}
+
+TEST(StateCodecTest, StateAndResultsComeBackAsTheyWere) {
+  const JobState state = Example();
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+  EXPECT_EQ(DecodeResult(Encode(state.row)).value(), state.row);
+}
+
+TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
+  const std::string bytes = Encode(Example());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x10);
+    EXPECT_FALSE(DecodeState(changed).ok()) << "byte " << i;
+    EXPECT_FALSE(DecodeState(bytes.substr(0, i)).ok()) << "cut at " << i;
+  }
+}
+
+TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
+  std::string bytes = Encode(Example());
+  bytes[0] = 7;
+  const absl::Status status = DecodeState(bytes).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 1"));
+}
+
+TEST(StateCodecTest, SlotsAreNumberedRoleByRole) {
+  const JobSettings settings{.name = "", .workers = 3, .data_servers = 2, .parameter_servers = 4};
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(SlotIndex(settings, SlotAt(settings, i)), i);
+  }
+  EXPECT_EQ(ToString(SlotAt(settings, 5)), "parameter-server-3");
+  EXPECT_EQ(ToString(SlotAt(settings, 6)), "worker-0");
+}
+
+class TrainingMeterTest : public testing::Test {
+ protected:
+  TrainingMeter::TimePoint At(int second) { return start_ + std::chrono::seconds(second); }
+
+  const TrainingMeter::TimePoint start_{std::chrono::hours(1)};
+  TrainingMeter meter_;
+};
+
+TEST_F(TrainingMeterTest, AnEpochCountsOnlyWhatItsHeartbeatsAdd) {
+  meter_.StartEpoch(1);
+  meter_.OnWorker(0, 1, {.trained_examples = 100, .loss_sum = 200, .correct = 50}, At(0));
+  meter_.StartEpoch(2);
+  meter_.OnWorker(0, 1, {.trained_examples = 300, .loss_sum = 300, .correct = 200}, At(1));
+  EpochResult row;
+  meter_.Fill(row);
+  EXPECT_EQ(row.trained, 200u);
+  EXPECT_DOUBLE_EQ(row.training_loss, 0.5);
+  EXPECT_DOUBLE_EQ(row.training_accuracy, 0.75);
+}
+
+TEST_F(TrainingMeterTest, ANewIncarnationStartsFromZero) {
+  meter_.StartEpoch(1);
+  meter_.OnWorker(0, 1, {.trained_examples = 100, .staleness_counts = {5}}, At(0));
+  meter_.OnWorker(0, 2, {.trained_examples = 30, .staleness_counts = {1, 2}}, At(1));
+  EpochResult row;
+  meter_.Fill(row);
+  EXPECT_EQ(row.trained, 130u);
+  EXPECT_THAT(row.staleness_counts, testing::ElementsAre(6u, 2u));
+}
+
+TEST_F(TrainingMeterTest, CountsDoNotFallWhenADataServerIsLost) {
+  meter_.StartEpoch(1);
+  meter_.OnDataServer(0, {.epoch = 1, .counted_examples = 40, .total_examples = 50}, At(0));
+  meter_.OnDataServer(1, {.epoch = 1, .counted_examples = 30, .total_examples = 50}, At(0));
+  EXPECT_EQ(meter_.counted(), 70u);
+  meter_.OnDataServerLost(0);
+  meter_.OnDataServer(1, {.epoch = 1, .counted_examples = 35, .total_examples = 50}, At(1));
+  EXPECT_EQ(meter_.counted(), 70u);
+  meter_.OnDataServer(1, {.epoch = 1, .counted_examples = 80, .total_examples = 100}, At(2));
+  EXPECT_EQ(meter_.counted(), 80u);
+  EXPECT_EQ(meter_.total(), 100u);
+}
+
+TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
+  meter_.StartEpoch(1);
+  for (int second = 0; second <= 40; ++second) {
+    const std::uint64_t counted =
+        second < 20 ? 10u * static_cast<unsigned>(second) : 200u + 50u * (second - 20u);
+    meter_.OnDataServer(
+        0, {.epoch = 1, .counted_examples = counted, .total_examples = 9999}, At(second));
+  }
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 50);
+}
+
+}  // namespace
+}  // namespace adamant::controller
