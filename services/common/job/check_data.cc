@@ -1,8 +1,9 @@
-#include <array>
+#include <cstdint>
 #include <string>
+#include <system_error>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/job/idx_header.h"
+#include "services/common/dataset/idx.h"
 #include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
 
@@ -28,19 +29,13 @@ class SourceChecker {
     if (source_.has_digits()) {
       return CheckDigits();
     }
-    return source_.has_idx() ? CheckIdx() : std::nullopt;
+    return source_.has_idx() && CheckExist() ? CheckFiles() : std::nullopt;
   }
 
  private:
-  static constexpr std::int64_t kDigits = 10;
-
   std::optional<std::int64_t> CheckDigits() {
-    const Shape digit = {1, 28, 28};
-    if (graph_ != nullptr && graph_->input != digit) {
-      Report(
-          "digits",
-          "digits are " + ToString(digit) + ", but the net's input is " + ToString(graph_->input));
-    }
+    constexpr std::int64_t kDigits = 10;
+    CheckImages("digits", "digits are", {1, 28, 28});
     if (graph_ != nullptr && graph_->classes < kDigits) {
       Report(
           "digits",
@@ -50,69 +45,48 @@ class SourceChecker {
                                            : std::nullopt;
   }
 
-  std::optional<std::int64_t> CheckIdx() {
+  /// Whether both files are given and there; reports each that is not there.
+  bool CheckExist() {
+    const bool images = CheckExists("idx.images", source_.idx().images());
+    const bool labels = CheckExists("idx.labels", source_.idx().labels());
+    return images && labels;
+  }
+
+  bool CheckExists(const std::string& field, const std::string& file) {
+    std::error_code error;
+    if (file.empty() || std::filesystem::is_regular_file(file, error)) {
+      return !file.empty();
+    }
+    Report(field,
+           std::filesystem::exists(file, error) ? file + " is not a regular file"
+                                                : "there is no file " + file);
+    return false;
+  }
+
+  std::optional<std::int64_t> CheckFiles() {
     const v1::IdxFiles& files = source_.idx();
-    const std::optional<Shape> images = Extents("idx.images", files.images());
-    const std::optional<Shape> labels = Extents("idx.labels", files.labels());
-    if (images) {
-      CheckImages(*images);
+    dataset::IdxLimits limits;
+    if (graph_ != nullptr) {
+      limits.classes = static_cast<std::uint32_t>(graph_->classes);  // at most 2^20
     }
-    if (labels) {
-      CheckLabels(*labels);
-    }
-    if (images && labels && images->front() != labels->front()) {
-      Report("idx.labels",
-             files.labels() + " has " + std::to_string(labels->front()) + " labels, but " +
-                 files.images() + " has " + std::to_string(images->front()) + " images");
-    }
-    return images ? std::optional(images->front()) : std::nullopt;
-  }
-
-  std::optional<Shape> Extents(const std::string& field, const std::string& file) {
-    if (file.empty()) {
+    const absl::StatusOr<dataset::IdxInfo> info =
+        dataset::CheckIdx({files.images(), files.labels()}, limits);
+    if (!info.ok()) {
+      const std::string message(info.status().message());
+      const bool of_labels = message.compare(0, files.labels().size(), files.labels()) == 0;
+      Report(of_labels ? "idx.labels" : "idx.images", message);
       return std::nullopt;
     }
-    absl::StatusOr<Shape> extents = ReadIdxExtents(file);
-    if (!extents.ok()) {
-      Report(field, file + ": " + std::string(extents.status().message()));
-      return std::nullopt;
-    }
-    return *std::move(extents);
+    CheckImages("idx.images",
+                files.images() + " has images of",
+                {info->channels, info->height, info->width});
+    return static_cast<std::int64_t>(info->examples);
   }
 
-  void CheckImages(const Shape& extents) {
-    const std::string& file = source_.idx().images();
-    if (extents.size() < 3) {
-      Report("idx.images",
-             file + " holds " + ToString(extents) +
-                 " (allowed: examples x height x width, or examples x channels x height x width)");
-      return;
-    }
-    Shape image(extents.begin() + 1, extents.end());
-    if (image.size() == 2) {
-      image.insert(image.begin(), 1);
-    }
+  void CheckImages(const std::string& field, const std::string& what, const Shape& image) {
     if (graph_ != nullptr && graph_->input != image) {
-      Report("idx.images",
-             file + " has images of " + ToString(image) + ", but the net's input is " +
-                 ToString(graph_->input));
-    }
-  }
-
-  void CheckLabels(const Shape& extents) {
-    const std::string& file = source_.idx().labels();
-    if (extents.size() != 1) {
-      Report("idx.labels", file + " holds " + ToString(extents) + " (allowed: a list of labels)");
-      return;
-    }
-    const absl::StatusOr<int> largest = LargestLabel(file, extents.front());
-    if (!largest.ok()) {
-      Report("idx.labels", file + ": " + std::string(largest.status().message()));
-    } else if (graph_ != nullptr && *largest >= graph_->classes) {
-      Report("idx.labels",
-             file + " has a label " + std::to_string(*largest) + ", but the net has " +
-                 std::to_string(graph_->classes) + " classes (allowed: 0 to " +
-                 std::to_string(graph_->classes - 1) + ")");
+      Report(field,
+             what + " " + ToString(image) + ", but the net's input is " + ToString(graph_->input));
     }
   }
 
@@ -147,27 +121,27 @@ void CheckDisjoint(const v1::Data& data, const Locations& given, Problems& probl
   }
 }
 
+void ResolvePath(const std::filesystem::path& folder, std::string& file) {
+  file = (folder / file).lexically_normal().string();
+}
+
+void ResolvePaths(const std::filesystem::path& folder, v1::DataSource& source) {
+  if (source.idx().has_images()) {
+    ResolvePath(folder, *source.mutable_idx()->mutable_images());
+  }
+  if (source.idx().has_labels()) {
+    ResolvePath(folder, *source.mutable_idx()->mutable_labels());
+  }
+}
+
 }  // namespace
 
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder) {
-  const auto resolve = [&](std::string& file) {
-    if (!file.empty()) {
-      file = (folder / file).lexically_normal().string();
-    }
-  };
-  if (!spec.has_data()) {
-    return;
+  if (spec.data().has_train()) {
+    ResolvePaths(folder, *spec.mutable_data()->mutable_train());
   }
-  for (v1::DataSource* source :
-       {spec.mutable_data()->mutable_train(), spec.mutable_data()->mutable_validation()}) {
-    if (source->has_idx()) {
-      if (source->idx().has_images()) {
-        resolve(*source->mutable_idx()->mutable_images());
-      }
-      if (source->idx().has_labels()) {
-        resolve(*source->mutable_idx()->mutable_labels());
-      }
-    }
+  if (spec.data().has_validation()) {
+    ResolvePaths(folder, *spec.mutable_data()->mutable_validation());
   }
 }
 

@@ -1,4 +1,3 @@
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +10,6 @@ namespace adamant::job {
 namespace {
 
 constexpr std::string_view kNetwork = "spec.model.network";
-constexpr int kMaxLayers = 4096;
 
 /// The manifest's field for one that model::Problem names.
 std::string FieldOf(const model::Problem& problem, const model::Net& net) {
@@ -69,12 +67,6 @@ std::optional<model::Graph> CheckModel(const v1::TrainingJob& job,
   }
   if (definition.has_reference()) {
     CheckReference(definition.reference(), given, problems);
-  } else if (definition.network().layers_size() > kMaxLayers) {
-    const std::string path = FieldPath(kNetwork, "layers");
-    problems.Add(Locate(given, path),
-                 path,
-                 std::to_string(definition.network().layers_size()) +
-                     " layers (allowed: " + std::to_string(kMaxLayers) + ")");
   }
   if (problems.Within("spec.model")) {
     return std::nullopt;
@@ -82,6 +74,9 @@ std::optional<model::Graph> CheckModel(const v1::TrainingJob& job,
   const model::Net net = NetOf(job);
   for (const model::Problem& problem : model::Check(net)) {
     const std::string path = FieldOf(problem, net);
+    if (problem.field.empty() && problems.Within(path)) {
+      continue;  // "leads nowhere" follows from what is wrong with the layer itself
+    }
     problems.Add(Locate(given, path), path, problem.message);
   }
   if (problems.Within("spec.model")) {

@@ -111,10 +111,7 @@ class Decoder {
       const std::string field_path = FieldPath(path, entry.key);
       const FieldDescriptor* field = FindField(*message.GetDescriptor(), entry.key);
       if (field == nullptr) {
-        problems_.Add(entry.at,
-                      field_path,
-                      "unknown field" + Allowed(Join(names)),
-                      DidYouMean(entry.key, names));
+        ReportUnknown(entry, path, names);
         continue;
       }
       const bool leaf = entry.value.kind == YamlNode::Kind::kScalar;
@@ -172,6 +169,18 @@ class Decoder {
   }
 
  private:
+  void ReportUnknown(const YamlEntry& entry,
+                     const std::string& path,
+                     const std::vector<std::string>& names) {
+    problems_.Add(entry.at,
+                  FieldPath(path, entry.key),
+                  "unknown field" + Allowed(Join(names)),
+                  DidYouMean(entry.key, names));
+    if (const std::optional<std::string> meant = Nearest(entry.key, names)) {
+      given_.emplace(FieldPath(path, *meant), entry.at);  // so that it is not missing as well
+    }
+  }
+
   static std::vector<std::string> FieldNames(const Descriptor& type) {
     std::vector<std::string> names;
     for (int i = 0; i < type.field_count(); ++i) {
@@ -331,10 +340,13 @@ class Decoder {
         }
       }
     }
-    problems_.Add(node.at,
-                  path,
-                  Describe(node) + " is not known" + Allowed(Join(texts)),
-                  DidYouMean(node.text, texts));
+    const bool name = node.kind == YamlNode::Kind::kScalar;
+    problems_.Add(
+        node.at,
+        path,
+        (name ? Describe(node) + " is not known" : "expected a name, found " + Describe(node)) +
+            Allowed(Join(texts)),
+        DidYouMean(node.text, texts));
     return std::nullopt;
   }
 

@@ -138,6 +138,9 @@ class RuleChecker {
   RuleChecker(const Locations& given, Problems& problems) : given_(given), problems_(problems) {}
 
   void Check(const Message& message, const std::string& path) {
+    if (!path.empty() && problems_.Names(path)) {
+      return;  // it is no map, for example: what it lacks says nothing
+    }
     const Descriptor& type = *message.GetDescriptor();
     for (int i = 0; i < type.real_oneof_decl_count(); ++i) {
       CheckOneof(message, *type.oneof_decl(i), path);
@@ -175,14 +178,14 @@ class RuleChecker {
     }
     const bool given = given_.contains(path);
     if (given && !*applies) {
-      const std::string& when = RulesOf(field).when();
-      const std::string selector = when.substr(0, when.find(':'));
-      const Scalar chosen = Load(message, *message.GetDescriptor()->FindFieldByName(selector));
+      const Condition condition = *ConditionOf(field);
+      const Scalar chosen = Load(message, *condition.selector);
       problems_.Add(Locate(given_, path),
                     path,
-                    "not used with " + selector + ": " +
+                    "not used with " +
                         EnumText(*std::get<const google::protobuf::EnumValueDescriptor*>(chosen)) +
-                        " (allowed with " + when + ")");
+                        " (allowed with " + condition.selector->json_name() + ": " +
+                        Join(condition.values) + ")");
     }
     if (RulesOf(field).required() && *applies && !given && !IsSet(message, field)) {
       problems_.Add(Locate(given_, path), path, "required, but missing" + Choices(field));

@@ -33,6 +33,9 @@ void Build(const YamlNode& root,
   Locations given;
   given.emplace("", Position{1, 1});
   DecodeMessage(root, "", job, given, problems);
+  if (root.kind != YamlNode::Kind::kMap) {
+    return;
+  }
   ApplyDefaults(job, given);
   CheckRules(job, given, problems);
   if (!job.has_spec()) {

@@ -69,23 +69,25 @@ Position Locate(const Locations& locations, std::string_view field_path) {
 }
 
 void Problems::Add(Position at, std::string field_path, std::string message, std::string hint) {
+  paths_.insert(field_path);
   list_.push_back(
       {file_, at.line, at.column, std::move(field_path), std::move(message), std::move(hint)});
 }
 
 bool Problems::Within(std::string_view field_path) const {
-  return std::any_of(list_.begin(), list_.end(), [&](const Diagnostic& problem) {
-    const std::string_view path = problem.field_path;
-    return path.substr(0, field_path.size()) == field_path &&
-           (path.size() == field_path.size() || path[field_path.size()] == '.' ||
-            path[field_path.size()] == '[');
-  });
+  const auto begins = [&](char separator) {
+    const std::string prefix = std::string(field_path) + separator;
+    const auto at = paths_.lower_bound(prefix);
+    return at != paths_.end() && at->compare(0, prefix.size(), prefix) == 0;
+  };
+  return Names(field_path) || begins('.') || begins('[');
 }
 
 std::vector<Diagnostic> Problems::Take() {
   std::stable_sort(list_.begin(), list_.end(), [](const Diagnostic& a, const Diagnostic& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
+  paths_.clear();
   return std::exchange(list_, {});
 }
 
@@ -113,21 +115,27 @@ std::string Quote(std::string_view text) {
   return quoted + (end < text.size() ? "...\"" : "\"");
 }
 
-std::string DidYouMean(std::string_view text, const std::vector<std::string>& candidates) {
+std::optional<std::string> Nearest(std::string_view text,
+                                   const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 64;
   if (text.size() > kLongest) {
-    return "";
+    return std::nullopt;
   }
-  const std::string* nearest = nullptr;
+  std::optional<std::string> nearest;
   std::size_t least = std::max<std::size_t>(2, text.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = EditDistance(text, candidate);
     if (distance < least && distance < candidate.size()) {
       least = distance;
-      nearest = &candidate;
+      nearest = candidate;
     }
   }
-  return nearest == nullptr ? "" : "did you mean " + *nearest + "?";
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view text, const std::vector<std::string>& candidates) {
+  const std::optional<std::string> nearest = Nearest(text, candidates);
+  return nearest ? "did you mean " + *nearest + "?" : "";
 }
 
 std::string Join(const std::vector<std::string>& parts) {

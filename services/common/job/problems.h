@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +33,12 @@ class Problems {
 
   [[nodiscard]] bool empty() const { return list_.empty(); }
 
-  /// Whether a problem names the field `field_path` or one inside it.
+  /// Whether a problem names exactly this field.
+  [[nodiscard]] bool Names(std::string_view field_path) const {
+    return paths_.contains(field_path);
+  }
+
+  /// Whether a problem names this field or one inside it.
   [[nodiscard]] bool Within(std::string_view field_path) const;
 
   /// Hands the problems out, by line and column.
@@ -39,12 +47,17 @@ class Problems {
  private:
   const std::string file_;
   std::vector<Diagnostic> list_;
+  std::set<std::string, std::less<>> paths_;  // of list_
 };
 
 /// `text` in quotes, fit for a terminal: control characters escaped, cut after 60 bytes.
 std::string Quote(std::string_view text);
 
-/// "did you mean X?" for the candidate nearest to `text`, or "" if none is near.
+/// The candidate that `text` is most likely a misspelling of; nullopt if none is near.
+std::optional<std::string> Nearest(std::string_view text,
+                                   const std::vector<std::string>& candidates);
+
+/// "did you mean X?" for the nearest candidate, or "".
 std::string DidYouMean(std::string_view text, const std::vector<std::string>& candidates);
 
 /// "a, b, c".

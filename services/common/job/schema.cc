@@ -206,26 +206,33 @@ std::string RangeText(const v1::FieldRules& rules) {
   return text;
 }
 
-std::optional<bool> Applies(const Message& message, const FieldDescriptor& field) {
+std::optional<Condition> ConditionOf(const FieldDescriptor& field) {
   if (RulesOf(field).when().empty()) {
-    return true;
+    return std::nullopt;
   }
   std::istringstream when(RulesOf(field).when());
   std::string name;
   std::getline(when, name, ':');
-  const FieldDescriptor* selector = message.GetDescriptor()->FindFieldByName(name);
-  ADAMANT_CHECK(selector != nullptr, "`when` names a field of the message");
-  if (!message.GetReflection()->HasField(message, selector)) {
+  Condition condition{field.containing_type()->FindFieldByName(name), {}};
+  ADAMANT_CHECK(condition.selector != nullptr, "`when` names a field of the message");
+  for (std::string value; when >> value;) {
+    condition.values.push_back(value);
+  }
+  return condition;
+}
+
+std::optional<bool> Applies(const Message& message, const FieldDescriptor& field) {
+  const std::optional<Condition> condition = ConditionOf(field);
+  if (!condition) {
+    return true;
+  }
+  if (!IsSet(message, *condition->selector)) {
     return std::nullopt;
   }
-  const std::string chosen = EnumText(*message.GetReflection()->GetEnum(message, selector));
-  std::string value;
-  while (when >> value) {
-    if (value == chosen) {
-      return true;
-    }
-  }
-  return false;
+  const Scalar chosen = Load(message, *condition->selector);
+  const std::string text = EnumText(*std::get<const EnumValueDescriptor*>(chosen));
+  return std::find(condition->values.begin(), condition->values.end(), text) !=
+         condition->values.end();
 }
 
 bool IsSet(const Message& message, const FieldDescriptor& field) {

@@ -67,7 +67,17 @@ bool InRange(const v1::FieldRules& rules, ScalarType type, const Scalar& value);
 /// "1 to 1024", "above 0, at most 1"; "" if there is no range.
 std::string RangeText(const v1::FieldRules& rules);
 
-/// Whether a field's `when` rule holds; nullopt while the field it looks at is not set.
+/// A field's `when` rule, read.
+struct Condition {
+  const google::protobuf::FieldDescriptor* selector;  ///< the enum field that it looks at
+  std::vector<std::string> values;                    ///< what that must be one of
+};
+
+/// The `when` rule of a field; nullopt if it has none.
+std::optional<Condition> ConditionOf(const google::protobuf::FieldDescriptor& field);
+
+/// Whether a field's `when` rule holds (it does if there is none); nullopt while the field that it
+/// looks at is not set.
 std::optional<bool> Applies(const google::protobuf::Message& message,
                             const google::protobuf::FieldDescriptor& field);
 
