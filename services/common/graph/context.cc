@@ -127,7 +127,19 @@ absl::Status Context::Build(const model::Graph& graph, Backend backend, bool tra
   block_.reset(new (kCacheLine) float[floats]());
   BindMemory(lowered, plan);
   BindParameters(lowered, block_.get() + plan.floats);
+  WarmUp();
   return absl::OkStatus();
+}
+
+void Context::WarmUp() {
+  const std::vector<float> weights(parameter_floats_);
+  if (training_) {
+    std::vector<float> gradients(parameter_floats_);
+    Train(max_batch_, weights, gradients, 0);
+    last_batch_ = 0;
+  } else {
+    Evaluate(max_batch_, weights);
+  }
 }
 
 absl::Status Context::MakeKernels(const model::Graph& lowered) {

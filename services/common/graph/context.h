@@ -28,7 +28,8 @@ struct FullyConnectedOperands {
 };
 
 /// One thread's training context: activations, errors and kernels of a graph for batches of up to
-/// a fixed size. All memory is taken by Create; the other calls allocate nothing.
+/// a fixed size. All memory is taken by Create, which also runs a step on zeros, so that what the
+/// libraries make on first use is there; the other calls allocate nothing.
 ///
 /// Parameters travel as one array of floats: every tensor of Graph::parameters end to end in its
 /// canonical layout, as ShardLayout::OffsetOf says.
@@ -82,6 +83,7 @@ class Context {
   absl::Status MakeKernels(const model::Graph& lowered);
   void BindMemory(const model::Graph& lowered, const MemoryPlan& plan);
   void BindParameters(const model::Graph& lowered, float* copies);
+  void WarmUp();
   void Forward(std::int64_t batch, std::span<const float> weights);
   StepResult Measure(std::int64_t batch, std::span<float> errors) const;
 

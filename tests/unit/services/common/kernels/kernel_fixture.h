@@ -1,0 +1,140 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "services/common/base/rng.h"
+#include "services/common/kernels/kernel.h"
+#include "services/common/kernels/transpose.h"
+#include "services/common/model/analysis.h"
+
+namespace adamant::kernels {
+
+inline Spec MakeSpec(const model::Layer& layer,
+                     std::vector<Shape> inputs,
+                     std::int64_t batch,
+                     MapLayout layout = MapLayout::kChannelsFirst) {
+  auto output = model::internal::InferShape(layer, inputs);
+  EXPECT_TRUE(std::holds_alternative<Shape>(output)) << std::get<model::Problem>(output).message;
+  return {.layer = layer,
+          .inputs = std::move(inputs),
+          .output = std::get<Shape>(std::move(output)),
+          .batch = batch,
+          .training = true,
+          .layout = layout};
+}
+
+inline std::string Describe(const Spec& spec) {
+  const model::Layer& l = spec.layer;
+  const auto pair = [](const model::Extent2d& e) {
+    return std::to_string(e.height) + "," + std::to_string(e.width);
+  };
+  std::string text = std::string(model::internal::KindName(l.kind)) + " batch " +
+                     std::to_string(spec.batch) + " " + ToString(spec.inputs[0]) + " -> " +
+                     ToString(spec.output);
+  text += " kernel " + pair(l.kernel) + " stride " + pair(l.stride) + " padding " +
+          pair(l.padding) + " dilation " + pair(l.dilation) + " groups " + std::to_string(l.groups);
+  return text;
+}
+
+/// All that a kernel reads and writes. Outputs start as NaN, so that what is not written shows.
+template <class T>
+struct Tensors {
+  explicit Tensors(const Spec& spec) {
+    const auto sized = [&](const Shape& shape) {
+      return std::vector<T>(static_cast<std::size_t>(spec.batch * *ElementCount(shape)), kNothing);
+    };
+    for (const Shape& shape : spec.inputs) {
+      inputs.push_back(sized(shape));
+      input_errors.push_back(sized(shape));
+    }
+    output = output_error = sized(spec.output);
+    if (const auto shape = model::internal::WeightShape(spec.layer, spec.inputs[0])) {
+      weight.resize(static_cast<std::size_t>(*ElementCount(*shape)));
+      bias.resize(static_cast<std::size_t>((*shape)[0]));
+      weight_gradient.assign(weight.size(), kNothing);
+      bias_gradient.assign(bias.size(), kNothing);
+    }
+  }
+
+  void Randomise(std::uint64_t seed) {
+    Rng rng(seed);
+    const auto fill = [&](std::vector<T>& values) {
+      // Floats, so that both precisions compute on the same numbers.
+      std::generate(values.begin(), values.end(), [&] { return static_cast<float>(rng.Normal()); });
+    };
+    std::for_each(inputs.begin(), inputs.end(), fill);
+    fill(weight);
+    fill(bias);
+    fill(output_error);
+  }
+
+  /// Pointers into the vectors; valid until they are resized.
+  Operands<T> View() {
+    input_pointers.clear();
+    error_pointers.clear();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      input_pointers.push_back(inputs[i].data());
+      error_pointers.push_back(input_errors[i].data());
+    }
+    return {.inputs = input_pointers,
+            .output = output.data(),
+            .weight = weight.data(),
+            .bias = bias.data(),
+            .dropout = true,
+            .seed = 77,
+            .output_error = output_error.data(),
+            .input_errors = error_pointers,
+            .weight_gradient = weight_gradient.data(),
+            .bias_gradient = bias_gradient.data()};
+  }
+
+  static constexpr T kNothing = std::numeric_limits<T>::quiet_NaN();
+  std::vector<std::vector<T>> inputs;
+  std::vector<std::vector<T>> input_errors;
+  std::vector<T> output;
+  std::vector<T> output_error;
+  std::vector<T> weight;
+  std::vector<T> bias;
+  std::vector<T> weight_gradient;
+  std::vector<T> bias_gradient;
+  std::vector<const T*> input_pointers;
+  std::vector<T*> error_pointers;
+};
+
+/// The same activations in the other layout; features stay as they are.
+template <class T>
+std::vector<T> ToChannelsLast(std::int64_t batch, const Shape& shape, const std::vector<T>& from) {
+  std::vector<T> to = from;
+  if (shape.size() == 3) {
+    Transpose(batch, shape[0], shape[1] * shape[2], from.data(), to.data());
+  }
+  return to;
+}
+
+template <class T>
+std::vector<T> ToChannelsFirst(std::int64_t batch, const Shape& shape, const std::vector<T>& from) {
+  std::vector<T> to = from;
+  if (shape.size() == 3) {
+    Transpose(batch, shape[1] * shape[2], shape[0], from.data(), to.data());
+  }
+  return to;
+}
+
+inline model::Layer LayerOf(model::LayerKind kind) {
+  model::Layer layer;
+  layer.name = "layer";
+  layer.kind = kind;
+  return layer;
+}
+
+}  // namespace adamant::kernels

@@ -1,0 +1,269 @@
+// The kernels of oneDNN against the reference in double precision, on random and extreme shapes.
+
+#include "services/common/kernels/backend.h"
+#include "services/common/kernels/reference.h"
+#include "services/common/kernels/thread_mode.h"
+#include "tests/unit/services/common/kernels/kernel_fixture.h"
+
+namespace adamant::kernels {
+namespace {
+
+using model::LayerKind;
+
+std::vector<double> Widened(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+/// How far apart two results may be: `terms` roundings of the sum of the terms' magnitudes
+/// (Higham 2002, 4.2), and `slack` for what is approximated.
+struct Tolerance {
+  double terms = 0;
+  double slack = 0;
+};
+
+void ExpectNear(const std::string& what,
+                const std::vector<float>& values,
+                const std::vector<double>& expected,
+                const std::vector<double>& magnitudes,
+                Tolerance tolerance) {
+  constexpr double kRounding = 0x1.0p-24;
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double bound =
+        (tolerance.terms + 2) * kRounding * magnitudes[i] + tolerance.slack + 1e-30;
+    ASSERT_NEAR(double{values[i]}, expected[i], bound) << what << ", element " << i;
+  }
+}
+
+struct Tolerances {
+  Tolerance forward;
+  Tolerance input_error;
+  Tolerance weight_gradient;
+  Tolerance bias_gradient;
+};
+
+/// Of layers that are sums of products: exact but for the order of the terms.
+Tolerances OfSums(const Spec& spec) {
+  const model::Layer& l = spec.layer;
+  const auto count = [](const Shape& shape) { return static_cast<double>(*ElementCount(shape)); };
+  const double outputs =
+      static_cast<double>(spec.batch) * count(spec.output) / static_cast<double>(spec.output[0]);
+  const bool convolution = l.kind == LayerKind::kConv2d;
+  const double taps = convolution ? static_cast<double>(l.kernel.height * l.kernel.width) /
+                                        static_cast<double>(l.groups)
+                                  : 1;
+  return {.forward = {static_cast<double>(spec.inputs[0][0]) * taps + 1},
+          .input_error = {static_cast<double>(spec.output[0]) * taps},
+          .weight_gradient = {outputs},
+          .bias_gradient = {outputs}};
+}
+
+Tolerances Slack(double slack) {
+  return {
+      .forward = {0, slack}, .input_error = {0, slack}, .weight_gradient = {}, .bias_gradient = {}};
+}
+
+/// Runs the layer in double precision on the values of `from`, or on their magnitudes.
+Tensors<double> Reference(const Spec& spec, const Tensors<float>& from, bool magnitudes) {
+  Tensors<double> to(spec);
+  const auto copy = [&](const std::vector<float>& values) {
+    std::vector<double> result = Widened(values);
+    if (magnitudes) {
+      std::for_each(result.begin(), result.end(), [](double& value) { value = std::abs(value); });
+    }
+    return result;
+  };
+  to.inputs[0] = copy(from.inputs[0]);
+  to.weight = copy(from.weight);
+  to.bias = copy(from.bias);
+  to.output_error = copy(from.output_error);
+  const auto kernel = MakeReferenceKernel<double>(spec);
+  kernel->Forward(to.View());
+  kernel->Backward(to.View());
+  return to;
+}
+
+class OneDnnTest : public testing::Test {
+ protected:
+  OneDnnTest() : backend_(*MakeOneDnnBackend()) {}
+
+  /// Compares Forward and Backward; the spec is channels first, as the reference wants it.
+  void Compare(const Spec& spec, std::uint64_t seed, const Tolerances& tolerances) {
+    SCOPED_TRACE(Describe(spec) + " seed " + std::to_string(seed));
+    Tensors<float> tensors(spec);
+    tensors.Randomise(seed);
+    const Tensors<double> expected = Reference(spec, tensors, false);
+    const Tensors<double> magnitudes = Reference(spec, tensors, true);
+
+    Spec last = spec;
+    last.layout = backend_->layout();
+    auto kernel = backend_->Make(last);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const Shape& in = spec.inputs[0];
+    tensors.inputs[0] = ToChannelsLast(spec.batch, in, tensors.inputs[0]);
+    tensors.output_error = ToChannelsLast(spec.batch, spec.output, tensors.output_error);
+    (*kernel)->Forward(tensors.View());
+    (*kernel)->Backward(tensors.View());
+    ExpectNear("output",
+               ToChannelsFirst(spec.batch, spec.output, tensors.output),
+               expected.output,
+               magnitudes.output,
+               tolerances.forward);
+    ExpectNear("input error",
+               ToChannelsFirst(spec.batch, in, tensors.input_errors[0]),
+               expected.input_errors[0],
+               magnitudes.input_errors[0],
+               tolerances.input_error);
+    ExpectNear("weight gradient",
+               tensors.weight_gradient,
+               expected.weight_gradient,
+               magnitudes.weight_gradient,
+               tolerances.weight_gradient);
+    ExpectNear("bias gradient",
+               tensors.bias_gradient,
+               expected.bias_gradient,
+               magnitudes.bias_gradient,
+               tolerances.bias_gradient);
+  }
+
+  const ThreadMode mode_;
+  const std::unique_ptr<Backend> backend_;
+};
+
+/// A number in [low, high].
+std::int64_t Draw(Rng& rng, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(high - low + 1)));
+}
+
+/// A random window that fits a random input; returns the input's shape.
+Shape DrawWindow(Rng& rng, model::Layer& layer, std::int64_t channels) {
+  const bool convolution = layer.kind == LayerKind::kConv2d;
+  layer.kernel = {Draw(rng, 1, 5), Draw(rng, 1, 5)};
+  layer.stride = {Draw(rng, 1, 3), Draw(rng, 1, 3)};
+  if (convolution && rng.Below(3) == 0) {
+    layer.dilation = {Draw(rng, 1, 3), Draw(rng, 1, 3)};
+  }
+  const std::int64_t height = layer.dilation.height * (layer.kernel.height - 1) + 1;
+  const std::int64_t width = layer.dilation.width * (layer.kernel.width - 1) + 1;
+  layer.padding = {Draw(rng, 0, std::min<std::int64_t>(height - 1, 3)),
+                   Draw(rng, 0, std::min<std::int64_t>(width - 1, 3))};
+  return {channels, height + Draw(rng, 0, 9), width + Draw(rng, 0, 9)};
+}
+
+TEST_F(OneDnnTest, RandomConvolutionsMatchTheReference) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    Rng rng(seed);
+    model::Layer layer = LayerOf(LayerKind::kConv2d);
+    layer.groups = rng.Below(3) == 0 ? Draw(rng, 2, 4) : 1;
+    layer.channels = layer.groups * Draw(rng, 1, 20);
+    const Shape input = DrawWindow(rng, layer, layer.groups * Draw(rng, 1, 18));
+    const Spec spec = MakeSpec(layer, {input}, Draw(rng, 1, 5));
+    Compare(spec, seed, OfSums(spec));
+  }
+}
+
+TEST_F(OneDnnTest, ExtremeConvolutionsMatchTheReference) {
+  struct Case {
+    std::int64_t batch;
+    Shape input;
+    std::int64_t channels;
+    model::Extent2d kernel;
+    model::Extent2d stride;
+    model::Extent2d padding;
+    std::int64_t groups;
+  };
+  const Case cases[] = {
+      {1, {1, 1, 1}, 1, {1, 1}, {1, 1}, {0, 0}, 1},       // a single product
+      {2, {1, 1, 300}, 1, {1, 7}, {1, 1}, {0, 3}, 1},     // a row
+      {2, {3, 300, 1}, 5, {9, 1}, {2, 1}, {4, 0}, 1},     // a column
+      {3, {5, 6, 7}, 4, {6, 7}, {1, 1}, {0, 0}, 1},       // a kernel as large as its input
+      {1, {2, 3, 3}, 3, {3, 3}, {50, 50}, {2, 2}, 1},     // a stride beyond the input
+      {2, {64, 5, 5}, 64, {3, 3}, {1, 1}, {1, 1}, 64},    // one map per group
+      {2, {7, 5, 5}, 21, {3, 3}, {1, 1}, {1, 1}, 7},      // three maps per group
+      {1, {257, 2, 2}, 130, {1, 1}, {1, 1}, {0, 0}, 1},   // many channels, no multiple of a vector
+      {1, {3, 40, 40}, 17, {11, 11}, {4, 4}, {5, 5}, 1},  // a wide kernel
+      {33, {1, 28, 28}, 10, {5, 5}, {1, 1}, {0, 0}, 1},   // adam-mnist
+      {33, {10, 12, 12}, 20, {5, 5}, {1, 1}, {0, 0}, 1},
+  };
+  for (const Case& c : cases) {
+    model::Layer layer = LayerOf(LayerKind::kConv2d);
+    layer.channels = c.channels;
+    layer.kernel = c.kernel;
+    layer.stride = c.stride;
+    layer.padding = c.padding;
+    layer.groups = c.groups;
+    const Spec spec = MakeSpec(layer, {c.input}, c.batch);
+    Compare(spec, 1, OfSums(spec));
+  }
+}
+
+TEST_F(OneDnnTest, PoolsMatchTheReference) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Rng rng(seed);
+    model::Layer layer = LayerOf(seed % 2 == 0 ? LayerKind::kMaxPool : LayerKind::kAveragePool);
+    const Shape input = DrawWindow(rng, layer, Draw(rng, 1, 40));
+    Compare(MakeSpec(layer, {input}, Draw(rng, 1, 5)), seed, Slack(1e-5));
+  }
+}
+
+TEST_F(OneDnnTest, FullyConnectedLayersMatchTheReference) {
+  const std::int64_t sizes[][3] = {
+      {1, 1, 1}, {1, 320, 400}, {7, 1, 33}, {32, 400, 10}, {5, 1000, 3}, {129, 17, 65}};
+  for (const auto& [batch, in, out] : sizes) {
+    model::Layer layer = LayerOf(LayerKind::kFullyConnected);
+    layer.channels = out;
+    const Spec spec = MakeSpec(layer, {{in}}, batch);
+    Compare(spec, 5, OfSums(spec));
+  }
+}
+
+TEST_F(OneDnnTest, ElementwiseFunctionsMatchTheReference) {
+  for (const LayerKind kind : {LayerKind::kRelu, LayerKind::kSigmoid, LayerKind::kTanh}) {
+    for (const std::int64_t size : {1, 3, 15, 17, 1000}) {
+      Compare(MakeSpec(LayerOf(kind), {{size}}, 3), 2, Slack(2e-6));
+    }
+    Compare(MakeSpec(LayerOf(kind), {{3, 5, 7}}, 3), 2, Slack(2e-6));
+  }
+}
+
+TEST_F(OneDnnTest, ElementwiseFunctionsWorkInPlace) {
+  for (const LayerKind kind : {LayerKind::kRelu, LayerKind::kSigmoid, LayerKind::kTanh}) {
+    Spec spec = MakeSpec(LayerOf(kind), {{100}}, 2, backend_->layout());
+    auto kernel = backend_->Make(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    Tensors<float> apart(spec);
+    apart.Randomise(3);
+    Tensors<float> shared = apart;
+    (*kernel)->Forward(apart.View());
+    (*kernel)->Backward(apart.View());
+    Operands<float> view = shared.View();
+    view.output = shared.inputs[0].data();
+    float* const error = shared.output_error.data();
+    view.input_errors = {&error, 1};
+    (*kernel)->Forward(view);
+    (*kernel)->Backward(view);
+    EXPECT_EQ(shared.inputs[0], apart.output);
+    EXPECT_EQ(shared.output_error, apart.input_errors[0]);
+  }
+}
+
+TEST_F(OneDnnTest, ErrorsThatNobodyAsksForAreNotWritten) {
+  model::Layer layer = LayerOf(LayerKind::kConv2d);
+  layer.channels = 4;
+  for (const LayerKind kind : {LayerKind::kConv2d, LayerKind::kMaxPool, LayerKind::kRelu}) {
+    layer.kind = kind;
+    const Spec spec = MakeSpec(layer, {{4, 3, 3}}, 2, backend_->layout());
+    auto kernel = backend_->Make(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    Tensors<float> tensors(spec);
+    tensors.Randomise(3);
+    Operands<float> view = tensors.View();
+    float* const nothing = nullptr;
+    view.input_errors = {&nothing, 1};
+    (*kernel)->Forward(view);
+    (*kernel)->Backward(view);
+  }
+}
+
+}  // namespace
+}  // namespace adamant::kernels
