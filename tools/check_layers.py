@@ -10,9 +10,11 @@ import re
 import sys
 
 LEVELS = ["base", "leaf", "core", "edge", "main", "tests"]
-STRICT_HEADERS = {"base", "leaf", "core"}  # levels whose headers keep third parties out
+CLOSED = {"base", "leaf", "core"}  # levels whose headers do not show third parties to other folders
 OURS = ("services/", "operator/", "proto/", "tests/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
+
+Includes = dict[str, list[tuple[int, str]]]  # by file: line and name of each include
 
 
 @dataclasses.dataclass
@@ -20,7 +22,6 @@ class Row:
     level: str
     folders: set[str]  # that it may include, besides itself
     outside: list[str]  # prefixes of third-party includes
-    outside_in_headers: list[str]  # those that its headers may use too
 
 
 @dataclasses.dataclass
@@ -56,8 +57,7 @@ def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
             rules.faults.append(f"{where}: {folder} may not include {other}: no row above has that name (cycle?)")
         elif row.level == level != "leaf":
             rules.faults.append(f"{where}: {folder} may not include {other}: both are {level}, siblings never link")
-    headers = [word[:-1] for word in outside if word.endswith("+")]
-    rules.rows[folder] = Row(level, set(folders), [word.rstrip("+") for word in outside], headers)
+    rules.rows[folder] = Row(level, set(folders), outside)
 
 
 def parse_rules(path: pathlib.Path) -> Rules:
@@ -96,7 +96,31 @@ def starts_with_any(include: str, prefixes: list[str]) -> bool:
     return "*" in prefixes or any(include.startswith(prefix) for prefix in prefixes)
 
 
-def check_include(rules: Rules, file: str, include: str) -> str | None:
+def is_free(rules: Rules, include: str) -> bool:
+    """What every folder may use: standard C++, and what stands under `everywhere`."""
+    return is_standard(include) or starts_with_any(include, rules.everywhere)
+
+
+def find_leaks(rules: Rules, includes: Includes) -> dict[str, str]:
+    """The headers of closed folders that show a third-party header to whoever includes them, and which one."""
+    leaks: dict[str, str] = {}
+    headers = [
+        file for file in includes
+        if file.endswith(".h") and (row := rules.rows.get(folder_of(rules, file))) and row.level in CLOSED
+    ]
+    grown = True
+    while grown:
+        grown = False
+        for file in headers:
+            for _, include in includes[file]:
+                shown = leaks.get(include) if include.startswith(OURS) else include
+                if file not in leaks and shown and not is_free(rules, shown):
+                    leaks[file] = shown
+                    grown = True
+    return leaks
+
+
+def check_include(rules: Rules, leaks: dict[str, str], file: str, include: str) -> str | None:
     """What is wrong with `file` including `include`, or None."""
     folder = folder_of(rules, file)
     row = rules.rows[folder]
@@ -106,42 +130,40 @@ def check_include(rules: Rules, file: str, include: str) -> str | None:
             return f"includes {include}, whose folder has no row in layers.txt"
         if target != folder and target not in row.folders:
             return f"includes {include}, but {folder} may not include {target}"
+        if target != folder and include in leaks and row.level != "tests":
+            return f"includes {include}, which shows <{leaks[include]}> outside {target}"
         return None
-    if is_standard(include):
-        if include in rules.forbidden.get(row.level, set()):
-            return f"includes <{include}>, which layers.txt forbids in {row.level} folders"
-        return None
-    if starts_with_any(include, rules.everywhere):
-        return None
-    if not starts_with_any(include, row.outside):
+    if include in rules.forbidden.get(row.level, set()):
+        return f"includes <{include}>, which layers.txt forbids in {row.level} folders"
+    if not is_free(rules, include) and not starts_with_any(include, row.outside):
         return f"includes <{include}>, which {folder} may not use"
-    strict = file.endswith(".h") and row.level in STRICT_HEADERS
-    if strict and not starts_with_any(include, row.outside_in_headers):
-        return f"is a header and includes <{include}>: only .cc files of {folder} may"
     return None
 
 
-def check_file(rules: Rules, root: pathlib.Path, file: str) -> list[str]:
-    if folder_of(rules, file) not in rules.rows:
-        return [f"{file}: its folder has no row in layers.txt"]
-    faults = []
-    for number, line in enumerate((root / file).read_text().splitlines(), start=1):
-        if match := INCLUDE.match(line):
-            if fault := check_include(rules, file, match[1] or match[2]):
-                faults.append(f"{file}:{number}: {fault}")
-    return faults
+def includes_of(path: pathlib.Path) -> list[tuple[int, str]]:
+    """Line and name of each include."""
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    return [(number, match[1] or match[2]) for number, line in lines if (match := INCLUDE.match(line))]
 
 
 def check(root: pathlib.Path) -> tuple[int, list[str]]:
     """The number of files checked, and the faults."""
     rules = parse_rules(root / "tools" / "layers.txt")
-    files = sorted(
-        str(path.relative_to(root))
+    includes: Includes = {
+        str(path.relative_to(root)): includes_of(path)
         for top in ("services", "operator", "tests")
-        for path in (root / top).rglob("*")
+        for path in sorted((root / top).rglob("*"))
         if path.suffix in (".h", ".cc")
-    )
-    return len(files), rules.faults + [fault for file in files for fault in check_file(rules, root, file)]
+    }
+    leaks = find_leaks(rules, includes)
+    faults = list(rules.faults)
+    for file, lines in includes.items():
+        if folder_of(rules, file) not in rules.rows:
+            faults.append(f"{file}: its folder has no row in layers.txt")
+            continue
+        found = [(number, check_include(rules, leaks, file, include)) for number, include in lines]
+        faults += [f"{file}:{number}: {fault}" for number, fault in found if fault]
+    return len(includes), faults
 
 
 def main() -> int:
