@@ -29,6 +29,44 @@ YamlNode NodeAt(YamlNode::Kind kind, Position at) {
   return node;
 }
 
+/// The length of the UTF-8 sequence at the start of `text`, or 0 if it is none (also for NUL).
+/// Source: RFC 3629, section 4.
+std::size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) {
+    return first == 0 ? 0 : 1;
+  }
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) {
+      return 0;
+    }
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xed && byte(1) >= 0xa0;
+  const bool too_large = first == 0xf4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+/// Whether all of `text` is UTF-8; moves `at` to the first byte that is not.
+bool IsUtf8(std::string_view text, Position& at) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = Utf8Length(text.substr(i));
+    if (length == 0) {
+      return false;
+    }
+    at = text[i] == '\n' ? Position{at.line + 1, 1} : Position{at.line, at.column + 1};
+    i += length;
+  }
+  return true;
+}
+
 /// Builds the tree from the parser's events.
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -57,6 +95,11 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode node = NodeAt(YamlNode::Kind::kScalar, PositionOf(mark));
     node.text = value;
     node.quoted = tag == "!";
+    if (Position within; skipped_ == 0 && !IsUtf8(value, within)) {
+      problems_.Add(
+          node.at, Path(), "an escape in this text cannot be read; write the character itself");
+      node.kind = YamlNode::Kind::kRefused;
+    }
     Leaf(std::move(node), tag, anchor);
   }
 
@@ -208,46 +251,6 @@ class DocumentProbe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-/// The length of the UTF-8 sequence at the start of `text`, or 0 if it is none (also for NUL).
-/// Source: RFC 3629, section 4.
-std::size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) {
-    return first == 0 ? 0 : 1;
-  }
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-  const bool too_large = first == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
-/// Reports the first byte that is not UTF-8; false if there is one.
-bool CheckUtf8(std::string_view text, Problems& problems) {
-  Position at{1, 1};
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = Utf8Length(text.substr(i));
-    if (length == 0) {
-      problems.Add(at, "", "this byte is not UTF-8 text; save the file as UTF-8");
-      return false;
-    }
-    at = text[i] == '\n' ? Position{at.line + 1, 1} : Position{at.line, at.column + 1};
-    i += length;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
@@ -258,7 +261,8 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
                      " bytes (allowed: " + std::to_string(kMaxBytes) + ")");
     return std::nullopt;
   }
-  if (!CheckUtf8(text, problems)) {
+  if (Position at{1, 1}; !IsUtf8(text, at)) {
+    problems.Add(at, "", "this byte is not UTF-8 text; save the file as UTF-8");
     return std::nullopt;
   }
   try {
