@@ -1,0 +1,62 @@
+#include "services/common/service/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+namespace adamant::service {
+namespace {
+
+constexpr int kBadFlags = 2;
+
+// Empty when `text` is host:port, else what is wrong.
+std::string CheckAddress(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      port.find_first_not_of("0123456789") == std::string::npos;
+  if (colon == 0 || !digits || std::stoi(port) > 65535) {
+    return "expected host:port, not \"" + text + "\"";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role) {
+  const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
+                                                  {"info", LogLevel::kInfo},
+                                                  {"warning", LogLevel::kWarning},
+                                                  {"error", LogLevel::kError}};
+  ParsedFlags flags;
+  ServiceFlags& service = flags.service;
+  service.listen = "127.0.0.1:0";
+  service.metrics_listen = "127.0.0.1:0";
+
+  CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
+  const CLI::Validator address(CheckAddress, "HOST:PORT");
+  app.add_option("--controller", service.controller, "Address of the job's controller")
+      ->required()
+      ->check(address);
+  app.add_option("--slot", service.slot, "Position among the job's processes of this kind, from 0")
+      ->required();
+  app.add_option("--data-dir", service.data_dir, "Folder of this process alone; made if missing")
+      ->required();
+  app.add_option("--listen", service.listen, "Address to serve at; port 0: any")
+      ->check(address)
+      ->capture_default_str();
+  app.add_option("--metrics-listen", service.metrics_listen, "Address of /metrics; port 0: any")
+      ->check(address)
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->transform(CLI::CheckedTransformer(levels));
+  app.add_option("--parent-pid", flags.parent_pid, "Stop when this process, the parent, ends");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadFlags;
+  }
+  return flags;
+}
+
+}  // namespace adamant::service

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "services/common/base/log.h"
+#include "services/common/service/service.h"
+
+namespace adamant::service {
+
+struct ParsedFlags {
+  ServiceFlags service;
+  LogLevel log_level = LogLevel::kInfo;
+  int parent_pid = 0;  ///< 0: none; else the process is to end with that one
+};
+
+/// The flags, or the exit code when there is nothing more to do: --help printed (0), or what is
+/// wrong with them (2).
+std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role);
+
+}  // namespace adamant::service

@@ -1,0 +1,238 @@
+#include "services/common/service/member.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <span>
+#include <utility>
+
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/checksum.h"
+#include "services/common/base/log.h"
+#include "services/common/rpc/channel.h"
+
+namespace adamant::service {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<v1::MemberMessage, v1::ControllerMessage>;
+
+constexpr std::uint32_t kFormatVersion = 1;
+
+// The membership of the largest job fits.
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 20;
+
+// Sends from `outbox` until it is interrupted, or closed and empty, or the stream breaks.
+void SendAll(Outbox& outbox, Stream& stream) {
+  while (const std::optional<v1::MemberMessage> message = outbox.Take()) {
+    if (!stream.Write(*message)) {
+      return;
+    }
+  }
+  if (outbox.finished()) {
+    stream.WritesDone();
+  }
+}
+
+}  // namespace
+
+Member::Member(std::string controller, BackoffOptions backoff)
+    : controller_(std::move(controller)), backoff_(backoff) {}
+
+Member::~Member() { Leave(std::chrono::milliseconds(0)); }
+
+void Member::Join(v1::Join join) {
+  join_ = std::move(join);
+  join_.set_format_version(kFormatVersion);
+  {
+    MutexLock lock(mutex_);
+    running_ = true;
+  }
+  thread_ = std::jthread([this] { Run(); });
+}
+
+void Member::Send(const v1::MemberMessage& message) {
+  if (!outbox_.Push(message)) {
+    LogWarning("controller away for long: dropped the oldest message to it");
+  }
+}
+
+void Member::Fail(const absl::Status& reason, bool fatal) {
+  {
+    MutexLock lock(mutex_);
+    if (end_.has_value()) {
+      return;
+    }
+    end_ = End{reason};
+    changed_.NotifyAll();
+  }
+  v1::MemberMessage message;
+  message.mutable_failure()->set_message(std::string(reason.message()));
+  message.mutable_failure()->set_fatal(fatal);
+  Send(message);
+}
+
+void Member::RequestStop() { EndWith(absl::OkStatus()); }
+
+Member::Event Member::Next() {
+  MutexLock lock(mutex_);
+  while (events_.empty() && !end_.has_value()) {
+    changed_.Wait(mutex_);
+  }
+  if (end_.has_value()) {
+    return *end_;
+  }
+  Event event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+void Member::Leave(std::chrono::milliseconds timeout) {
+  outbox_.Close();
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  {
+    MutexLock lock(mutex_);
+    leaving_ = true;
+    changed_.NotifyAll();
+    while (running_ && attending_ && std::chrono::steady_clock::now() < deadline) {
+      changed_.WaitFor(mutex_, deadline - std::chrono::steady_clock::now());
+    }
+    if (call_ != nullptr) {
+      call_->TryCancel();
+    }
+  }
+  thread_ = {};
+}
+
+void Member::Run() {
+  const std::string& uid = join_.uid();
+  Backoff backoff(backoff_, Checksum(std::as_bytes(std::span(uid))));
+  Verdict verdict = Verdict::kTryAgain;
+  while (verdict != Verdict::kOver) {
+    grpc::ClientContext context;
+    {
+      MutexLock lock(mutex_);
+      if (leaving_) {
+        break;
+      }
+      call_ = &context;
+    }
+    verdict = Attend(context);
+    MutexLock lock(mutex_);
+    call_ = nullptr;
+    if (std::exchange(attending_, false)) {
+      backoff.Reset();
+    }
+    changed_.NotifyAll();
+    if (verdict == Verdict::kTryAgain && !leaving_) {
+      changed_.WaitFor(mutex_, backoff.Next());
+    }
+  }
+  MutexLock lock(mutex_);
+  running_ = false;
+  changed_.NotifyAll();
+}
+
+Member::Verdict Member::Attend(grpc::ClientContext& context) {
+  const auto channel = rpc::NewChannel(controller_, kMaxMessageBytes);
+  const auto stub = v1::Controller::NewStub(channel);
+  const std::unique_ptr<Stream> stream = stub->Attend(&context);
+  v1::MemberMessage first;
+  *first.mutable_join() = join_;
+  first.mutable_join()->set_incarnation(welcome_.has_value() ? welcome_->incarnation() : 0);
+  stream->Write(first);
+  v1::ControllerMessage message;
+  if (!stream->Read(&message)) {
+    ReportAway(stream->Finish().error_message());
+    return Verdict::kTryAgain;
+  }
+  Verdict verdict = Answered(message);
+  if (verdict != Verdict::kGoOn) {
+    context.TryCancel();
+    stream->Finish();
+    return verdict;
+  }
+  outbox_.Resume();
+  std::jthread sender([&] { SendAll(outbox_, *stream); });
+  while (verdict == Verdict::kGoOn && stream->Read(&message)) {
+    verdict = Received(std::move(message));
+  }
+  context.TryCancel();
+  outbox_.Interrupt();
+  sender = {};
+  const std::string why = stream->Finish().error_message();
+  if (verdict == Verdict::kOver) {
+    return verdict;
+  }
+  ReportAway(why);
+  return Verdict::kTryAgain;
+}
+
+Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
+  if (answer.has_refused() || answer.has_stop()) {
+    return Received(answer) == Verdict::kOver ? Verdict::kOver : Verdict::kTryAgain;
+  }
+  if (!answer.has_welcome()) {
+    ReportAway("its first answer was not Welcome");
+    return Verdict::kTryAgain;
+  }
+  const v1::Welcome& welcome = answer.welcome();
+  if (welcome_.has_value() && welcome.term() < welcome_->term()) {
+    ReportAway("an older controller answered");
+    return Verdict::kTryAgain;
+  }
+  if (welcome_.has_value() && (welcome.incarnation() != welcome_->incarnation() ||
+                               welcome.job_uid() != welcome_->job_uid())) {
+    EndWith(absl::AbortedError("the controller at " + controller_ +
+                               " does not know this process any more"));
+    return Verdict::kOver;
+  }
+  away_ = false;
+  LogInfo("joined",
+          {{"controller", controller_},
+           {"term", welcome.term()},
+           {"incarnation", welcome.incarnation()}});
+  if (!std::exchange(welcome_, welcome).has_value()) {
+    AddEvent(welcome);
+  }
+  MutexLock lock(mutex_);
+  attending_ = true;
+  return leaving_ ? Verdict::kTryAgain : Verdict::kGoOn;
+}
+
+Member::Verdict Member::Received(v1::ControllerMessage message) {
+  if (message.has_refused()) {
+    EndWith(absl::FailedPreconditionError("the controller at " + controller_ +
+                                          " refused this process: " + message.refused().reason()));
+    return Verdict::kOver;
+  }
+  if (message.has_stop()) {
+    LogInfo("told to stop", {{"reason", message.stop().reason()}});
+    EndWith(absl::OkStatus());
+  } else {
+    AddEvent(std::move(message));
+  }
+  return Verdict::kGoOn;
+}
+
+void Member::ReportAway(std::string_view why) {
+  if (!std::exchange(away_, true)) {
+    LogWarning("controller unreachable, trying on", {{"controller", controller_}, {"why", why}});
+  }
+}
+
+void Member::EndWith(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (!end_.has_value()) {
+    end_ = End{status};
+  }
+  changed_.NotifyAll();
+}
+
+void Member::AddEvent(Event event) {
+  MutexLock lock(mutex_);
+  events_.push_back(std::move(event));
+  changed_.NotifyAll();
+}
+
+}  // namespace adamant::service

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/backoff.h"
+#include "services/common/base/mutex.h"
+#include "services/common/service/outbox.h"
+#include "services/common/service/service.h"
+
+namespace grpc {
+class ClientContext;
+}  // namespace grpc
+
+namespace adamant::service {
+
+/// A process's end of the control stream: joins, stays on the stream, and joins again under its
+/// incarnation when it breaks.
+/// Threads: Send, Fail and RequestStop from any; the others from one.
+class Member final : public ControllerLink {
+ public:
+  /// Why the process should stop: OK after Stop or RequestStop, else what failed.
+  struct End {
+    absl::Status status;
+  };
+  using Event = std::variant<v1::Welcome, v1::ControllerMessage, End>;
+
+  explicit Member(std::string controller, BackoffOptions backoff = {});
+  ~Member() override;
+
+  /// Starts to join, with `join` but for the incarnation. Called once.
+  void Join(v1::Join join);
+
+  void Send(const v1::MemberMessage& message) override;
+  void Fail(const absl::Status& reason, bool fatal) override;
+
+  /// Makes Next return End.
+  void RequestStop();
+
+  /// Waits for what comes next from the controller: Welcome once, then messages in order. End comes
+  /// before all others as soon as it is known.
+  Event Next();
+
+  /// Sends what is queued and ends the stream, if it is up; returns within `timeout`.
+  void Leave(std::chrono::milliseconds timeout);
+
+ private:
+  enum class Verdict { kGoOn, kTryAgain, kOver };
+
+  // On the stream's thread.
+  void Run();
+  Verdict Attend(grpc::ClientContext& context);
+  Verdict Answered(const v1::ControllerMessage& answer);
+  Verdict Received(v1::ControllerMessage message);
+  void ReportAway(std::string_view why);
+
+  void EndWith(const absl::Status& status);
+  void AddEvent(Event event);
+
+  // Constant after construction, or after Join.
+  const std::string controller_;
+  const BackoffOptions backoff_;
+  v1::Join join_;
+
+  // Of the stream's thread.
+  std::optional<v1::Welcome> welcome_;
+  bool away_ = false;  // the controller, and it was reported
+
+  Outbox outbox_;
+
+  // Guarded.
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  std::optional<End> end_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the one in progress
+  bool attending_ ABSL_GUARDED_BY(mutex_) = false;               // `call_` is beyond Welcome
+  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::jthread thread_;
+};
+
+}  // namespace adamant::service

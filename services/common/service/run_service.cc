@@ -1,0 +1,192 @@
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/files.h"
+#include "services/common/base/log.h"
+#include "services/common/base/mutex.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/metrics/exposer.h"
+#include "services/common/metrics/metrics.h"
+#include "services/common/rpc/grpc_log.h"
+#include "services/common/rpc/server.h"
+#include "services/common/rpc/tune_malloc.h"
+#include "services/common/service/flags.h"
+#include "services/common/service/member.h"
+#include "services/common/service/service.h"
+#include "services/common/service/stop_signals.h"
+
+namespace adamant::service {
+namespace {
+
+constexpr std::chrono::seconds kHeartbeatInterval(1);
+constexpr std::chrono::seconds kLeaveTimeout(5);
+constexpr int kFailed = 1;
+constexpr int kBadConfiguration = 2;
+
+std::string NameOf(v1::Role role) {
+  switch (role) {
+    case v1::DATA_SERVER:
+      return "data-server";
+    case v1::PARAMETER_SERVER:
+      return "parameter-server";
+    default:
+      return "worker";
+  }
+}
+
+// A name that no other process start has.
+absl::StatusOr<std::string> NewUid() {
+  ADAMANT_ASSIGN_OR_RETURN(std::string uid, ReadFile("/proc/sys/kernel/random/uuid", 64));
+  while (!uid.empty() && uid.back() == '\n') {
+    uid.pop_back();
+  }
+  return uid;
+}
+
+// Sends the service's progress once a second until destroyed.
+class Heart {
+ public:
+  Heart(Service& service, Member& member)
+      : service_(service), member_(member), thread_([this] { Beat(); }) {}
+
+  ~Heart() {
+    {
+      MutexLock lock(mutex_);
+      stopped_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+
+ private:
+  void Beat() {
+    while (true) {
+      v1::MemberMessage message;
+      service_.FillHeartbeat(*message.mutable_heartbeat());
+      member_.Send(message);
+      MutexLock lock(mutex_);
+      if (!stopped_) {
+        changed_.WaitFor(mutex_, kHeartbeatInterval);
+      }
+      if (stopped_) {
+        return;
+      }
+    }
+  }
+
+  Service& service_;
+  Member& member_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// Drives `service` until it should end; says why.
+absl::Status Drive(Service& service, Member& member) {
+  std::optional<Heart> heart;
+  while (true) {
+    const Member::Event event = member.Next();
+    if (const auto* welcome = std::get_if<v1::Welcome>(&event)) {
+      if (const absl::Status status = service.Start(*welcome); !status.ok()) {
+        member.Fail(status, absl::IsInvalidArgument(status) || absl::IsDataLoss(status));
+        return status;
+      }
+      heart.emplace(service, member);
+    } else if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
+      service.OnMessage(*message);
+    } else {
+      const bool started = heart.has_value();
+      heart.reset();
+      if (started) {
+        service.Stop();
+      }
+      return std::get<Member::End>(event).status;
+    }
+  }
+}
+
+v1::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
+  v1::Join join;
+  join.set_role(role);
+  join.set_slot(flags.slot);
+  join.set_uid(std::move(uid));
+  return join;
+}
+
+// Everything between the flags and the exit. `configured` tells whether the process got as far as
+// joining: what fails before is a matter of flags and configuration, unless it is Unavailable.
+absl::Status Serve(v1::Role role,
+                   const ServiceFlags& flags,
+                   Member& member,
+                   const ServiceFactory& factory,
+                   bool& configured) {
+  ADAMANT_ASSIGN_OR_RETURN(std::string uid, NewUid());
+  std::error_code error;
+  std::filesystem::create_directories(flags.data_dir, error);
+  if (error) {
+    return SystemError(error.value(), "cannot create the data folder", flags.data_dir);
+  }
+  metrics::Registry registry;
+  ADAMANT_ASSIGN_OR_RETURN(const auto exposer,
+                           metrics::Exposer::Start(flags.metrics_listen, registry));
+  ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, member, registry}));
+  v1::Join join = MakeJoin(role, flags, std::move(uid));
+  join.set_metrics_address(exposer->address());
+  Endpoints endpoints = service->GetEndpoints();
+  std::unique_ptr<rpc::Server> server;
+  if (!endpoints.services.empty() || !endpoints.frame_methods.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(server,
+                             rpc::StartServer({flags.listen, endpoints.max_message_bytes},
+                                              endpoints.services,
+                                              std::move(endpoints.frame_methods)));
+    join.set_address(server->address());
+  }
+  configured = true;
+  member.Join(std::move(join));
+  const absl::Status status = Drive(*service, member);
+  if (status.ok()) {
+    v1::MemberMessage leaving;
+    leaving.mutable_leaving();
+    member.Send(leaving);
+  }
+  member.Leave(kLeaveTimeout);
+  if (server != nullptr) {
+    server->Stop();
+  }
+  return status;
+}
+
+}  // namespace
+
+int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& factory) {
+  rpc::TuneMalloc();
+  auto parsed = ParseFlags(argc, argv, NameOf(role));
+  if (const int* exit_code = std::get_if<int>(&parsed)) {
+    return *exit_code;
+  }
+  const ParsedFlags& flags = std::get<ParsedFlags>(parsed);
+  InitLog(NameOf(role) + "-" + std::to_string(flags.service.slot), flags.log_level);
+  rpc::RouteGrpcLog();
+  if (flags.parent_pid != 0 && !FollowParent(flags.parent_pid)) {
+    LogError("the parent process has ended", {{"pid", flags.parent_pid}});
+    return kFailed;
+  }
+  Member member(flags.service.controller);
+  const StopSignals signals([&] { member.RequestStop(); });
+  bool configured = false;
+  const absl::Status status = Serve(role, flags.service, member, factory, configured);
+  if (status.ok()) {
+    LogInfo("stopped");
+    return 0;
+  }
+  LogError("failed", {{"error", std::string(status.message())}});
+  return configured || absl::IsUnavailable(status) ? kFailed : kBadConfiguration;
+}
+
+}  // namespace adamant::service
