@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <thread>
 
 #include "services/common/kernels/hogwild.h"
 #include "tests/unit/services/common/graph/training_fixture.h"
@@ -16,62 +15,9 @@ namespace {
 using model::Layer;
 using model::LayerKind;
 
-Layer Make(std::string name, LayerKind kind, std::vector<std::string> inputs) {
-  Layer layer;
-  layer.name = std::move(name);
-  layer.kind = kind;
-  layer.inputs = std::move(inputs);
-  return layer;
-}
-
-/// Every kind of layer, joins of both kinds, maps read by several layers, two inputs of one layer
-/// that are the same, and logits that are maps.
-model::Graph Branched(double dropout_rate = 0.3) {
-  std::vector<Layer> layers;
-  const auto conv =
-      [&](std::string name, std::string input, std::int64_t channels, std::int64_t kernel) {
-        Layer& layer =
-            layers.emplace_back(Make(std::move(name), LayerKind::kConv2d, {std::move(input)}));
-        layer.channels = channels;
-        layer.kernel = {kernel, kernel};
-        layer.padding = {kernel / 2, kernel / 2};
-        return &layer;
-      };
-  conv("stem", "input", 8, 3);
-  layers.push_back(Make("stem_relu", LayerKind::kRelu, {"stem"}));
-  conv("left", "stem_relu", 8, 3)->groups = 2;
-  layers.push_back(Make("left_tanh", LayerKind::kTanh, {"left"}));
-  Layer* right = conv("right", "stem_relu", 8, 3);
-  right->dilation = {2, 2};
-  right->padding = {2, 2};
-  layers.push_back(Make("sum", LayerKind::kAdd, {"left_tanh", "right", "right"}));
-  layers.push_back(Make("all", LayerKind::kConcat, {"sum", "input", "stem_relu"}));
-  layers.push_back(Make("dropped", LayerKind::kDropout, {"all"}));
-  layers.back().dropout_rate = dropout_rate;
-  conv("mix", "dropped", 6, 1)->stride = {2, 1};
-  layers.push_back(Make("mix_sigmoid", LayerKind::kSigmoid, {"mix"}));
-  layers.push_back(Make("mix_relu", LayerKind::kRelu, {"mix"}));
-  Layer pool = Make("max", LayerKind::kMaxPool, {"mix_relu"});
-  pool.kernel = {2, 2};
-  layers.push_back(pool);
-  pool = Make("average", LayerKind::kAveragePool, {"mix_sigmoid"});
-  pool.kernel = {2, 2};
-  layers.push_back(pool);
-  layers.push_back(Make("pools", LayerKind::kConcat, {"max", "average"}));
-  Layer hidden = Make("hidden", LayerKind::kFullyConnected, {"pools"});
-  hidden.channels = 20;
-  layers.push_back(hidden);
-  Layer out = Make("out", LayerKind::kFullyConnected, {"hidden"});
-  out.channels = 4;
-  layers.push_back(out);
-  auto graph = model::BuildGraph({{3, 9, 7}, 4, layers, ""});
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
-}
-
 /// Logits that are maps of 5x1x1, straight from a convolution.
 model::Graph FullyConvolutional() {
-  Layer conv = Make("conv", LayerKind::kConv2d, {"input"});
+  Layer conv = MakeLayer("conv", LayerKind::kConv2d, {"input"});
   conv.channels = 5;
   conv.kernel = {4, 6};
   auto graph = model::BuildGraph({{3, 4, 6}, 5, {conv}, ""});
@@ -286,7 +232,7 @@ TEST(ContextTest, SizesOutsideTheLimitsAreRefused) {
     EXPECT_EQ(Context::Create(graph, batch, Backend::kReference, true).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  Layer out = Make("out", LayerKind::kFullyConnected, {"input"});
+  Layer out = MakeLayer("out", LayerKind::kFullyConnected, {"input"});
   out.channels = 2;
   const auto huge = model::BuildGraph({{1 << 10, 1 << 12, 1 << 12}, 2, {out}, ""});
   ASSERT_TRUE(huge.ok()) << huge.status();
@@ -306,32 +252,6 @@ TEST(ContextTest, TrainingStartsNoThreads) {
   std::vector<float> gradients(weights.size());
   context->Train(64, weights, gradients, 0);
   EXPECT_EQ(threads(), before);
-}
-
-TEST(HogwildTest, ThreadsThatShareTheirWeightsStillLearn) {
-  const model::Graph graph = Branched();
-  std::vector<float> weights = InitialWeights(graph, 1);
-  std::vector<std::unique_ptr<Context>> contexts;
-  for (int i = 0; i < 2; ++i) {
-    contexts.push_back(MakeContext(graph, 8, Backend::kOneDnn));
-    Rng rng(6);
-    FillRandom(*contexts.back(), 8, graph.classes, rng);
-  }
-  const double before = contexts[0]->Evaluate(8, weights).loss_sum;
-  std::vector<std::thread> threads;
-  for (const std::unique_ptr<Context>& context : contexts) {
-    threads.emplace_back([&weights, &context] {
-      std::vector<float> gradients(weights.size());
-      for (std::uint64_t step = 0; step < 50; ++step) {
-        context->Train(8, weights, gradients, step);
-        kernels::HogwildAxpy(weights, -0.05f, gradients);
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_LT(contexts[0]->Evaluate(8, weights).loss_sum, 0.7 * before);
 }
 
 }  // namespace
