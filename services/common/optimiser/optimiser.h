@@ -46,7 +46,7 @@ struct ParameterOptimiser {
   OptimiserKind kind = OptimiserKind::kSgd;
   OptimiserLocation location = OptimiserLocation::kServer;
   double rate = 0;  ///< before the schedule
-  Schedule schedule;
+  Schedule schedule = {};
   double momentum = 0;
   double epsilon = 0;
   double weight_decay = 0;  ///< 0 for parameters that do not decay (biases)

@@ -85,7 +85,7 @@ struct ParameterServer::InFlight {
   PendingUpdate update;
 };
 
-void ParameterServer::Send(const Push& push, const ShardUpdate& update, InFlight& flight) {
+void ParameterServer::RouteUpdate(const Push& push, const ShardUpdate& update, InFlight& flight) {
   BucketTable::Route route = buckets_.Find(update.shard, update.bucket_epoch);
   if (route.access != BucketTable::Access::kReady) {
     const bool elsewhere = route.access == BucketTable::Access::kNotPrimary;
@@ -109,7 +109,7 @@ void ParameterServer::Send(const Push& push, const ShardUpdate& update, InFlight
     OuterProduct(push.operands[update.operands], shard.begin, gradient);
     flight.update.values = gradient;
   }
-  flight.shard->Submit(flight.update);
+  flight.shard->Enqueue(flight.update);
 }
 
 std::vector<ShardAck> ParameterServer::Apply(const Push& push) {
@@ -124,7 +124,13 @@ std::vector<ShardAck> ParameterServer::Apply(const Push& push) {
   }
   std::vector<InFlight> flights(push.updates.size());
   for (std::size_t i = 0; i < flights.size(); ++i) {
-    Send(push, push.updates[i], flights[i]);
+    RouteUpdate(push, push.updates[i], flights[i]);
+  }
+  // First what is free, so that a busy shard does not keep this thread from the others.
+  for (const InFlight& flight : flights) {
+    if (flight.shard != nullptr) {
+      flight.shard->ApplyIfFree();
+    }
   }
   std::vector<ShardAck> acks;
   for (InFlight& flight : flights) {

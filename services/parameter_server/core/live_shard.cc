@@ -54,11 +54,15 @@ LiveShard::LiveShard(const ShardIdentity& identity, ShardContent content, DirtyS
       "a shard's content has its sizes");
 }
 
-void LiveShard::Submit(PendingUpdate& update) {
+void LiveShard::Enqueue(PendingUpdate& update) {
   ADAMANT_CHECK(update.values.size() == identity_.values, "an update has the shard's size");
   const MutexLock lock(queue_mutex_);
   queue_.push_back(&update);
-  if (!applying_) {
+}
+
+void LiveShard::ApplyIfFree() {
+  const MutexLock lock(queue_mutex_);
+  if (!applying_ && !queue_.empty()) {
     ApplyQueue();
   }
 }

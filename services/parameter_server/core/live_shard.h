@@ -40,11 +40,14 @@ class LiveShard {
   /// must outlive this.
   LiveShard(const ShardIdentity& identity, ShardContent content, DirtyShards& dirty);
 
-  /// Queues `update`, which must live until Await has returned, and applies what has queued if the
-  /// shard is free.
-  void Submit(PendingUpdate& update);
+  /// Queues `update`, which must live until Await has returned.
+  void Enqueue(PendingUpdate& update);
 
-  /// Returns when `update` is settled: applied or judged otherwise.
+  /// Applies what has queued, unless another thread is at it.
+  void ApplyIfFree();
+
+  /// Returns when `update` is settled: applied or judged otherwise. Applies it itself if no other
+  /// thread does.
   void Await(PendingUpdate& update);
 
   /// A copy of the values. `asking`: whose last included sequence is told; null for none.

@@ -46,9 +46,9 @@ struct ShardUpdate {
 };
 
 struct Push {
-  Writer writer;
-  std::vector<ShardUpdate> updates;
-  std::vector<Operands> operands;
+  Writer writer = {};
+  std::vector<ShardUpdate> updates = {};
+  std::vector<Operands> operands = {};
   std::uint64_t job_examples = 0;  ///< what schedules count
 };
 

@@ -29,10 +29,10 @@ struct ServerOptions {
   std::uint32_t slot = 0;     ///< of this server
   std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
   std::uint64_t seed = 0;     ///< of the initial values
-  std::vector<Parameter> parameters;
+  std::vector<Parameter> parameters = {};
   std::uint32_t buckets = 1;
-  std::vector<ParameterOptimiser> optimisers;  ///< one per parameter
-  FlushLimits flush;
+  std::vector<ParameterOptimiser> optimisers = {};  ///< one per parameter
+  FlushLimits flush = {};
   std::function<void()> flush_due_changed = [] {};  ///< see DirtyShards
 };
 
@@ -102,7 +102,7 @@ class ParameterServer {
   absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> CreateBucket(BucketId bucket);
   [[nodiscard]] bool WellFormed(const Push& push) const;
   [[nodiscard]] bool WellFormed(const Push& push, const ShardUpdate& update) const;
-  void Send(const Push& push, const ShardUpdate& update, InFlight& flight);
+  void RouteUpdate(const Push& push, const ShardUpdate& update, InFlight& flight);
   [[nodiscard]] bool IsStale(const Writer& writer) const;
 
   // Constant after construction.

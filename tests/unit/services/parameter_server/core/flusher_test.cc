@@ -1,0 +1,95 @@
+#include "services/parameter_server/core/flusher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/unit/services/parameter_server/core/server_fixture.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::Each;
+using ::testing::StartsWith;
+
+class FlusherTest : public ServerFixture {
+ protected:
+  void SetUp() override { Create(Flat(4, OnWorker())); }
+
+  void Push(std::uint64_t sequence) {
+    const ShardAck ack =
+        PushOne({.sequence = sequence, .kind = UpdateKind::kWeightChange, .values = ones_});
+    ASSERT_EQ(ack.outcome, PushOutcome::kApplied);
+  }
+
+  /// The values that a process started after a crash finds.
+  std::vector<float> AfterCrash() {
+    store_.Crash();
+    Start(Flat(4, OnWorker()), true);
+    return Values(0);
+  }
+
+  Flusher& flusher() { return server_->flusher(); }
+
+  const std::vector<float> ones_{1, 1, 1, 1};
+};
+
+TEST_F(FlusherTest, ACrashLosesOnlyWhatWasNotFlushed) {
+  Push(1);
+  Push(2);
+  ASSERT_TRUE(flusher().Flush().ok());
+  Push(3);
+  EXPECT_THAT(AfterCrash(), Each(2));
+}
+
+TEST_F(FlusherTest, UpdatesFoldIntoOneWrite) {
+  for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
+    Push(sequence);
+  }
+  ASSERT_TRUE(flusher().Flush().ok());
+  EXPECT_EQ(flusher().totals().flushes, 1u);
+  EXPECT_EQ(flusher().totals().folded, 4u);
+  EXPECT_GT(flusher().totals().bytes, 16u);
+}
+
+TEST_F(FlusherTest, IsDueWithinTheInterval) {
+  EXPECT_EQ(flusher().DueAt(), Clock::TimePoint::max());
+  const auto start = clock_.Now();
+  Push(1);
+  EXPECT_EQ(flusher().DueAt(), start + milliseconds(500));
+  ASSERT_TRUE(flusher().Flush().ok());
+  EXPECT_EQ(flusher().DueAt(), Clock::TimePoint::max());
+}
+
+TEST_F(FlusherTest, AFullDiskRaisesTheAlarmAndNothingIsLost) {
+  Push(1);
+  clock_.Advance(milliseconds(500));
+  store_.SetFull(true);
+  EXPECT_TRUE(flusher().Flush().ok());
+  EXPECT_THAT(flusher().alarm(), StartsWith("disk full: "));
+  EXPECT_EQ(flusher().DueAt(), clock_.Now() + seconds(1));
+  EXPECT_EQ(server_->dirty().OldestAge(), milliseconds(500));
+
+  Push(2);  // serving goes on
+  EXPECT_THAT(Values(0), Each(2));
+
+  clock_.Advance(seconds(1));
+  store_.SetFull(false);
+  EXPECT_TRUE(flusher().Flush().ok());
+  EXPECT_EQ(flusher().alarm(), "");
+  EXPECT_EQ(flusher().totals().folded, 1u);
+  EXPECT_THAT(AfterCrash(), Each(2));
+}
+
+TEST_F(FlusherTest, AFailedSyncIsFatal) {
+  Push(1);
+  store_.FailNextSync();
+  EXPECT_EQ(flusher().Flush().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(AfterCrash(), Each(0));
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server
