@@ -1,0 +1,66 @@
+#include "services/worker/core/accumulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/common/optimiser/rules.h"
+
+namespace adamant::worker {
+
+Accumulator::Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t push_every)
+    : values(plan.elements), rows(plan.tensors.size()), included(shards, 0) {
+  results.reserve(push_every);
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    if (plan.tensors[i].activations) {
+      rows[i].activations = FloatBuffer(plan.max_rows * plan.tensors[i].inputs);
+      rows[i].errors = FloatBuffer(plan.max_rows * plan.tensors[i].outputs);
+    }
+  }
+}
+
+void Accumulator::Clear() {
+  live.store(false, std::memory_order_release);
+  job_examples.store(0, std::memory_order_relaxed);
+  std::fill(included.begin(), included.end(), std::uint8_t{0});
+  results.clear();
+  filled_rows = 0;
+  steps = 0;
+}
+
+void Sum(const UpdatePlan& plan, const Accumulator& other, Accumulator& into) {
+  for (const TensorPlan& tensor : plan.tensors) {
+    if (tensor.trained) {
+      Add(other.values.span().subspan(tensor.offset, tensor.size),
+          into.values.span().subspan(tensor.offset, tensor.size));
+    }
+  }
+}
+
+const PushedShard* FindNotFinite(const UpdatePlan& plan,
+                                 const ShardLayout& layout,
+                                 std::span<Accumulator* const> parts) {
+  const auto finite = [](std::span<const float> values) {
+    return std::isfinite(MaxMagnitude(values));
+  };
+  for (const PushedShard& pushed : plan.pushed) {
+    const Shard& shard = layout.shards()[pushed.shard];
+    const TensorPlan& tensor = plan.tensors[shard.tensor];
+    const auto values = parts.front()->values.span();
+    if (!finite(values.subspan(tensor.offset + shard.begin, shard.size()))) {
+      return &pushed;
+    }
+    if (!tensor.activations || shard.begin != 0) {
+      continue;
+    }
+    for (const Accumulator* part : parts) {
+      const Accumulator::Rows& rows = part->rows[shard.tensor];
+      if (!finite(rows.activations.span().first(part->filled_rows * tensor.inputs)) ||
+          !finite(rows.errors.span().first(part->filled_rows * tensor.outputs))) {
+        return &pushed;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace adamant::worker

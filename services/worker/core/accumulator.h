@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/worker/core/float_buffer.h"
+#include "services/worker/core/messages.h"
+#include "services/worker/core/update_plan.h"
+
+namespace adamant::worker {
+
+/// What accrued in one thread since its last push: the sum of its changes (or gradients), and the
+/// batches they came from.
+/// Threads: one owner at a time: the training thread while it accrues, the exchange loop once it is
+///   handed over. The thread that applies a fetch reads `values` and the atomics meanwhile.
+struct Accumulator {
+  /// The rows of a layer with Activations.
+  struct Rows {
+    FloatBuffer activations;  ///< [max_rows, inputs]
+    FloatBuffer errors;       ///< [max_rows, outputs]
+  };
+
+  explicit Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t push_every);
+
+  /// Empties it for its next use.
+  void Clear();
+
+  FloatBuffer values;                ///< flat parameters; what `steps` == 0 leaves is not valid
+  std::vector<Rows> rows;            ///< by tensor; empty without Activations
+  std::uint64_t filled_rows = 0;     ///< of every layer with Activations
+  std::vector<LeaseResult> results;  ///< room for push_every
+  std::uint64_t steps = 0;
+
+  // What a fetch needs to know.
+  std::atomic<bool> live{false};               ///< counts in local weights: not empty, not retired
+  std::atomic<std::uint64_t> ordinal{0};       ///< rises in the order in which they are taken
+  std::atomic<std::uint64_t> job_examples{0};  ///< largest of the batches'
+  std::vector<std::uint8_t> included;  ///< by shard: 1 if the fetched value has it. By the loop.
+};
+
+/// values[all] += other.values, for trained tensors.
+void Sum(const UpdatePlan& plan, const Accumulator& other, Accumulator& into);
+
+/// The first shard of the plan with a value (or row) that is not finite; nullptr if there is none.
+const PushedShard* FindNotFinite(const UpdatePlan& plan,
+                                 const ShardLayout& layout,
+                                 std::span<Accumulator* const> parts);
+
+}  // namespace adamant::worker

@@ -1,0 +1,351 @@
+#include "services/worker/core/exchange.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/common/base/status_macros.h"
+#include "services/worker/core/local_update.h"
+
+namespace adamant::worker {
+namespace {
+
+constexpr std::uint32_t kMaxRefusalsInARow = 10;
+
+PushTrackerOptions TrackerOptions(const UpdatePlan& plan, std::uint64_t max_message_bytes) {
+  return {.pushed = plan.pushed,
+          .max_pushes = ThreadPort::kAccumulators - 2,
+          .max_message_bytes = max_message_bytes};
+}
+
+std::string Decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+}  // namespace
+
+Exchange::Exchange(Replica& replica, std::uint64_t max_message_bytes)
+    : replica_(replica),
+      pushes_(TrackerOptions(replica.plan, max_message_bytes), replica.layout),
+      scratch_(UpdatePlan::kBlock) {}
+
+void Exchange::OnMap(const ClusterMap& map) {
+  pushes_.OnMap(map);
+  work_.OnMap(map);
+}
+
+void Exchange::OnParameterServer(ServerSlot server, bool connected) {
+  connected ? pushes_.OnConnected(server) : pushes_.OnDisconnected(server);
+}
+
+void Exchange::OnDataServer(ServerSlot server, bool connected) {
+  connected ? work_.OnConnected(server) : work_.OnDisconnected(server);
+}
+
+absl::Status Exchange::OnPushReply(const PushReply& reply, Clock::TimePoint now) {
+  for (const ShardAck& ack : reply.acks) {
+    if (ack.outcome == UpdateOutcome::kApplied) {
+      statistics_.staleness.Add(ack.staleness);
+    }
+  }
+  return pushes_.OnPushReply(reply, now);
+}
+
+void Exchange::OnEpochClosed(std::uint64_t epoch) {
+  auto& closed = replica_.commands.closed_epoch;
+  closed.store(std::max(closed.load(), epoch), std::memory_order_release);
+  work_.OnEpochClosed(epoch);
+  ring_ = true;
+}
+
+void Exchange::Flush(std::uint64_t epoch) {
+  OnEpochClosed(epoch);
+  flush_epoch_ = std::max(flush_epoch_.value_or(0), epoch);
+  flush_answers_ = 0;
+  replica_.commands.flush_wanted.fetch_add(1, std::memory_order_release);
+}
+
+void Exchange::Stop() {
+  replica_.commands.stopping.store(true, std::memory_order_release);
+  ring_ = true;
+}
+
+absl::Status Exchange::Advance(Clock::TimePoint now) {
+  RecycleUnpinned();
+  ADAMANT_RETURN_IF_ERROR(Retire(now));
+  TakeEvents(now);
+  ADAMANT_RETURN_IF_ERROR(StartPushes(now));
+  if (renewing_ && fetch_complete_) {
+    FinishRenewal();
+  }
+  AdvanceEvaluation(now);
+  PollServers(now);
+  if (std::exchange(ring_, false)) {
+    replica_.bell.Ring();
+  }
+  return absl::OkStatus();
+}
+
+void Exchange::PollServers(Clock::TimePoint now) {
+  for (PushTracker::Message& message : pushes_.Poll(now)) {
+    std::visit([&](auto& m) { outbox_.emplace_back(std::move(m)); }, message);
+  }
+  for (WorkTracker::Message& message : work_.Poll(now)) {
+    std::visit([&](auto& m) { outbox_.emplace_back(std::move(m)); }, message);
+  }
+}
+
+std::vector<Exchange::Message> Exchange::TakeMessages() { return std::exchange(outbox_, {}); }
+
+std::optional<Clock::TimePoint> Exchange::NextAdvance() const {
+  std::optional<Clock::TimePoint> next = pushes_.NextPoll();
+  if (const auto repeat = work_.NextPoll(); repeat.has_value()) {
+    next = next.has_value() ? std::min(*next, *repeat) : *repeat;
+  }
+  return next;
+}
+
+// --- Events of the threads, up to the first push of each
+
+void Exchange::TakeEvents(Clock::TimePoint now) {
+  for (std::size_t thread = 0; thread < replica_.ports.size(); ++thread) {
+    auto& events = replica_.ports[thread]->events;
+    for (const ThreadEvent* event = events.Front();
+         event != nullptr && event->kind != ThreadEvent::Kind::kPush;
+         event = events.Front()) {
+      OnEvent(*event, thread, now);
+      events.Pop();
+      ring_ = true;
+    }
+  }
+  if (stop_answers_ == replica_.ports.size()) {
+    while (Batch* const batch = replica_.batches.Take()) {
+      work_.HandBack({batch->lease});
+      replica_.batches.Recycle(batch);
+    }
+  }
+}
+
+void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::TimePoint now) {
+  const Commands& commands = replica_.commands;
+  switch (event.kind) {
+    case ThreadEvent::Kind::kPush:
+      break;  // StartPushes
+    case ThreadEvent::Kind::kDiscard:
+      for (const LeaseResult& result : event.accumulator->results) {
+        work_.HandBack({result.lease});
+      }
+      Recycle({.accumulator = event.accumulator, .thread = thread});
+      break;
+    case ThreadEvent::Kind::kFetch:
+      StartFetch(now);
+      break;
+    case ThreadEvent::Kind::kEvaluated:
+      work_.Evaluated(event.result, now);
+      break;
+    case ThreadEvent::Kind::kHandBack:
+      work_.HandBack({event.result.lease});
+      break;
+    case ThreadEvent::Kind::kFlushed:
+      flush_answers_ += event.generation == commands.flush_wanted.load() ? 1 : 0;
+      break;
+    case ThreadEvent::Kind::kReset:
+      reset_answers_ += event.generation == commands.reset_wanted.load() ? 1 : 0;
+      if (renewing_ && reset_answers_ == replica_.ports.size()) {
+        pushes_.Drop(fetch_);
+        replica_.fetch.Abandon();
+        fetch_complete_ = false;
+        fetch_ = pushes_.Fetch(0);
+      }
+      break;
+    case ThreadEvent::Kind::kStopped:
+      ++stop_answers_;
+      break;
+  }
+}
+
+// --- Pushes
+
+absl::Status Exchange::StartPushes(Clock::TimePoint now) {
+  while (pushes_.CanPush()) {
+    ContentPtr content = GatherPush();
+    if (content == nullptr) {
+      return absl::OkStatus();
+    }
+    ADAMANT_RETURN_IF_ERROR(StartPush(std::move(content)));
+    PollServers(now);
+    TakeEvents(now);
+  }
+  return absl::OkStatus();
+}
+
+// Sums what threads have handed over, one accumulator of each; null when there is nothing. While a
+// thread applies a fetch no sums may move, and one thread's is all that is taken.
+Exchange::ContentPtr Exchange::GatherPush() {
+  const std::size_t threads = replica_.ports.size();
+  std::vector<PushContent::Part> parts;
+  for (std::size_t i = 0; i < threads && parts.size() < replica_.plan.max_summed; ++i) {
+    const std::size_t thread = (next_thread_ + i) % threads;
+    const ThreadEvent* const event = replica_.ports[thread]->events.Front();
+    if (event != nullptr && event->kind == ThreadEvent::Kind::kPush) {
+      parts.push_back({.accumulator = event->accumulator, .thread = thread});
+    }
+  }
+  if (parts.empty()) {
+    return nullptr;
+  }
+  if (parts.size() > 1 && !replica_.fetch.Hold()) {
+    parts.resize(1);
+  }
+  next_thread_ = (parts.back().thread + 1) % threads;
+  Accumulator& sum = *parts.front().accumulator;
+  for (const PushContent::Part& part : parts) {
+    replica_.ports[part.thread]->events.Pop();
+    if (part.accumulator != &sum) {
+      Sum(replica_.plan, *part.accumulator, sum);
+      sum.job_examples.store(
+          std::max(sum.job_examples.load(), part.accumulator->job_examples.load()));
+      part.accumulator->live.store(false, std::memory_order_release);
+    }
+  }
+  replica_.fetch.Release();
+  ring_ = true;
+  auto content = std::make_unique<PushContent>();
+  content->parts = std::move(parts);
+  return content;
+}
+
+absl::Status Exchange::StartPush(ContentPtr content) {
+  std::vector<Accumulator*> accumulators;
+  std::vector<LeaseResult> results;
+  for (const PushContent::Part& part : content->parts) {
+    accumulators.push_back(part.accumulator);
+    results.insert(
+        results.end(), part.accumulator->results.begin(), part.accumulator->results.end());
+  }
+  const PushedShard* const culprit = FindNotFinite(replica_.plan, replica_.layout, accumulators);
+  if (culprit == nullptr) {
+    const Sequence sequence = pushes_.Push(accumulators.front()->job_examples.load());
+    work_.Trained(sequence, std::move(results));
+    in_flight_[sequence] = std::move(content);
+    return absl::OkStatus();
+  }
+  const absl::Status status = CountRefusal(culprit, *accumulators.front());
+  for (const LeaseResult& result : results) {
+    work_.HandBack({result.lease});
+  }
+  for (const PushContent::Part& part : content->parts) {
+    Recycle(part);
+  }
+  return status;
+}
+
+absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulator& accumulator) {
+  ++statistics_.pushes_refused;
+  if (renewing_) {
+    return absl::OkStatus();  // it accrued before the threads heard of the last refusal
+  }
+  StartRenewal();
+  if (++refusals_in_a_row_ < kMaxRefusalsInARow) {
+    return absl::OkStatus();
+  }
+  const std::uint32_t tensor =
+      culprit == nullptr ? 0 : replica_.layout.shards()[culprit->shard].tensor;
+  const double rate =
+      replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.job_examples.load());
+  return absl::InvalidArgumentError(
+      "training diverged: " + std::to_string(kMaxRefusalsInARow) +
+      " updates in a row held NaN or infinity, the last in layer " +
+      replica_.layout.parameters()[tensor].layer + " at learning rate " + Decimal(rate) +
+      "; try a lower spec.optimiser.rate (or one for this layer in spec.optimiser.layers), or a "
+      "warm-up (spec.optimiser.schedule.warmUp)");
+}
+
+absl::Status Exchange::Retire(Clock::TimePoint now) {
+  for (const RetiredPush& push : pushes_.TakeRetired()) {
+    retiring_.push_back(push);
+  }
+  if (retiring_.empty() || !replica_.fetch.Hold()) {
+    return absl::OkStatus();
+  }
+  absl::Status status;
+  for (; !retiring_.empty(); retiring_.pop_front()) {
+    const RetiredPush& push = retiring_.front();
+    auto node = in_flight_.extract(push.sequence);
+    Accumulator& sum = *node.mapped()->parts.front().accumulator;
+    if (push.refused) {
+      status.Update(CountRefusal(nullptr, sum));
+    } else {
+      FoldIntoFetch(push.sequence, sum);
+      refusals_in_a_row_ = 0;
+      ++statistics_.pushes_acknowledged;
+    }
+    sum.live.store(false, std::memory_order_release);
+    work_.Retired(push.sequence, push.refused, now);
+    leaving_.push_back(std::move(node.mapped()));
+  }
+  replica_.fetch.Release();
+  ring_ = true;
+  RecycleUnpinned();
+  return status;
+}
+
+void Exchange::Recycle(const PushContent::Part& part) {
+  part.accumulator->Clear();
+  ADAMANT_CHECK(replica_.ports[part.thread]->free.Push(part.accumulator),
+                "a thread's accumulators fit its queue");
+  ring_ = true;
+}
+
+void Exchange::RecycleUnpinned() {
+  std::erase_if(leaving_, [&](const ContentPtr& content) {
+    if (content->pins.load(std::memory_order_acquire) > 0) {
+      return false;
+    }
+    for (const PushContent::Part& part : content->parts) {
+      Recycle(part);
+    }
+    return true;
+  });
+}
+
+// --- What follows
+
+PushPayload Exchange::PayloadOf(const PushMessage& message) {
+  const auto found = in_flight_.find(message.sequence);
+  ADAMANT_CHECK(found != in_flight_.end(), "messages are sent as they come");
+  PushContent& content = *found->second;
+  PushPayload payload = MakePayload(replica_.plan, replica_.layout, content, message);
+  content.pins.fetch_add(1, std::memory_order_relaxed);
+  payload.owner = std::shared_ptr<const void>(
+      &content, [&pins = content.pins, &replica = replica_](const void* /*content*/) {
+        pins.fetch_sub(1, std::memory_order_release);  // the content may be gone from here on
+        replica.wake_loop();
+      });
+  return payload;
+}
+
+std::optional<std::uint64_t> Exchange::TakeFlushed() {
+  if (!flush_epoch_.has_value() || flush_answers_ < replica_.ports.size() || !pushes_.Idle() ||
+      !retiring_.empty()) {
+    return std::nullopt;
+  }
+  return std::exchange(flush_epoch_, std::nullopt);
+}
+
+bool Exchange::Stopped() const {
+  return stop_answers_ == replica_.ports.size() && pushes_.Idle() && retiring_.empty() &&
+         work_.Idle();
+}
+
+ExchangeStatistics Exchange::statistics() const {
+  ExchangeStatistics statistics = statistics_;
+  statistics.updates_lost = pushes_.lost_updates();
+  return statistics;
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/common/tensor/shard_layout.h"
+
+namespace adamant::worker {
+
+// What the worker's core exchanges with parameter servers and data servers, without the payloads.
+// Meanings are those of proto/adamant/v1/{parameter_server,data_server,control}.proto.
+
+using ServerSlot = std::uint32_t;
+
+// --- Where buckets and parts live
+
+struct BucketRecord {
+  std::uint64_t epoch = 0;
+  ServerSlot primary = 0;
+};
+
+/// The controller's view, as far as it matters to a worker.
+struct ClusterMap {
+  std::uint64_t version = 0;
+  std::vector<BucketRecord> buckets;    ///< by bucket id
+  std::vector<ServerSlot> part_owners;  ///< by part of the training data
+};
+
+// --- Parameter servers
+
+/// Every push carries every trained shard, so one number is the sequence of a push in all of them:
+/// 1, 2, 3, …
+using Sequence = std::uint64_t;
+
+/// Names a fetch of this worker; rising, from 1.
+using FetchId = std::uint64_t;
+
+struct ShardUpdate {
+  ShardId shard = 0;
+  std::uint64_t bucket_epoch = 0;
+  std::uint64_t fetched_version = 0;
+  bool after_loss = false;
+};
+
+struct PushMessage {
+  std::uint64_t request = 0;  ///< repeated in the reply
+  ServerSlot server = 0;
+  Sequence sequence = 0;
+  std::uint64_t job_examples = 0;
+  std::vector<ShardUpdate> updates;
+};
+
+enum class UpdateOutcome {
+  kApplied,
+  kDuplicate,
+  kUnexpectedSequence,
+  kNotPrimary,
+  kNotReady,
+  kNotFinite,
+  kStaleIncarnation,
+  kMalformed,
+};
+
+struct ShardAck {
+  ShardId shard = 0;
+  UpdateOutcome outcome = UpdateOutcome::kApplied;
+  Sequence expected = 0;        ///< kUnexpectedSequence
+  std::uint64_t staleness = 0;  ///< updates applied between the worker's fetch and this one
+};
+
+struct PushReply {
+  std::uint64_t request = 0;
+  std::vector<ShardAck> acks;
+};
+
+struct FetchMessage {
+  std::uint64_t request = 0;
+  ServerSlot server = 0;
+  FetchId fetch = 0;
+  std::uint64_t snapshot = 0;  ///< 0: the values of now
+  std::vector<ShardId> shards;
+};
+
+enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
+
+struct FetchedShard {
+  ShardId shard = 0;
+  FetchOutcome outcome = FetchOutcome::kFound;
+  std::uint64_t version = 0;
+  Sequence included_sequence = 0;
+};
+
+struct FetchReply {
+  std::uint64_t request = 0;
+  std::vector<FetchedShard> shards;  ///< in the order asked for
+};
+
+// --- Data servers
+
+enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
+
+/// Names one batch under one lease.
+struct Lease {
+  WorkKind kind = WorkKind::kTrain;
+  std::uint64_t epoch = 0;
+  std::uint32_t part = 0;
+  std::uint32_t index = 0;
+  std::uint64_t id = 0;
+
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+struct LeaseResult {
+  Lease lease;
+  std::uint64_t examples = 0;
+  double loss_sum = 0;
+  std::uint64_t correct = 0;
+};
+
+struct AcknowledgeMessage {
+  ServerSlot server = 0;
+  std::vector<LeaseResult> results;
+};
+
+struct HandBackMessage {
+  ServerSlot server = 0;
+  std::vector<Lease> leases;
+};
+
+}  // namespace adamant::worker

@@ -1,0 +1,40 @@
+#include "services/worker/core/replica.h"
+
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/common/tensor/shape.h"
+
+namespace adamant::worker {
+namespace {
+
+std::size_t ElementsOf(const Shape& shape) {
+  const auto count = ElementCount(shape);
+  ADAMANT_CHECK(count.has_value(), "the graph's input was checked when it was built");
+  return static_cast<std::size_t>(*count);
+}
+
+}  // namespace
+
+Replica::Replica(const ReplicaOptions& options_in,
+                 const model::Graph& graph_in,
+                 const ShardLayout& layout_in,
+                 const UpdatePlan& plan_in,
+                 std::function<void()> wake_loop_in)
+    : options(options_in),
+      graph(graph_in),
+      layout(layout_in),
+      plan(plan_in),
+      wake_loop(std::move(wake_loop_in)),
+      example_bytes_(ElementsOf(graph_in.input)),
+      weights(plan_in.elements),
+      fetch(plan_in.elements),
+      evaluation(plan_in.elements),
+      batches(
+          options_in.threads * (options_in.prefetch + 1), options_in.batch_size, example_bytes_) {
+  for (std::size_t i = 0; i < options.threads; ++i) {
+    ports.push_back(std::make_unique<ThreadPort>());
+  }
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "services/common/graph/context.h"
+#include "services/common/model/model.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/worker/core/accumulator.h"
+#include "services/worker/core/batch_queue.h"
+#include "services/worker/core/evaluation_weights.h"
+#include "services/worker/core/fetch_slot.h"
+#include "services/worker/core/queues.h"
+#include "services/worker/core/update_plan.h"
+
+namespace adamant::worker {
+
+struct ReplicaOptions {
+  std::size_t threads = 1;
+  std::uint64_t fetch_every = 1;  ///< batches of a thread between two fetches; 0: never
+  std::uint64_t push_every = 1;   ///< batches of a thread between two pushes
+  std::size_t batch_size = 1;
+  std::size_t prefetch = 1;  ///< batches of a thread received ahead of need
+  std::uint64_t seed = 0;    ///< of dropout
+  graph::Backend backend = graph::Backend::kOneDnn;
+};
+
+/// How bytes become inputs: (byte - mean[channel]) / deviation[channel].
+struct Normalisation {
+  std::vector<float> mean;
+  std::vector<float> deviation;
+
+  friend bool operator==(const Normalisation&, const Normalisation&) = default;
+};
+
+/// What a training thread tells the exchange loop, in order.
+struct ThreadEvent {
+  enum class Kind {
+    kPush,       ///< `accumulator` is full, or flushed
+    kDiscard,    ///< `accumulator` is dropped; its batches were not learned
+    kFetch,      ///< what was fetched is applied; the next fetch is due
+    kEvaluated,  ///< `result` of one batch
+    kHandBack,   ///< the batch of `result` was not worked on
+    kFlushed,    ///< answers Commands::flush_wanted = `generation`
+    kReset,      ///< answers Commands::reset_wanted = `generation`; the thread waits
+    kStopped,    ///< answers Commands::stopping; the last event
+  };
+  Kind kind = Kind::kPush;
+  Accumulator* accumulator = nullptr;
+  std::uint64_t generation = 0;
+  LeaseResult result{};
+};
+
+/// Totals of one thread since it started. Threads: written by that thread, read by any.
+struct ThreadStatistics {
+  enum Wait { kForBatch, kForAccumulator, kForFetch, kForCommand, kWaits };
+
+  std::atomic<std::uint64_t> examples{0};
+  std::atomic<std::uint64_t> steps{0};
+  std::atomic<std::uint64_t> correct{0};
+  std::atomic<double> loss_sum{0};
+  std::atomic<std::uint64_t> epoch{0};  ///< of the last batch trained
+  std::atomic<std::uint64_t> wait_nanoseconds[kWaits]{};
+};
+
+/// What one training thread and the exchange loop share.
+struct ThreadPort {
+  static constexpr std::size_t kEvents = 64;
+  static constexpr std::size_t kAccumulators = 4;  ///< pushes in flight + 2: docs/design/updates.md
+
+  SpscQueue<ThreadEvent> events{kEvents};
+  SpscQueue<Accumulator*> free{kAccumulators};
+  std::vector<std::unique_ptr<Accumulator>> pool;  ///< made by the thread, near it
+  ThreadStatistics statistics;
+};
+
+/// What the exchange loop asks of the training threads; it rings the bell after a change.
+struct Commands {
+  std::atomic<std::uint64_t> reset_wanted{1};  ///< drop what accrues and wait; first at the start
+  std::atomic<std::uint64_t> renewed{0};       ///< resets after which training may go on
+  std::atomic<std::uint64_t> flush_wanted{0};
+  std::atomic<std::uint64_t> closed_epoch{0};  ///< training batches of epochs up to this are void
+  std::atomic<bool> drained{false};            ///< no data server has more to deal for now
+  std::atomic<bool> stopping{false};
+};
+
+/// One worker's copy of the model, and everything that its threads share.
+/// Threads: members say; those without a word are constant while threads run.
+struct Replica {
+  /// `graph`, `layout` and `plan` must outlive this. `wake_loop` is called, from training threads,
+  /// when the exchange loop has something to do; it must not block.
+  Replica(const ReplicaOptions& options,
+          const model::Graph& graph,
+          const ShardLayout& layout,
+          const UpdatePlan& plan,
+          std::function<void()> wake_loop);
+
+  /// Bytes of one example as received.
+  [[nodiscard]] std::size_t example_bytes() const { return example_bytes_; }
+
+  /// Batches that each data server may have dealt to this worker at a time.
+  [[nodiscard]] std::size_t window() const {
+    return options.threads * (2 * options.push_every + options.prefetch);
+  }
+
+  const ReplicaOptions options;
+  const model::Graph& graph;
+  const ShardLayout& layout;
+  const UpdatePlan& plan;
+  const std::function<void()> wake_loop;
+
+ private:
+  const std::size_t example_bytes_;
+
+ public:
+  Normalisation normalisation;  ///< set before the first batch is put
+
+  FloatBuffer weights;  ///< flat; shared without locks
+  FetchSlot fetch;
+  EvaluationWeights evaluation;
+  BatchQueue batches;
+  std::vector<std::unique_ptr<ThreadPort>> ports;  ///< by thread
+
+  Bell bell;       ///< rung when a training thread that waits may have something to do
+  Bell slot_bell;  ///< rung when a slot of `batches` is free again
+  Commands commands;
+  std::atomic<std::uint64_t> steps{0};       ///< of all threads
+  std::atomic<std::uint64_t> fetch_turn{0};  ///< fetch points dealt with
+  std::atomic<std::uint64_t> ordinals{0};    ///< accumulators taken
+};
+
+}  // namespace adamant::worker

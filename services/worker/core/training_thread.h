@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/common/base/clock.h"
+#include "services/common/graph/context.h"
+#include "services/worker/core/replica.h"
+
+namespace adamant::worker {
+
+/// One training thread of a replica, as a state machine that never blocks; Run adds the waiting.
+/// All its memory is taken by Create, on the thread that trains; then nothing allocates or locks.
+/// Threads: one.
+class TrainingThread {
+ public:
+  /// `replica` and `clock` must outlive this; `index` is the thread's. Errors: as
+  /// graph::Context::Create.
+  static absl::StatusOr<std::unique_ptr<TrainingThread>> Create(Replica& replica,
+                                                                std::size_t index,
+                                                                const Clock& clock);
+
+  enum class Progress {
+    kWorked,
+    kBlocked,  ///< until the bell rings
+    kStopped,  ///< for good
+  };
+
+  /// Does the next thing: a step, an evaluation, a hand-over, a fetch, or what a command asks.
+  Progress Advance();
+
+  /// Advances until stopped.
+  void Run();
+
+ private:
+  TrainingThread(Replica& replica, std::size_t index, const Clock& clock);
+
+  Progress Block(ThreadStatistics::Wait reason);
+  Progress Reset(std::uint64_t generation);
+  Progress Stop();
+  bool MeetFetchPoint();
+  Progress WorkOnBatch();
+  bool Evaluate(Batch& batch);
+  void Train(Batch& batch);
+  void KeepRows(std::uint64_t examples);
+  void Count(const Batch& batch, const graph::StepResult& result);
+  void FillInput(const Batch& batch);
+  void HandOver(ThreadEvent::Kind kind);
+  void Emit(const ThreadEvent& event);
+  void ApplyFetch();
+
+  Replica& replica_;
+  const std::size_t index_;
+  const Clock& clock_;
+  ThreadPort& port_;
+  std::unique_ptr<graph::Context> context_;
+  FloatBuffer gradient_;
+  FloatBuffer state_;
+  FloatBuffer scratch_;
+  std::vector<Accumulator*> live_;  // scratch of ApplyFetch
+
+  Accumulator* accruing_ = nullptr;
+  Batch* batch_ = nullptr;         // taken, but waits for its snapshot
+  std::uint64_t fetch_point_ = 0;  // to be met; 0: none
+  std::uint64_t reset_ = 0;        // last one answered
+  std::uint64_t flushed_ = 0;      // last one answered
+  bool stopped_ = false;
+  ThreadStatistics::Wait waits_for_ = ThreadStatistics::kForCommand;
+};
+
+}  // namespace adamant::worker
