@@ -35,7 +35,8 @@ std::vector<std::string> Originals() {
 
 void FlipBit(std::string& text, Rng& rng) {
   if (!text.empty()) {
-    text[rng.Below(text.size())] ^= static_cast<char>(1U << rng.Below(8));
+    char& byte = text[rng.Below(text.size())];
+    byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1U << rng.Below(8)));
   }
 }
 
