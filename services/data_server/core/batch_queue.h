@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace adamant::data_server {
+
+/// Which batches are still to be dealt: those that came back first, in the order in which they
+/// came, then the new ones by index. A batch that is done is never dealt.
+/// Threads: one thread at a time.
+class BatchQueue {
+ public:
+  struct Entry {
+    std::uint32_t batch = 0;
+    bool lost = false;  ///< it came back because a worker was lost
+  };
+
+  BatchQueue() = default;
+
+  /// `done` by batch.
+  explicit BatchQueue(std::vector<bool> done);
+
+  /// Takes the next batch out.
+  std::optional<Entry> Next();
+
+  /// Puts a batch back that was taken out and is not done.
+  void Return(Entry entry) { returned_.push_back(entry); }
+
+  /// Marks a batch as done; false if it was before.
+  bool MarkDone(std::uint32_t batch);
+
+  /// Whether Next would find a batch that came back.
+  [[nodiscard]] bool HasReturned();
+
+  /// Whether Next would find a batch.
+  [[nodiscard]] bool HasNext();
+
+  /// Appends up to `count` of the batches that Next would find, in order.
+  void Peek(std::size_t count, std::vector<std::uint32_t>& out) const;
+
+  [[nodiscard]] const std::vector<bool>& done() const { return done_; }
+
+ private:
+  void SkipDone();
+
+  std::vector<bool> done_;
+  std::deque<Entry> returned_;
+  std::uint32_t next_ = 0;  // the first batch that was never dealt
+};
+
+}  // namespace adamant::data_server

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "services/data_server/core/batch_queue.h"
+#include "services/data_server/core/messages.h"
+
+namespace adamant::data_server {
+
+/// The evaluation of one snapshot: every validation example exactly once. Nothing of it is stored;
+/// a data server that starts anew evaluates anew.
+/// Threads: one thread at a time.
+class Evaluation {
+ public:
+  Evaluation(const Evaluate& command, std::uint32_t examples, std::uint32_t batch_size);
+
+  [[nodiscard]] const Evaluate& command() const { return command_; }
+
+  BatchQueue& queue() { return queue_; }
+  [[nodiscard]] const BatchQueue& queue() const { return queue_; }
+
+  [[nodiscard]] BatchId Batch(std::uint32_t index) const;
+
+  /// A lease was given for a batch: only results under such leases count.
+  void Dealt(std::uint64_t lease, std::uint32_t batch) { leases_.emplace(lease, batch); }
+
+  /// Whether the result counts; it does if its batch was dealt under its lease and is not
+  /// evaluated.
+  bool Count(const LeaseResult& result);
+
+  /// Every example is evaluated.
+  [[nodiscard]] bool done() const { return left_ == 0; }
+
+  /// Sums in the order of the examples, so that they do not depend on who was faster.
+  [[nodiscard]] Evaluated Sum() const;
+
+ private:
+  struct Result {
+    double loss_sum = 0;
+    std::uint64_t correct = 0;
+  };
+
+  const Evaluate command_;
+  const std::uint32_t examples_;
+  BatchQueue queue_;
+  std::vector<Result> results_;  // by batch
+  std::uint32_t left_;           // batches
+  std::map<std::uint64_t, std::uint32_t> leases_;
+};
+
+}  // namespace adamant::data_server

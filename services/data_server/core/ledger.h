@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace adamant::data_server {
+
+/// What is known of one part of the training data: the value of its record on the parameter
+/// servers. Nothing else about an epoch is kept anywhere.
+struct Ledger {
+  std::uint64_t epoch = 0;               ///< 0: none was opened yet
+  bool closed = true;                    ///< the epoch takes no more acknowledgements
+  std::vector<bool> counted;             ///< by batch of the epoch
+  std::uint64_t counted_examples = 0;    ///< of this epoch
+  std::uint64_t retrained_examples = 0;  ///< of this epoch: dealt again after a worker was lost
+  std::uint64_t earlier_examples = 0;    ///< counted in earlier epochs
+  std::uint32_t writer_slot = 0;         ///< the data server that wrote the value, so that it
+  std::uint64_t writer_incarnation = 0;  ///<   recognises a write whose answer it missed
+  bool operator==(const Ledger&) const = default;
+
+  /// Counted in the whole job.
+  [[nodiscard]] std::uint64_t job_examples() const { return earlier_examples + counted_examples; }
+};
+
+/// The record's value: a format version, the fields, and a checksum. Little-endian.
+std::string SerializeLedger(const Ledger& ledger);
+
+/// Errors: FailedPrecondition for an unknown format version, naming both; DataLoss for a wrong
+/// length, checksum or content.
+absl::StatusOr<Ledger> ParseLedger(std::string_view value);
+
+}  // namespace adamant::data_server

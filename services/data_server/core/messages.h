@@ -1,0 +1,221 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace adamant::data_server {
+
+/// What the dealer of work is told and what it says: proto/adamant/v1/data_server.proto, the part
+/// of control.proto that concerns the data tier, and the traffic with the record store, as plain
+/// values.
+
+enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
+
+/// One process that works: a later process on the same slot has a higher incarnation.
+struct WorkerId {
+  std::uint32_t slot = 0;
+  std::uint64_t incarnation = 0;
+  auto operator<=>(const WorkerId&) const = default;
+};
+
+/// Names a batch. For kEvaluate, part is 0.
+struct BatchId {
+  WorkKind kind = WorkKind::kTrain;
+  std::uint64_t epoch = 0;
+  std::uint32_t part = 0;
+  std::uint32_t index = 0;  ///< within the part's order of this epoch
+  auto operator<=>(const BatchId&) const = default;
+};
+
+/// A batch handed out once. Handed out again, it gets another id.
+struct Lease {
+  BatchId batch;
+  std::uint64_t id = 0;
+  bool operator==(const Lease&) const = default;
+};
+
+/// What became of a leased batch; loss and correct count for kEvaluate.
+struct LeaseResult {
+  Lease lease;
+  double loss_sum = 0;
+  std::uint64_t correct = 0;
+};
+
+// --- What the dealer is told
+
+/// A worker has opened a stream (again). It may hold `window` batches: dealt on this stream,
+/// neither acknowledged nor handed back.
+struct Hello {
+  WorkerId worker;
+  std::uint32_t window = 0;
+};
+
+/// The worker's stream is gone. Its leases last until they end otherwise.
+struct Disconnected {
+  WorkerId worker;
+};
+
+struct Acknowledge {
+  WorkerId worker;
+  std::vector<LeaseResult> results;
+};
+
+struct HandBack {
+  WorkerId worker;
+  std::vector<Lease> leases;
+};
+
+struct KeepAlive {
+  WorkerId worker;
+};
+
+/// The controller's view. Views arrive in the order in which they were made.
+struct Membership {
+  std::vector<WorkerId> workers;
+  std::vector<std::uint32_t> part_owner;  ///< by part: slot of the data server that deals it
+};
+
+struct OpenEpoch {
+  std::uint64_t epoch = 0;
+};
+
+struct CloseEpoch {
+  std::uint64_t epoch = 0;
+};
+
+struct Evaluate {
+  std::uint64_t epoch = 0;
+  std::uint64_t snapshot = 0;
+};
+
+struct Record {
+  std::uint64_t version = 0;
+  std::string value;
+};
+
+/// Answer to ReadRecord; no record: it is absent.
+struct RecordRead {
+  std::uint64_t request = 0;
+  std::optional<Record> record;
+};
+
+/// Answer to WriteRecord. `conflict`: the stored version was another one, nothing was written by
+/// this call (an earlier try of it may have been).
+struct RecordWritten {
+  std::uint64_t request = 0;
+  bool conflict = false;
+  std::uint64_t version = 0;  ///< of the value written; without meaning after a conflict
+};
+
+/// Time has passed: see WorkDealer::NextWake.
+struct Tick {};
+
+using Input = std::variant<Hello,
+                           Disconnected,
+                           Acknowledge,
+                           HandBack,
+                           KeepAlive,
+                           Membership,
+                           OpenEpoch,
+                           CloseEpoch,
+                           Evaluate,
+                           RecordRead,
+                           RecordWritten,
+                           Tick>;
+
+// --- What the dealer says: to workers
+
+/// Answer to Hello. `refused` is empty: go on.
+struct HelloAnswer {
+  WorkerId to;
+  std::string refused;
+};
+
+struct Deal {
+  WorkerId to;
+  Lease lease;
+  std::uint64_t job_examples = 0;
+  std::uint64_t snapshot = 0;  ///< for kEvaluate
+  bool again = false;          ///< a worker that had it was lost
+};
+
+struct Acknowledged {
+  WorkerId to;
+  std::vector<Lease> leases;
+  std::vector<std::uint32_t> duplicates;  ///< indices into `leases`
+};
+
+struct Drained {
+  WorkerId to;
+  std::uint64_t epoch = 0;
+};
+
+struct EpochClosed {
+  WorkerId to;
+  std::uint64_t epoch = 0;
+};
+
+/// The worker is not one any more: end its stream.
+struct Disconnect {
+  WorkerId to;
+};
+
+// --- To the controller
+
+struct EpochEnded {
+  std::uint64_t epoch = 0;
+};
+
+struct PartClosed {
+  std::uint64_t epoch = 0;
+  std::uint32_t part = 0;
+  std::uint64_t counted_examples = 0;
+  std::uint64_t left_examples = 0;
+  std::uint64_t retrained_examples = 0;
+};
+
+struct Evaluated {
+  std::uint64_t epoch = 0;
+  std::uint64_t snapshot = 0;
+  std::uint64_t examples = 0;
+  std::uint64_t correct = 0;
+  double loss_sum = 0;
+};
+
+/// The job cannot go on: a part's record is not what this job would have written.
+struct Failed {
+  std::string reason;
+};
+
+// --- To the record store: each is answered once, however late, by RecordRead or RecordWritten
+
+struct ReadRecord {
+  std::uint64_t request = 0;
+  std::uint32_t part = 0;
+};
+
+struct WriteRecord {
+  std::uint64_t request = 0;
+  std::uint32_t part = 0;
+  std::uint64_t expected_version = 0;  ///< 0: the record must be absent
+  std::string value;
+};
+
+using Output = std::variant<HelloAnswer,
+                            Deal,
+                            Acknowledged,
+                            Drained,
+                            EpochClosed,
+                            Disconnect,
+                            EpochEnded,
+                            PartClosed,
+                            Evaluated,
+                            Failed,
+                            ReadRecord,
+                            WriteRecord>;
+
+}  // namespace adamant::data_server

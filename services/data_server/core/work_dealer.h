@@ -1,0 +1,144 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/data_server/core/evaluation.h"
+#include "services/data_server/core/messages.h"
+#include "services/data_server/core/order.h"
+#include "services/data_server/core/part.h"
+#include "services/data_server/core/worker_table.h"
+
+namespace adamant::data_server {
+
+struct WorkDealerOptions {
+  std::uint32_t slot = 0;         ///< of this data server
+  std::uint64_t incarnation = 1;  ///< of this data server
+  std::uint32_t parts = 1;        ///< of the training data: one per data server
+  std::uint32_t batch_size = 32;
+  std::uint32_t train_examples = 0;
+  std::uint32_t validation_examples = 0;
+  double epoch_completion = 1;            ///< share of the examples at which an epoch may end
+  std::uint64_t warm_start_examples = 0;  ///< until then only worker 0 trains
+  Clock::Duration lease_time = std::chrono::seconds(10);
+  Clock::Duration poll_interval = std::chrono::milliseconds(200);  ///< of other parts' records
+  Clock::Duration reload_delay = std::chrono::seconds(1);  ///< after another server wrote ours
+};
+
+/// Totals for heartbeats and metrics. Examples are of this server's parts.
+struct DealerProgress {
+  std::uint64_t epoch = 0;
+  std::uint64_t counted_examples = 0;  ///< in this epoch
+  std::uint64_t total_examples = 0;
+  std::uint64_t dealt_examples = 0;      ///< out under lease
+  std::uint64_t retrained_examples = 0;  ///< in this epoch
+  std::uint64_t job_examples = 0;        ///< acknowledged in all epochs and parts, as known here
+};
+
+/// Deals work to workers under leases and keeps the ledger of the epoch
+/// (docs/design/0001-spine.md, "An epoch" and "The end of an epoch").
+///
+/// A pure state machine: what it answers depends only on the inputs, their order and their times;
+/// batches are dealt when the input that makes room or work for them is handled. Every batch that
+/// is dealt is counted at most once in its epoch, whatever workers, streams, records and
+/// memberships do; the ledger's records make that hold across data servers and restarts.
+/// Threads: one thread at a time.
+class WorkDealer {
+ public:
+  explicit WorkDealer(const WorkDealerOptions& options);
+
+  /// Handles one input; returns what is to be sent, in order. `now` never falls.
+  std::vector<Output> Handle(const Input& input, Clock::TimePoint now);
+
+  /// When a Tick is due; nothing if only other inputs can change anything.
+  [[nodiscard]] std::optional<Clock::TimePoint> NextWake() const;
+
+  /// The batches that will be dealt next, at most `count`, so that they can be prepared.
+  [[nodiscard]] std::vector<BatchId> Upcoming(std::size_t count) const;
+
+  [[nodiscard]] DealerProgress progress() const;
+
+ private:
+  using TimePoint = Clock::TimePoint;
+
+  void On(const Hello& hello, TimePoint now);
+  void On(const Disconnected& gone, TimePoint now);
+  void On(const Acknowledge& message, TimePoint now);
+  void On(const HandBack& message, TimePoint now);
+  void On(const KeepAlive& message, TimePoint now);
+  void On(const Membership& view, TimePoint now);
+  void On(const OpenEpoch& command, TimePoint now);
+  void On(const CloseEpoch& command, TimePoint now);
+  void On(const Evaluate& command, TimePoint now);
+  void On(const RecordRead& answer, TimePoint now);
+  void On(const RecordWritten& answer, TimePoint now);
+  void On(const Tick& tick, TimePoint now);
+
+  // The worker, noted as heard; null if it is not one of ours (any more).
+  WorkerTable::Worker* Hear(WorkerId id, TimePoint now);
+
+  // Work (work_dealer.cc).
+  struct Choice {
+    BatchId batch;
+    bool again = false;
+  };
+  std::optional<Choice> NextFor(const WorkerTable::Worker& worker);
+  std::optional<Choice> NextFromParts();
+  void DealAll(TimePoint now);
+  void DealTo(WorkerTable::Worker& worker, const Choice& choice);
+  void TellDrained();
+  void GiveBack(const BatchId& batch, bool lost);
+  void GiveBackAll(const std::vector<BatchId>& lost);
+  void ForgetLeases(std::uint32_t part);
+  bool ForgetTraining(std::uint64_t up_to_epoch);
+  void ForgetEvaluation();
+  void TellClosed(std::uint64_t epoch);
+  void JudgeEvaluation(WorkerId worker, const LeaseResult& result);
+  [[nodiscard]] std::uint64_t JobExamples() const;
+  [[nodiscard]] bool OnlyWorkerZero() const;
+
+  // Records and the end of the epoch (dealer_records.cc).
+  void RequestRead(std::uint32_t part);
+  void DropRequests(std::uint32_t part);
+  void ReadOwned(std::uint32_t part, const RecordRead& answer, TimePoint now);
+  void ReadForeign(std::uint32_t part, const RecordRead& answer);
+  void PollForeign(TimePoint now);
+  void ReloadFenced(TimePoint now);
+  void StartWrites();
+  void SendAnswers();
+  void ReportClosed();
+  void ReportEnded();
+  [[nodiscard]] std::uint64_t StoredExamples() const;
+
+  // Constant after construction.
+  const WorkDealerOptions options_;
+  const PartLayout layout_;
+
+  WorkerTable workers_;
+  std::map<std::uint32_t, Part> parts_;  // that this server owns
+  std::optional<Evaluation> evaluation_;
+  std::uint64_t epoch_ = 0;      // of the last command
+  bool open_ = false;            // that command was OpenEpoch
+  bool reported_ended_ = false;  // since that command
+
+  // Records.
+  struct Foreign {
+    std::uint64_t epoch = 0;
+    std::uint64_t counted_examples = 0;
+    std::uint64_t job_examples = 0;
+  };
+  std::vector<Foreign> foreign_;  // by part: what its record last said
+  std::vector<std::uint32_t> part_owner_;
+  std::map<std::uint64_t, std::uint32_t> requests_;  // under way: part by request
+  std::uint64_t next_request_ = 1;
+  std::map<std::uint32_t, TimePoint> reload_at_;  // parts whose record another server wrote
+  std::optional<TimePoint> poll_at_;
+
+  std::vector<Output> out_;  // of the input being handled
+};
+
+}  // namespace adamant::data_server
