@@ -137,6 +137,7 @@ std::vector<ShardAck> ParameterServer::Apply(const Push& push) {
     if (flight.shard != nullptr) {
       flight.shard->Await(flight.update);
     }
+    updates_applied_ += flight.update.ack.outcome == PushOutcome::kApplied ? 1 : 0;
     acks.push_back(flight.update.ack);
   }
   return acks;

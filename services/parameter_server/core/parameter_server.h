@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,6 +70,9 @@ class ParameterServer {
   /// Applies a push: one answer per update, in order, when all are settled.
   std::vector<ShardAck> Apply(const Push& push);
 
+  /// Updates to shards applied since the start.
+  [[nodiscard]] std::uint64_t updates_applied() const { return updates_applied_; }
+
   /// Values of now (`snapshot` 0) or of a snapshot, one answer per shard. `asking`: whose included
   /// sequence is told; null for none.
   /// Errors: InvalidArgument for a shard outside the model; DataLoss for a corrupt snapshot.
@@ -91,6 +95,7 @@ class ParameterServer {
 
   [[nodiscard]] Flusher& flusher() { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
+  [[nodiscard]] std::uint64_t job_uid() const { return options_.job_uid; }
   [[nodiscard]] const ShardLayout& layout() const { return layout_; }
 
  private:
@@ -111,6 +116,7 @@ class ParameterServer {
   storage::KvStore& store_;
 
   // Each safe for any thread.
+  std::atomic<std::uint64_t> updates_applied_ = 0;
   DirtyShards dirty_;
   BucketTable buckets_;
   Records records_;

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "services/common/base/mutex.h"
+
+namespace adamant::parameter_server {
+
+class ParameterServer;
+
+/// Lets handlers at the core between Open and Close: the server listens before the core exists, and
+/// the last flush must come after the last update.
+/// Threads: any.
+class CoreGate {
+ public:
+  /// Keeps the core in place while it lives. Empty when the gate is closed.
+  class Pass {
+   public:
+    Pass(CoreGate* gate, ParameterServer* core) : gate_(gate), core_(core) {}
+    ~Pass();
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+    explicit operator bool() const { return core_ != nullptr; }
+    ParameterServer& operator*() const { return *core_; }
+    ParameterServer* operator->() const { return core_; }
+
+   private:
+    CoreGate* gate_;
+    ParameterServer* core_;
+  };
+
+  [[nodiscard]] Pass Enter();
+
+  /// `core` must stay until Close has returned.
+  void Open(ParameterServer& core);
+
+  /// Lets nobody in any more and waits until all have left.
+  void Close();
+
+ private:
+  void Leave();
+
+  // Guarded.
+  Mutex mutex_;
+  CondVar left_;
+  ParameterServer* core_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "services/common/metrics/metrics.h"
+
+namespace adamant::parameter_server {
+
+/// What the handlers of training traffic count. Names and meanings: docs/metrics.md.
+/// Threads: any.
+struct TrafficMetrics {
+  explicit TrafficMetrics(metrics::Registry& registry);
+
+  std::vector<metrics::Counter> updates;  ///< by PushOutcome
+  metrics::Counter push_bytes;
+  metrics::Counter fetch_bytes;
+  metrics::Histogram apply_seconds;
+  metrics::Histogram staleness;
+};
+
+}  // namespace adamant::parameter_server
