@@ -48,14 +48,17 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
   app.add_option("--metrics-listen", service.metrics_listen, "Address of /metrics; port 0: any")
       ->check(address)
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
-      ->transform(CLI::CheckedTransformer(levels));
+  std::string level = "info";
+  app.add_option("--log-level", level, "debug, info, warning or error")
+      ->check(CLI::IsMember(&levels))
+      ->capture_default_str();
   app.add_option("--parent-pid", flags.parent_pid, "Stop when this process, the parent, ends");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadFlags;
   }
+  flags.log_level = levels.at(level);
   return flags;
 }
 

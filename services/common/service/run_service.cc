@@ -130,7 +130,8 @@ absl::Status Serve(v1::Role role,
   std::error_code error;
   std::filesystem::create_directories(flags.data_dir, error);
   if (error) {
-    return SystemError(error.value(), "cannot create the data folder", flags.data_dir);
+    const absl::Status why = SystemError(error.value(), "cannot create", flags.data_dir);
+    return absl::InvalidArgumentError("--data-dir: " + std::string(why.message()));
   }
   metrics::Registry registry;
   ADAMANT_ASSIGN_OR_RETURN(const auto exposer,

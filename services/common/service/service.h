@@ -53,8 +53,8 @@ struct ServiceFlags {
 
 /// What a service answers to, beside the health service.
 struct Endpoints {
-  std::vector<grpc::Service*> services;  ///< borrowed from the service object
-  std::vector<rpc::FrameMethod> frame_methods;
+  std::vector<grpc::Service*> services = {};  ///< borrowed from the service object
+  std::vector<rpc::FrameMethod> frame_methods = {};
   std::uint64_t max_message_bytes = std::uint64_t{4} << 20;
 };
 

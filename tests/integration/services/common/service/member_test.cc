@@ -1,0 +1,194 @@
+#include "services/common/service/member.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/fakes/fake_controller.h"
+
+namespace adamant::service {
+namespace {
+
+using fakes::FakeController;
+
+constexpr BackoffOptions kFast{.initial = std::chrono::milliseconds(1),
+                               .max = std::chrono::milliseconds(5)};
+
+v1::Join WorkerJoin() {
+  v1::Join join;
+  join.set_role(v1::WORKER);
+  join.set_slot(3);
+  join.set_uid("some-uid");
+  return join;
+}
+
+v1::ControllerMessage OpenEpoch(std::uint64_t epoch) {
+  v1::ControllerMessage message;
+  message.mutable_open_epoch()->set_epoch(epoch);
+  return message;
+}
+
+v1::MemberMessage EpochEnded(std::uint64_t epoch) {
+  v1::MemberMessage message;
+  message.mutable_epoch_ended()->set_epoch(epoch);
+  return message;
+}
+
+class MemberTest : public testing::Test {
+ protected:
+  // Joins under incarnation 7 in term 2 of job 1.
+  void Join() {
+    member_.Join(WorkerJoin());
+    ASSERT_TRUE(controller_->Receive()->has_join());
+    controller_->Welcome(2, 7, 1);
+    ASSERT_TRUE(std::holds_alternative<v1::Welcome>(member_.Next()));
+  }
+
+  std::uint64_t NextEpoch() {
+    return std::get<v1::ControllerMessage>(member_.Next()).open_epoch().epoch();
+  }
+
+  absl::Status NextEnd() { return std::get<Member::End>(member_.Next()).status; }
+
+  std::unique_ptr<FakeController> controller_ = std::make_unique<FakeController>();
+  Member member_{controller_->address(), kFast};
+};
+
+TEST_F(MemberTest, JoinsAndIsWelcomed) {
+  member_.Join(WorkerJoin());
+  const auto join = controller_->Receive();
+  ASSERT_TRUE(join.has_value());
+  EXPECT_EQ(join->join().format_version(), 1u);
+  EXPECT_EQ(join->join().slot(), 3u);
+  EXPECT_EQ(join->join().uid(), "some-uid");
+  EXPECT_EQ(join->join().incarnation(), 0u);
+  controller_->Welcome(2, 7, 1);
+  const auto event = member_.Next();
+  EXPECT_EQ(std::get<v1::Welcome>(event).incarnation(), 7u);
+}
+
+TEST_F(MemberTest, MessagesGoBothWaysInOrder) {
+  Join();
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    controller_->Send(OpenEpoch(i));
+    member_.Send(EpochEnded(i));
+  }
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    EXPECT_EQ(NextEpoch(), i);
+    EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), i);
+  }
+}
+
+TEST_F(MemberTest, WhatWasQueuedBeforeJoiningIsSentAfterIt) {
+  member_.Send(EpochEnded(1));
+  Join();
+  EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 1u);
+}
+
+TEST_F(MemberTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
+  Join();
+  controller_->Break();
+  EXPECT_FALSE(controller_->Receive().has_value());
+  EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
+  controller_->Welcome(2, 7, 1);
+  controller_->Send(OpenEpoch(5));
+  EXPECT_EQ(NextEpoch(), 5u);  // and no second Welcome
+  member_.Send(EpochEnded(5));
+  EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 5u);
+}
+
+TEST_F(MemberTest, RestartedControllerIsFoundAgain) {
+  Join();
+  const std::string address = controller_->address();
+  controller_.reset();
+  member_.Send(EpochEnded(1));
+  controller_ = std::make_unique<FakeController>(address);
+  EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
+  controller_->Welcome(3, 7, 1);
+  EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 1u);
+}
+
+TEST_F(MemberTest, LowerTermIsNotFollowed) {
+  Join();
+  controller_->Break();
+  EXPECT_FALSE(controller_->Receive().has_value());
+  EXPECT_TRUE(controller_->Receive()->has_join());
+  controller_->Welcome(1, 7, 1);
+  EXPECT_FALSE(controller_->Receive().has_value());  // the member hangs up
+  EXPECT_TRUE(controller_->Receive()->has_join());   // and tries again
+  controller_->Welcome(2, 7, 1);
+  controller_->Send(OpenEpoch(4));
+  EXPECT_EQ(NextEpoch(), 4u);
+}
+
+TEST_F(MemberTest, AnotherIncarnationAtReconnectEndsTheProcess) {
+  Join();
+  controller_->Break();
+  EXPECT_FALSE(controller_->Receive().has_value());
+  EXPECT_TRUE(controller_->Receive()->has_join());
+  controller_->Welcome(2, 8, 1);
+  EXPECT_TRUE(absl::IsAborted(NextEnd()));
+}
+
+TEST_F(MemberTest, RefusalEndsTheProcessWithItsReason) {
+  member_.Join(WorkerJoin());
+  ASSERT_TRUE(controller_->Receive()->has_join());
+  v1::ControllerMessage refused;
+  refused.mutable_refused()->set_reason("format version 1, this controller speaks 2");
+  controller_->Send(refused);
+  const absl::Status status = NextEnd();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_NE(status.message().find("this controller speaks 2"), std::string_view::npos);
+}
+
+TEST_F(MemberTest, StopOvertakesWhatIsQueued) {
+  Join();
+  controller_->Send(OpenEpoch(1));
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("done");
+  controller_->Send(stop);
+  while (!std::holds_alternative<Member::End>(member_.Next())) {
+  }
+  EXPECT_TRUE(NextEnd().ok());
+}
+
+TEST_F(MemberTest, LeaveSendsWhatIsQueuedFirst) {
+  Join();
+  member_.RequestStop();
+  EXPECT_TRUE(NextEnd().ok());
+  for (std::uint64_t i = 1; i <= 50; ++i) {
+    member_.Send(EpochEnded(i));
+  }
+  v1::MemberMessage leaving;
+  leaving.mutable_leaving();
+  member_.Send(leaving);
+  member_.Leave(std::chrono::seconds(30));
+  for (std::uint64_t i = 1; i <= 50; ++i) {
+    EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), i);
+  }
+  EXPECT_TRUE(controller_->Receive()->has_leaving());
+  EXPECT_FALSE(controller_->Receive().has_value());
+}
+
+TEST_F(MemberTest, FailureIsReportedAndEndsTheProcess) {
+  Join();
+  member_.Fail(absl::DataLossError("shard 3 is damaged"), /*fatal=*/true);
+  member_.Fail(absl::InternalError("later"), /*fatal=*/false);
+  EXPECT_TRUE(absl::IsDataLoss(NextEnd()));
+  const auto failure = controller_->Receive();
+  EXPECT_EQ(failure->failure().message(), "shard 3 is damaged");
+  EXPECT_TRUE(failure->failure().fatal());
+  member_.Leave(std::chrono::seconds(30));
+  EXPECT_FALSE(controller_->Receive().has_value());
+}
+
+TEST(MemberAloneTest, LeaveDoesNotWaitForAControllerThatIsAway) {
+  Member member("127.0.0.1:1", kFast);
+  member.Join(WorkerJoin());
+  member.RequestStop();
+  member.Leave(std::chrono::hours(1));
+}
+
+}  // namespace
+}  // namespace adamant::service

@@ -1,0 +1,72 @@
+#include "services/common/service/flags.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace adamant::service {
+namespace {
+
+std::variant<ParsedFlags, int> Parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "adamant-worker");
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    argv.push_back(word.data());
+  }
+  return ParseFlags(static_cast<int>(argv.size()), argv.data(), "worker");
+}
+
+const std::vector<std::string> kRequired = {
+    "--controller", "127.0.0.1:7000", "--slot", "2", "--data-dir", "/tmp/x"};
+
+std::vector<std::string> With(std::vector<std::string> more) {
+  more.insert(more.begin(), kRequired.begin(), kRequired.end());
+  return more;
+}
+
+TEST(FlagsTest, RequiredFlagsAreEnough) {
+  const auto parsed = Parse(kRequired);
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  const auto& flags = std::get<ParsedFlags>(parsed);
+  EXPECT_EQ(flags.service.controller, "127.0.0.1:7000");
+  EXPECT_EQ(flags.service.slot, 2u);
+  EXPECT_EQ(flags.service.data_dir, "/tmp/x");
+  EXPECT_EQ(flags.service.listen, "127.0.0.1:0");
+  EXPECT_EQ(flags.service.metrics_listen, "127.0.0.1:0");
+  EXPECT_EQ(flags.log_level, LogLevel::kInfo);
+  EXPECT_EQ(flags.parent_pid, 0);
+}
+
+TEST(FlagsTest, AllFlagsAreRead) {
+  const auto parsed = Parse(With({"--listen",
+                                  "0.0.0.0:1",
+                                  "--metrics-listen",
+                                  "localhost:65535",
+                                  "--log-level",
+                                  "debug",
+                                  "--parent-pid",
+                                  "12"}));
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  const auto& flags = std::get<ParsedFlags>(parsed);
+  EXPECT_EQ(flags.service.listen, "0.0.0.0:1");
+  EXPECT_EQ(flags.service.metrics_listen, "localhost:65535");
+  EXPECT_EQ(flags.log_level, LogLevel::kDebug);
+  EXPECT_EQ(flags.parent_pid, 12);
+}
+
+TEST(FlagsTest, HelpIsNoError) { EXPECT_EQ(std::get<int>(Parse({"--help"})), 0); }
+
+TEST(FlagsTest, BadFlagsAreExitCode2) {
+  EXPECT_EQ(std::get<int>(Parse({})), 2);
+  EXPECT_EQ(std::get<int>(Parse({"--controller", "127.0.0.1:1", "--slot", "0"})), 2);
+  for (const std::string address : {"", "host", "host:", ":80", "host:x", "host:65536", "h:-1"}) {
+    EXPECT_EQ(std::get<int>(Parse(With({"--listen", address}))), 2) << address;
+  }
+  EXPECT_EQ(std::get<int>(Parse(With({"--log-level", "loud"}))), 2);
+  EXPECT_EQ(std::get<int>(Parse(With({"--unknown"}))), 2);
+  EXPECT_EQ(std::get<int>(Parse({"--controller", "a:1", "--data-dir", "x", "--slot", "-1"})), 2);
+}
+
+}  // namespace
+}  // namespace adamant::service
