@@ -4,7 +4,8 @@
 //   --benchmark_report_aggregates_only=true
 //
 // "share" is the step's arithmetic speed over that of a 1024^3 single-precision matrix product,
-// measured just before on the same thread.
+// measured just before on the same thread. Times are CPU times of the one thread that works, so
+// that others on the machine disturb little.
 
 #include <benchmark/benchmark.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -13,6 +14,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "services/common/base/rng.h"
@@ -61,7 +64,7 @@ void MatrixProduct(benchmark::State& state) {
   state.counters["flop/s"] = benchmark::Counter(
       static_cast<double>(state.iterations()) * kProductFlop, benchmark::Counter::kIsRate);
 }
-BENCHMARK(MatrixProduct)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(MatrixProduct)->Unit(benchmark::kMillisecond);
 
 model::Graph AdamMnist() {
   auto graph = model::BuildGraph(*model::ReferenceNet("adam-mnist"));
@@ -123,12 +126,10 @@ BENCHMARK_CAPTURE(TrainStep, one_dnn, graph::Backend::kOneDnn)
     ->Arg(8)
     ->Arg(32)
     ->Arg(128)
-    ->Unit(benchmark::kMicrosecond)
-    ->UseRealTime();
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(TrainStep, reference, graph::Backend::kReference)
     ->Arg(32)
-    ->Unit(benchmark::kMicrosecond)
-    ->UseRealTime();
+    ->Unit(benchmark::kMicrosecond);
 
 /// Adding a step's change to the shared weights, 298,090 floats.
 void Update(benchmark::State& state) {
@@ -138,7 +139,7 @@ void Update(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
 }
-BENCHMARK(Update)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(Update)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace adamant

@@ -9,18 +9,16 @@ namespace {
 
 struct Matrix {
   const float* values;
-  bool transposed;
-  std::int64_t stride;  // elements from one row to the next, as it lies in memory
+  std::int64_t rows;     // as it lies in memory
+  std::int64_t columns;  // likewise
+  bool transposed = false;
 };
 
-/// c = a * b + beta * c, with c of rows x columns and the inner extent `depth`.
-void Multiply(std::int64_t rows,
-              std::int64_t columns,
-              std::int64_t depth,
-              Matrix a,
-              Matrix b,
-              float beta,
-              float* c) {
+/// c = a * b + beta * c.
+void Multiply(Matrix a, Matrix b, float beta, float* c) {
+  const std::int64_t rows = a.transposed ? a.columns : a.rows;
+  const std::int64_t depth = a.transposed ? a.rows : a.columns;
+  const std::int64_t columns = b.transposed ? b.rows : b.columns;
   const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N',
                                           b.transposed ? 'T' : 'N',
                                           rows,
@@ -28,9 +26,9 @@ void Multiply(std::int64_t rows,
                                           depth,
                                           1.0f,
                                           a.values,
-                                          a.stride,
+                                          a.columns,
                                           b.values,
-                                          b.stride,
+                                          b.columns,
                                           beta,
                                           c,
                                           columns);
@@ -48,27 +46,15 @@ class FullyConnected final : public Kernel<float> {
     for (std::int64_t n = 0; n < batch_; ++n) {
       std::copy_n(o.bias, out_, o.output + n * out_);
     }
-    Multiply(batch_, out_, in_, {o.inputs[0], false, in_}, {o.weight, true, in_}, 1.0f, o.output);
+    Multiply({o.inputs[0], batch_, in_}, {o.weight, out_, in_, true}, 1.0f, o.output);
   }
 
   void Backward(const Operands<float>& o) override {
-    const std::int64_t out = out_;
-    SumRows(batch_, o.output_error, {o.bias_gradient, static_cast<std::size_t>(out)});
-    Multiply(out,
-             in_,
-             batch_,
-             {o.output_error, true, out},
-             {o.inputs[0], false, in_},
-             0.0f,
-             o.weight_gradient);
+    SumRows(batch_, o.output_error, {o.bias_gradient, static_cast<std::size_t>(out_)});
+    Multiply(
+        {o.output_error, batch_, out_, true}, {o.inputs[0], batch_, in_}, 0.0f, o.weight_gradient);
     if (o.input_errors[0] != nullptr) {
-      Multiply(batch_,
-               in_,
-               out,
-               {o.output_error, false, out},
-               {o.weight, false, in_},
-               0.0f,
-               o.input_errors[0]);
+      Multiply({o.output_error, batch_, out_}, {o.weight, out_, in_}, 0.0f, o.input_errors[0]);
     }
   }
 

@@ -6,10 +6,12 @@
 
 // From the OpenMP standard; the library that oneDNN itself uses defines them. Declared here because
 // omp.h belongs to a compiler, not to that library.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace adamant::kernels {
 namespace {

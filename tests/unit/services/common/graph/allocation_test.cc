@@ -65,11 +65,13 @@ int FindLibraries(dl_phdr_info* info, std::size_t, void*) {
 
 #define ADAMANT_COUNT() adamant::graph::Count(__builtin_return_address(0))
 
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the C library's names
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 void* malloc(std::size_t bytes) {
   ADAMANT_COUNT();

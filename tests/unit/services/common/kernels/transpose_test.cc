@@ -10,21 +10,25 @@
 namespace adamant::kernels {
 namespace {
 
-TEST(TransposeTest, EveryElementMovesToItsPlace) {
+void ExpectTransposed(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kBatch = 3;
+  std::vector<int> from(static_cast<std::size_t>(kBatch * rows * columns));
+  std::iota(from.begin(), from.end(), 0);
+  std::vector<int> to(from.size());
+  Transpose(kBatch, rows, columns, from.data(), to.data());
+  for (std::int64_t n = 0; n < kBatch; ++n) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        ASSERT_EQ(to[(n * columns + j) * rows + i], from[(n * rows + i) * columns + j]);
+      }
+    }
+  }
+}
+
+TEST(TransposeTest, EveryElementMovesToItsPlace) {
   for (const std::int64_t rows : {1, 2, 16, 17, 40}) {
     for (const std::int64_t columns : {1, 5, 16, 33}) {
-      std::vector<int> from(static_cast<std::size_t>(kBatch * rows * columns));
-      std::iota(from.begin(), from.end(), 0);
-      std::vector<int> to(from.size());
-      Transpose(kBatch, rows, columns, from.data(), to.data());
-      for (std::int64_t n = 0; n < kBatch; ++n) {
-        for (std::int64_t i = 0; i < rows; ++i) {
-          for (std::int64_t j = 0; j < columns; ++j) {
-            ASSERT_EQ(to[(n * columns + j) * rows + i], from[(n * rows + i) * columns + j]);
-          }
-        }
-      }
+      ExpectTransposed(rows, columns);
     }
   }
 }
