@@ -192,11 +192,13 @@ Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
           {{"controller", controller_},
            {"term", welcome.term()},
            {"incarnation", welcome.incarnation()}});
-  if (!std::exchange(welcome_, welcome).has_value()) {
-    AddEvent(welcome);
-  }
+  const bool first = !std::exchange(welcome_, welcome).has_value();
   MutexLock lock(mutex_);
   attending_ = true;
+  if (first) {
+    events_.emplace_back(welcome);
+    changed_.NotifyAll();
+  }
   return leaving_ ? Verdict::kTryAgain : Verdict::kGoOn;
 }
 
