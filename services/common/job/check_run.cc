@@ -145,8 +145,8 @@ class RunChecker {
     }
   }
 
-  /// What a worker holds at least: its weights, what accrued per thread, and for each thread a
-  /// batch's activations and errors.
+  /// What a worker holds: 3 copies of the parameters, 6 more per thread (docs/design/updates.md),
+  /// and for each thread a batch's activations and errors.
   void CheckMemory() {
     if (graph_ == nullptr) {
       return;
@@ -160,7 +160,7 @@ class RunChecker {
     for (const model::Graph::Node& node : graph_->nodes) {
       activations += static_cast<double>(ElementCount(node.output).value_or(0));
     }
-    const double bytes = sizeof(float) * (parameters * (1 + threads) +
+    const double bytes = sizeof(float) * (parameters * (3 + 6 * threads) +
                                           activations * 2 * threads * spec_.data().batch_size());
     if (bytes > static_cast<double>(kMaxWorkerBytes)) {
       Report("spec.model",
