@@ -22,7 +22,7 @@ class StorageLoop {
   struct Snapshot {
     std::uint64_t id = 0;
     std::uint64_t keep_from = 0;
-    std::vector<std::uint64_t> keep;
+    std::vector<std::uint64_t> keep = {};
   };
 
   /// The link and the registry must outlive this.

@@ -1,0 +1,52 @@
+#include "services/parameter_server/rpc/core_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "services/common/storage/memory_store.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+class CoreGateTest : public ::testing::Test {
+ protected:
+  FakeClock clock_;
+  storage::MemoryStore store_;
+  ParameterServer core_{{.parameters = {}, .optimisers = {}}, store_, clock_};
+  CoreGate gate_;
+};
+
+TEST_F(CoreGateTest, LetsInOnlyWhileOpen) {
+  EXPECT_FALSE(gate_.Enter());
+  gate_.Open(core_);
+  EXPECT_TRUE(gate_.Enter());
+  gate_.Close();
+  EXPECT_FALSE(gate_.Enter());
+}
+
+TEST_F(CoreGateTest, CloseWaitsForThoseInside) {
+  gate_.Open(core_);
+  std::atomic<bool> left = false;
+  std::atomic<bool> entered = false;
+  std::thread visitor([&] {
+    const CoreGate::Pass pass = gate_.Enter();
+    entered = true;
+    while (gate_.Enter()) {  // until Close has begun
+    }
+    left = true;
+  });
+  while (!entered) {
+    std::this_thread::yield();
+  }
+  gate_.Close();
+  EXPECT_TRUE(left);
+  visitor.join();
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server
