@@ -329,6 +329,16 @@ PushPayload Exchange::PayloadOf(const PushMessage& message) {
   return payload;
 }
 
+bool Exchange::Pinned() const {
+  const auto pinned = [](const ContentPtr& content) {
+    return content->pins.load(std::memory_order_acquire) > 0;
+  };
+  return std::any_of(leaving_.begin(), leaving_.end(), pinned) ||
+         std::any_of(in_flight_.begin(), in_flight_.end(), [&](const auto& entry) {
+           return pinned(entry.second);
+         });
+}
+
 std::optional<std::uint64_t> Exchange::TakeFlushed() {
   if (!flush_epoch_.has_value() || flush_answers_ < replica_.ports.size() || !pushes_.Idle() ||
       !retiring_.empty()) {

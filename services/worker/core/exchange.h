@@ -79,8 +79,11 @@ class Exchange {
   std::vector<Message> TakeMessages();
   [[nodiscard]] std::optional<Clock::TimePoint> NextAdvance() const;
 
-  /// The bytes of a message just taken. The payload's owner must be gone before this is.
+  /// The bytes of a message just taken. The payload's owner must be gone before this is: Pinned.
   PushPayload PayloadOf(const PushMessage& message);
+
+  /// Whether an owner of a payload is left.
+  [[nodiscard]] bool Pinned() const;
 
   /// The epoch of a Flush that is done, once.
   std::optional<std::uint64_t> TakeFlushed();

@@ -47,7 +47,7 @@ struct PushMessage {
   ServerSlot server = 0;
   Sequence sequence = 0;
   std::uint64_t job_examples = 0;
-  std::vector<ShardUpdate> updates;
+  std::vector<ShardUpdate> updates = {};
 };
 
 enum class UpdateOutcome {
@@ -70,7 +70,7 @@ struct ShardAck {
 
 struct PushReply {
   std::uint64_t request = 0;
-  std::vector<ShardAck> acks;
+  std::vector<ShardAck> acks = {};
 };
 
 struct FetchMessage {
@@ -78,7 +78,7 @@ struct FetchMessage {
   ServerSlot server = 0;
   FetchId fetch = 0;
   std::uint64_t snapshot = 0;  ///< 0: the values of now
-  std::vector<ShardId> shards;
+  std::vector<ShardId> shards = {};
 };
 
 enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
@@ -92,7 +92,7 @@ struct FetchedShard {
 
 struct FetchReply {
   std::uint64_t request = 0;
-  std::vector<FetchedShard> shards;  ///< in the order asked for
+  std::vector<FetchedShard> shards = {};  ///< in the order asked for
 };
 
 // --- Data servers
@@ -119,12 +119,12 @@ struct LeaseResult {
 
 struct AcknowledgeMessage {
   ServerSlot server = 0;
-  std::vector<LeaseResult> results;
+  std::vector<LeaseResult> results = {};
 };
 
 struct HandBackMessage {
   ServerSlot server = 0;
-  std::vector<Lease> leases;
+  std::vector<Lease> leases = {};
 };
 
 }  // namespace adamant::worker

@@ -24,7 +24,8 @@ struct PushedShard {
 struct PushTrackerOptions {
   std::vector<PushedShard> pushed;      ///< ascending by shard
   std::size_t max_pushes = 2;           ///< in flight
-  std::uint64_t max_message_bytes = 0;  ///< payload of one push or fetch reply
+  std::uint64_t max_message_bytes = 0;  ///< payload of a push or fetch reply, unless one shard has
+                                        ///< more
 };
 
 /// A push that has ended: acknowledged in all shards, or refused by a server.

@@ -30,7 +30,8 @@ class Packer {
                    const Cost& cost,
                    std::vector<PushTracker::Message>& messages) {
     Open& open = open_[server];
-    if (open.message.request != 0 && open.bytes + CostIn(open, cost) > max_bytes_) {
+    const std::uint64_t more = CostIn(open, cost);
+    if (open.message.request != 0 && more > 0 && open.bytes + more > max_bytes_) {
       messages.emplace_back(std::exchange(open, {}).message);
     }
     if (open.message.request == 0) {

@@ -1,5 +1,6 @@
 #include "services/worker/core/replica.h"
 
+#include <string>
 #include <utility>
 
 #include "services/common/base/check.h"
@@ -35,6 +36,22 @@ Replica::Replica(const ReplicaOptions& options_in,
   for (std::size_t i = 0; i < options.threads; ++i) {
     ports.push_back(std::make_unique<ThreadPort>());
   }
+}
+
+absl::Status Replica::SetNormalisation(const Normalisation& normalisation) {
+  const auto channels = static_cast<std::size_t>(graph.input[0]);
+  if (normalisation.mean.size() != channels || normalisation.deviation.size() != channels) {
+    return absl::InvalidArgumentError("the data has " + std::to_string(normalisation.mean.size()) +
+                                      " channels, the model's input " + std::to_string(channels));
+  }
+  MutexLock lock(mutex_);
+  if (!normalisation_.mean.empty() && normalisation != normalisation_) {
+    return absl::InvalidArgumentError("data servers disagree on how inputs are normalised");
+  }
+  if (normalisation_.mean.empty()) {
+    normalisation_ = normalisation;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace adamant::worker

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "services/common/base/mutex.h"
 #include "services/common/graph/context.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
@@ -107,6 +109,15 @@ struct Replica {
     return options.threads * (2 * options.push_every + options.prefetch);
   }
 
+  /// How bytes become inputs; call before batches are queued. Any thread. Errors: InvalidArgument
+  /// when it does not fit the model or differs from what was set before.
+  absl::Status SetNormalisation(const Normalisation& normalisation);
+
+  /// For those who have taken a batch.
+  [[nodiscard]] const Normalisation& normalisation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return normalisation_;
+  }
+
   const ReplicaOptions options;
   const model::Graph& graph;
   const ShardLayout& layout;
@@ -115,10 +126,10 @@ struct Replica {
 
  private:
   const std::size_t example_bytes_;
+  Mutex mutex_;
+  Normalisation normalisation_ ABSL_GUARDED_BY(mutex_);  // set once, before the first batch
 
  public:
-  Normalisation normalisation;  ///< set before the first batch is put
-
   FloatBuffer weights;  ///< flat; shared without locks
   FetchSlot fetch;
   EvaluationWeights evaluation;

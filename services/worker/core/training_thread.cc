@@ -302,13 +302,14 @@ void TrainingThread::Count(const Batch& batch, const graph::StepResult& result) 
 }
 
 void TrainingThread::FillInput(const Batch& batch) {
-  const std::size_t channels = replica_.normalisation.mean.size();
+  const Normalisation& normalisation = replica_.normalisation();
+  const std::size_t channels = normalisation.mean.size();
   const std::size_t plane = replica_.example_bytes() / channels;
   const std::uint8_t* pixel = batch.pixels.data();
   float* value = context_->input().data();
   for (std::size_t i = 0; i < batch.examples * channels; ++i) {
-    const float mean = replica_.normalisation.mean[i % channels];
-    const float deviation = replica_.normalisation.deviation[i % channels];
+    const float mean = normalisation.mean[i % channels];
+    const float deviation = normalisation.deviation[i % channels];
     for (std::size_t j = 0; j < plane; ++j) {
       value[j] = (static_cast<float>(pixel[j]) - mean) / deviation;
     }

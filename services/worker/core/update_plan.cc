@@ -27,18 +27,18 @@ absl::StatusOr<bool> UsesActivations(const TensorPlan& tensor,
   if (protocol == UpdateProtocol::kAuto) {
     // Every server that holds a part of the tensor needs the rows.
     const std::uint64_t receivers = std::min(shards, options.servers);
-    return on_server && rows_bytes <= options.max_message_bytes &&
+    return on_server && rows_bytes <= options.max_operand_bytes &&
            receivers * rows_bytes < tensor.size * sizeof(float);
   }
   if (!on_server) {
     return absl::InvalidArgumentError("layer " + parameter.layer +
                                       ": Activations need optimiser.location: Server");
   }
-  if (rows_bytes > options.max_message_bytes) {
+  if (rows_bytes > options.max_operand_bytes) {
     return absl::InvalidArgumentError(
         "layer " + parameter.layer + ": the activations of " + std::to_string(options.push_every) +
         " batches take " + std::to_string(rows_bytes) + " bytes, more than the " +
-        std::to_string(options.max_message_bytes) +
+        std::to_string(options.max_operand_bytes) +
         " that a message may have; lower pushEvery or choose Gradients");
   }
   return true;
@@ -90,7 +90,7 @@ absl::StatusOr<UpdatePlan> UpdatePlan::Make(const model::Graph& graph,
     AddBlocks(i, tensor, plan.blocks);
     if (tensor.activations) {
       plan.max_summed =
-          std::min(plan.max_summed, options.max_message_bytes / OperandBytes(tensor, options));
+          std::min(plan.max_summed, options.max_operand_bytes / OperandBytes(tensor, options));
     }
   }
   for (const Shard& shard : layout.shards()) {

@@ -41,7 +41,7 @@ struct UpdatePlanOptions {
   std::uint64_t batch_size = 1;
   std::uint64_t threads = 1;
   std::uint64_t servers = 1;            ///< parameter servers
-  std::uint64_t max_message_bytes = 0;  ///< payload of one message
+  std::uint64_t max_operand_bytes = 0;  ///< of the rows of one layer in one message
 };
 
 /// How every parameter of a job is updated; decided once, by the job alone.

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/common/rpc/frame.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/messages.h"
+
+namespace adamant::v1 {
+class Acknowledged;
+class FetchReply;
+class Lease;
+class Membership;
+class PushReply;
+}  // namespace adamant::v1
+
+namespace adamant::worker {
+
+// Between the core's messages and those of the wire.
+
+ClusterMap ClusterMapOf(const v1::Membership& membership);
+
+PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply);
+
+FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply);
+
+Lease LeaseOf(const v1::Lease& lease);
+
+std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged);
+
+/// The frame of a push; its payload points into `payload` and shares its owner.
+rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payload);
+
+rpc::OutgoingFrame FrameOf(const FetchMessage& message);
+rpc::OutgoingFrame FrameOf(const AcknowledgeMessage& message);
+rpc::OutgoingFrame FrameOf(const HandBackMessage& message);
+
+}  // namespace adamant::worker

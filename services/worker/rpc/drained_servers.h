@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "services/common/base/mutex.h"
+#include "services/worker/core/replica.h"
+
+namespace adamant::worker {
+
+/// Which data servers have nothing left to deal for now, and hence Commands::drained.
+/// Threads: any.
+class DrainedServers {
+ public:
+  explicit DrainedServers(Replica& replica) : replica_(replica) {}  // must outlive this
+
+  /// Counts the server in. Call before batches that it deals are queued, and after those that it
+  /// dealt are.
+  void Set(ServerSlot server, bool drained) {
+    MutexLock lock(mutex_);
+    servers_[server] = drained;
+    Publish();
+  }
+
+  /// The server is no longer one of ours.
+  void Remove(ServerSlot server) {
+    MutexLock lock(mutex_);
+    servers_.erase(server);
+    Publish();
+  }
+
+ private:
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool all = std::all_of(
+        servers_.begin(), servers_.end(), [](const auto& server) { return server.second; });
+    replica_.commands.drained.store(all, std::memory_order_release);
+    if (all) {
+      replica_.bell.Ring();
+    }
+  }
+
+  Replica& replica_;
+  Mutex mutex_;
+  std::map<ServerSlot, bool> servers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace adamant::worker

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "services/common/rpc/frame.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/rpc/drained_servers.h"
+
+namespace adamant::v1 {
+class Batch;
+}  // namespace adamant::v1
+
+namespace adamant::worker {
+
+/// What a data server says beside batches. Called on the reading thread.
+struct WorkHandlers {
+  std::function<void(std::vector<Lease>)> on_acknowledged;
+  std::function<void(std::uint64_t epoch)> on_epoch_closed;
+  std::function<void(std::uint64_t snapshot)> on_snapshot_wanted;
+};
+
+/// Takes in what one data server sends: copies batches into slots, in order, and reports the rest.
+/// While all slots are in use the stream waits, and with it the data server.
+/// Threads: On… on the thread that reads the stream; Stop on any.
+class WorkReceiver {
+ public:
+  /// `replica` and `drained` must outlive this.
+  WorkReceiver(ServerSlot server, Replica& replica, DrainedServers& drained, WorkHandlers handlers);
+
+  /// Errors: what the data server refused; InvalidArgument when the data does not fit the model.
+  absl::Status OnHello(const rpc::IncomingFrame& frame);
+  absl::Status OnFrame(const rpc::IncomingFrame& frame);
+  void OnChange(bool connected);
+
+  /// Makes a call that waits for a slot return.
+  void Stop();
+
+ private:
+  absl::Status OnBatch(const v1::Batch& batch, const rpc::IncomingFrame& frame);
+  Batch* AwaitSlot();
+
+  const ServerSlot server_;
+  Replica& replica_;
+  DrainedServers& drained_;
+  const WorkHandlers handlers_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace adamant::worker

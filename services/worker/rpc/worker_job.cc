@@ -1,0 +1,80 @@
+#include "services/worker/rpc/worker_job.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/common/job/optimiser_of.h"
+
+namespace adamant::worker {
+namespace {
+
+UpdateProtocol ProtocolOf(v1::UpdateProtocols::Protocol protocol) {
+  switch (protocol) {
+    case v1::UpdateProtocols::PROTOCOL_GRADIENTS:
+      return UpdateProtocol::kGradients;
+    case v1::UpdateProtocols::PROTOCOL_ACTIVATIONS:
+      return UpdateProtocol::kActivations;
+    default:
+      return UpdateProtocol::kAuto;
+  }
+}
+
+// A default of Activations means: wherever it can be. So it is Auto without the comparison of bytes
+// only where the optimiser runs on the server.
+std::vector<UpdateProtocol> ProtocolsOf(const v1::JobSpec& spec,
+                                        const std::vector<Parameter>& parameters) {
+  const v1::UpdateProtocols& protocols = spec.distribution().update_protocol();
+  UpdateProtocol fallback = ProtocolOf(protocols.default_());
+  if (fallback == UpdateProtocol::kActivations &&
+      spec.optimiser().location() != v1::Optimiser::LOCATION_SERVER) {
+    fallback = UpdateProtocol::kGradients;
+  }
+  std::map<std::string, UpdateProtocol> by_layer;
+  for (const v1::LayerProtocol& layer : protocols.layers()) {
+    by_layer[layer.layer()] = ProtocolOf(layer.protocol());
+  }
+  std::vector<UpdateProtocol> result;
+  for (const Parameter& parameter : parameters) {
+    const auto found = by_layer.find(parameter.layer);
+    result.push_back(found == by_layer.end() ? fallback : found->second);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job) {
+  const v1::JobSpec& spec = job.spec();
+  const v1::Distribution& distribution = spec.distribution();
+  ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
+  ShardLayout layout(graph.parameters,
+                     static_cast<std::uint32_t>(distribution.parameter_servers().buckets()));
+  ReplicaOptions replica;
+  replica.threads = static_cast<std::size_t>(distribution.threads_per_worker());
+  replica.fetch_every = static_cast<std::uint64_t>(distribution.fetch_every());
+  replica.push_every = static_cast<std::uint64_t>(distribution.push_every());
+  replica.batch_size = static_cast<std::size_t>(spec.data().batch_size());
+  replica.prefetch = static_cast<std::size_t>(spec.data().prefetch());
+  replica.seed = static_cast<std::uint64_t>(spec.run_policy().seed());
+
+  UpdatePlanOptions options;
+  ADAMANT_ASSIGN_OR_RETURN(options.optimisers, job::OptimisersOf(job, graph.parameters));
+  options.protocols = ProtocolsOf(spec, graph.parameters);
+  options.push_every = replica.push_every;
+  options.batch_size = replica.batch_size;
+  options.threads = replica.threads;
+  options.servers = static_cast<std::uint64_t>(distribution.parameter_servers().count());
+  options.max_operand_bytes = kMaxOperandBytes;
+  ADAMANT_ASSIGN_OR_RETURN(UpdatePlan plan, UpdatePlan::Make(graph, layout, options));
+  return WorkerJob{.graph = std::move(graph),
+                   .layout = std::move(layout),
+                   .plan = std::move(plan),
+                   .replica = replica};
+}
+
+}  // namespace adamant::worker

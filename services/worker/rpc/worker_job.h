@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "services/common/model/model.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/core/update_plan.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::worker {
+
+/// What a job means for a worker.
+struct WorkerJob {
+  model::Graph graph;
+  ShardLayout layout;
+  UpdatePlan plan;
+  ReplicaOptions replica;
+};
+
+/// Most bytes of the rows of one layer in one message (kMaxExchangeBytes of the parameter server,
+/// with room to spare).
+constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
+
+/// `job` has its defaults. Errors: InvalidArgument, naming the layer.
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job);
+
+}  // namespace adamant::worker

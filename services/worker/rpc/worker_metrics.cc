@@ -1,0 +1,79 @@
+#include "services/worker/rpc/worker_metrics.h"
+
+#include <array>
+#include <string_view>
+
+namespace adamant::worker {
+namespace {
+
+const std::vector<double> kSecondsBounds = metrics::ExponentialBounds(0.0005, 2, 16);
+const std::vector<double> kStalenessBounds = metrics::ExponentialBounds(1, 2, 16);
+
+constexpr std::array<std::string_view, ThreadStatistics::kWaits> kReasons = {
+    "batch", "accumulator", "fetch", "command"};
+
+}  // namespace
+
+WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
+    : push_seconds(registry.AddHistogram("adamant_worker_push_seconds",
+                                         "Time from sending a push to a server to its reply",
+                                         kSecondsBounds)),
+      fetch_seconds(registry.AddHistogram("adamant_worker_fetch_seconds",
+                                          "Time from sending a fetch to a server to its reply",
+                                          kSecondsBounds)),
+      push_bytes(registry.AddCounter("adamant_worker_push_bytes_total",
+                                     "Payload bytes of pushes, repeated ones included")),
+      fetch_bytes(registry.AddCounter("adamant_worker_fetch_bytes_total",
+                                      "Payload bytes of values fetched")),
+      staleness(registry.AddHistogram(
+          "adamant_worker_update_staleness",
+          "Updates by others between a push and the fetch it was computed from, largest of a reply",
+          kStalenessBounds)),
+      examples_{registry.AddCounter("adamant_worker_examples_total", "Examples trained")},
+      steps_{registry.AddCounter("adamant_worker_steps_total", "Batches trained")},
+      pushes_{registry.AddCounter("adamant_worker_pushes_total", "Pushes acknowledged")},
+      refused_{registry.AddCounter("adamant_worker_pushes_refused_total",
+                                   "Pushes dropped because they held NaN or infinity")},
+      lost_{registry.AddCounter("adamant_worker_updates_lost_total",
+                                "Updates of shards that servers acknowledged and then lost")},
+      fetches_{registry.AddCounter("adamant_worker_fetches_total",
+                                   "Fetches of all parameters completed")} {
+  for (const std::string_view reason : kReasons) {
+    waits_.push_back({registry.AddCounter("adamant_worker_wait_seconds_total",
+                                          "Time that training threads waited, by what for",
+                                          {{"for", reason}})});
+  }
+}
+
+void WorkerMetrics::Follower::Set(double total) {
+  if (total > last) {
+    counter.Increment(total - last);
+    last = total;
+  }
+}
+
+void WorkerMetrics::Update(const Replica& replica, const ExchangeStatistics& exchange) {
+  double examples = 0;
+  double steps = 0;
+  std::array<double, ThreadStatistics::kWaits> waits{};
+  for (const auto& port : replica.ports) {
+    const ThreadStatistics& thread = port->statistics;
+    examples += static_cast<double>(thread.examples.load(std::memory_order_relaxed));
+    steps += static_cast<double>(thread.steps.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      waits[i] +=
+          static_cast<double>(thread.wait_nanoseconds[i].load(std::memory_order_relaxed)) * 1e-9;
+    }
+  }
+  examples_.Set(examples);
+  steps_.Set(steps);
+  pushes_.Set(static_cast<double>(exchange.pushes_acknowledged));
+  refused_.Set(static_cast<double>(exchange.pushes_refused));
+  lost_.Set(static_cast<double>(exchange.updates_lost));
+  fetches_.Set(static_cast<double>(exchange.fetches));
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    waits_[i].Set(waits[i]);
+  }
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/common/metrics/metrics.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/replica.h"
+
+namespace adamant::worker {
+
+/// The worker's metrics. Names and meanings: docs/metrics.md.
+/// Threads: Update one at a time; the handles any.
+class WorkerMetrics {
+ public:
+  explicit WorkerMetrics(metrics::Registry& registry);
+
+  /// Takes over the totals of now.
+  void Update(const Replica& replica, const ExchangeStatistics& exchange);
+
+  const metrics::Histogram push_seconds;   ///< from sending a message to its reply
+  const metrics::Histogram fetch_seconds;  ///< likewise
+  const metrics::Counter push_bytes;
+  const metrics::Counter fetch_bytes;
+  const metrics::Histogram staleness;
+
+ private:
+  /// A counter that follows a total kept elsewhere.
+  struct Follower {
+    metrics::Counter counter;
+    double last = 0;
+    void Set(double total);
+  };
+
+  Follower examples_;
+  Follower steps_;
+  Follower pushes_;
+  Follower refused_;
+  Follower lost_;
+  Follower fetches_;
+  std::vector<Follower> waits_;  // by ThreadStatistics::Wait
+};
+
+}  // namespace adamant::worker

@@ -1,0 +1,102 @@
+#include "services/worker/rpc/worker_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/log.h"
+#include "services/common/base/status_macros.h"
+#include "services/worker/core/training_thread.h"
+
+namespace adamant::worker {
+namespace {
+
+/// How long a worker that stops waits for servers to acknowledge what it did.
+constexpr std::chrono::seconds kStopPatience{4};
+
+}  // namespace
+
+WorkerService::WorkerService(const service::ServiceContext& context)
+    : controller_(context.controller), slot_(context.flags.slot), metrics_(context.metrics) {}
+
+WorkerService::~WorkerService() {
+  if (replica_ != nullptr) {
+    replica_->commands.stopping.store(true, std::memory_order_release);
+    replica_->bell.Ring();
+  }
+}
+
+absl::Status WorkerService::Start(const v1::Welcome& welcome) {
+  ADAMANT_ASSIGN_OR_RETURN(WorkerJob job, ReadJob(welcome.job()));
+  job_ = std::make_unique<const WorkerJob>(std::move(job));
+  replica_ = std::make_unique<Replica>(
+      job_->replica, job_->graph, job_->layout, job_->plan, [this] { inbox_.Wake(); });
+  const WorkerIdentity identity = {
+      .job_uid = welcome.job_uid(), .slot = slot_, .incarnation = welcome.incarnation()};
+  loop_ = std::make_unique<ExchangeLoop>(identity,
+                                         ExchangeLoop::Parts{.replica = *replica_,
+                                                             .inbox = inbox_,
+                                                             .controller = controller_,
+                                                             .metrics = metrics_,
+                                                             .clock = clock_});
+  for (std::size_t i = 0; i < job_->replica.threads; ++i) {
+    threads_.emplace_back([this, i] { Train(i); });
+  }
+  const auto activations =
+      std::ranges::count_if(job_->plan.tensors, [](const TensorPlan& t) { return t.activations; });
+  LogInfo("training",
+          {{"threads", job_->replica.threads},
+           {"parameters", job_->plan.elements},
+           {"shards", job_->layout.shards().size()},
+           {"layersPushingActivations", activations}});
+  return absl::OkStatus();
+}
+
+void WorkerService::Train(std::size_t thread) {
+  absl::StatusOr<std::unique_ptr<TrainingThread>> created =
+      TrainingThread::Create(*replica_, thread, clock_);
+  if (!created.ok()) {
+    controller_.Fail(created.status(), /*fatal=*/false);
+    return;
+  }
+  (*created)->Run();
+}
+
+void WorkerService::OnMessage(const v1::ControllerMessage& message) {
+  if (message.has_membership()) {
+    loop_->OnMembership(message.membership());
+  } else if (message.has_flush_worker()) {
+    loop_->OnFlush(message.flush_worker().epoch());
+  }
+}
+
+void WorkerService::FillHeartbeat(v1::Heartbeat& heartbeat) {
+  v1::WorkerProgress& progress = *heartbeat.mutable_worker();
+  double loss_sum = 0;
+  std::uint64_t examples = 0;
+  std::uint64_t correct = 0;
+  std::uint64_t epoch = 0;
+  for (const auto& port : replica_->ports) {
+    const ThreadStatistics& thread = port->statistics;
+    examples += thread.examples.load(std::memory_order_relaxed);
+    correct += thread.correct.load(std::memory_order_relaxed);
+    loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
+    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
+  }
+  progress.set_trained_examples(examples);
+  progress.set_loss_sum(loss_sum);
+  progress.set_correct(correct);
+  progress.set_epoch(epoch);
+  const ExchangeStatistics statistics = loop_->statistics();
+  progress.set_pushes_acknowledged(statistics.pushes_acknowledged);
+  progress.set_pushes_refused(statistics.pushes_refused);
+  progress.set_updates_lost(statistics.updates_lost);
+  for (const std::uint64_t count : statistics.staleness.counts()) {
+    progress.add_staleness_counts(count);
+  }
+}
+
+void WorkerService::Stop() { loop_->Stop(kStopPatience); }
+
+}  // namespace adamant::worker

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/common/service/service.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/rpc/exchange_loop.h"
+#include "services/worker/rpc/inbox.h"
+#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/worker_metrics.h"
+
+namespace adamant::worker {
+
+/// A worker as a service: the training threads and the exchange loop of one job.
+class WorkerService final : public service::Service {
+ public:
+  /// What `context` refers to must outlive this.
+  explicit WorkerService(const service::ServiceContext& context);
+  ~WorkerService() override;
+
+  service::Endpoints GetEndpoints() override { return {}; }
+  absl::Status Start(const v1::Welcome& welcome) override;
+  void OnMessage(const v1::ControllerMessage& message) override;
+  void FillHeartbeat(v1::Heartbeat& heartbeat) override;
+  void Stop() override;
+
+ private:
+  void Train(std::size_t thread);
+
+  service::ControllerLink& controller_;
+  const std::uint32_t slot_;
+  const SystemClock clock_;
+  WorkerMetrics metrics_;
+  Inbox inbox_;
+
+  // Set by Start; each refers to those before it.
+  std::unique_ptr<const WorkerJob> job_;
+  std::unique_ptr<Replica> replica_;
+  std::unique_ptr<ExchangeLoop> loop_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace adamant::worker
