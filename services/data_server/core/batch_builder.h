@@ -24,7 +24,7 @@ struct BatchBuilderOptions {
   std::uint64_t seed = 0;  ///< of the transformations
   std::uint32_t parts = 1;
   std::uint32_t batch_size = 32;
-  TransformOptions transforms;  ///< of training examples
+  TransformOptions transforms = {};  ///< of training examples
 };
 
 /// Puts batches together. Threads: any.

@@ -67,11 +67,11 @@ void Part::Adopt(Ledger ledger, std::uint64_t version) {
   stored_examples_ = ledger_.counted_examples;
   dirty_ = false;
   under_way_.reset();
-  // What was judged for a value that was never stored is judged again.
-  for (std::vector<Answer>* unanswered : {&writing_, &judged_}) {
-    waiting_.insert(waiting_.end(), unanswered->begin(), unanswered->end());
-    unanswered->clear();
-  }
+  // What was judged for a value that was never stored is judged again, before what came later.
+  judged_.insert(judged_.begin(), writing_.begin(), writing_.end());
+  waiting_.insert(waiting_.begin(), judged_.begin(), judged_.end());
+  writing_.clear();
+  judged_.clear();
   ApplyCommands();
 }
 
