@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/export/safetensors.h"
+#include "services/common/model/model.h"
+
+namespace adamant::exports {
+
+/// How raw bytes become the net's input: value = (byte - mean[channel]) / deviation[channel].
+struct Normalisation {
+  std::vector<float> mean;       ///< by channel, in units of the byte (0..255)
+  std::vector<float> deviation;  ///< by channel, > 0
+};
+
+/// The net with its weights as an ONNX model (opset 13).
+///   input  "input":  float32 [batch, channels, height, width], raw bytes 0..255 as floats; the
+///                    model's first two nodes normalise them
+///   output "logits": float32 [batch, classes], before the softmax
+/// `weights` holds every tensor of graph.parameters end to end, as ShardLayout::OffsetOf says; the
+/// initialisers keep the parameters' names. Dropout does nothing and is left out. `metadata`
+/// becomes the model's metadata properties. Errors: InvalidArgument when the sizes do not fit the
+/// graph; OutOfRange beyond 2 GB, the limit of the format: use safetensors then.
+absl::StatusOr<std::string> EncodeOnnx(const model::Graph& graph,
+                                       std::span<const float> weights,
+                                       const Normalisation& normalisation,
+                                       const Metadata& metadata);
+
+/// Writes atomically; errors as EncodeOnnx and WriteFileAtomically.
+absl::Status WriteOnnx(const std::filesystem::path& path,
+                       const model::Graph& graph,
+                       std::span<const float> weights,
+                       const Normalisation& normalisation,
+                       const Metadata& metadata);
+
+}  // namespace adamant::exports
