@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Checks that docs/metrics.md lists the metrics that services/ and operator/ register, and that their names are sound.
+
+usage: tools/check_metrics.py [--fix] [ROOT]      --fix writes the page anew; exit code 1 if there are faults
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+
+PAGE = "docs/metrics.md"
+INTRODUCTION = """\
+# Metrics
+
+Every service serves these at `http://HOST:PORT/metrics` in Prometheus' text format (flag `--metrics-listen`).
+Base units; counters end in `_total`. Written by `tools/check_metrics.py --fix` from the code that registers them.
+
+| name | type | labels | meaning |
+|---|---|---|---|
+"""
+CALL = re.compile(r"\bAdd(Counter|Gauge|Histogram)\(")
+TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+TEXTS = re.compile(r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+),?')  # adjacent literals are one
+LABEL = re.compile(r'\{\s*"(\w+)"\s*,')
+NAME = re.compile(r"adamant(_[a-z0-9]+)+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+    def row(self) -> str:
+        labels = ", ".join(f"`{label}`" for label in self.labels)
+        return f"| `{self.name}` | {self.kind} | {labels} | {self.meaning.rstrip('.')}. |\n"
+
+
+def arguments(text: str, start: int) -> str:
+    """The text from `start`, just after an opening parenthesis, to the one that closes it."""
+    depth = 1
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[()]', text[start:]):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth == 0:
+            return text[start : start + match.start()]
+    return text[start:]
+
+
+def parse_call(kind: str, call: str) -> Metric | None:
+    """None when name and meaning are no literals."""
+    name = TEXTS.match(call)
+    meaning = TEXTS.match(call, name.end()) if name else None
+    if not meaning:
+        return None
+    join = lambda literals: "".join(TEXT.findall(literals))
+    return Metric(join(name[1]), kind.lower(), tuple(LABEL.findall(call, meaning.end())), join(meaning[1]))
+
+
+def faults_of(metric: Metric) -> list[str]:
+    faults = []
+    if not NAME.fullmatch(metric.name):
+        faults.append("names are adamant_ and more words of a-z and 0-9 between underscores")
+    if metric.name.endswith("_total") != (metric.kind == "counter"):
+        faults.append("counters end in _total, others do not")
+    return faults
+
+
+def collect(root: pathlib.Path) -> tuple[dict[str, Metric], list[str]]:
+    """The metrics by name, and what is wrong with them."""
+    metrics: dict[str, Metric] = {}
+    faults = []
+    own = root / "services" / "common" / "metrics"
+    files = sorted(path for top in ("services", "operator") for path in (root / top).rglob("*.cc"))
+    for path in files:
+        text = path.read_text()
+        for match in CALL.finditer(text) if path.parent != own else ():
+            where = f"{path.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
+            metric = parse_call(match[1], arguments(text, match.end()))
+            if metric is None:
+                faults.append(f"{where}: write name and meaning of a metric as literals")
+                continue
+            faults += [f"{where}: {metric.name}: {fault}" for fault in faults_of(metric)]
+            if metrics.setdefault(metric.name, metric) != metric:
+                faults.append(f"{where}: {metric.name} is registered elsewhere with another type, labels or meaning")
+    return metrics, faults
+
+
+def page(metrics: dict[str, Metric]) -> str:
+    return INTRODUCTION + "".join(metrics[name].row() for name in sorted(metrics))
+
+
+def check(root: pathlib.Path, fix: bool = False) -> tuple[int, list[str]]:
+    """The number of metrics, and the faults."""
+    metrics, faults = collect(root)
+    path = root / PAGE
+    if fix:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(metrics))
+    elif not path.exists() or path.read_text() != page(metrics):
+        faults.append(f"{PAGE} differs from the code: run tools/check_metrics.py --fix")
+    return len(metrics), faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fix", action="store_true")
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    options = parser.parse_args()
+    count, faults = check(options.root, options.fix)
+    for fault in faults:
+        print(fault)
+    print(f"metrics: {count} metrics, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
