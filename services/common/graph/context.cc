@@ -274,12 +274,14 @@ void Context::Forward(std::int64_t batch, std::span<const float> weights) {
   }
 }
 
-StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
+std::span<const float> Context::logits() const {
   const Node& output = nodes_[static_cast<std::size_t>(output_)];
-  const std::span<const float> logits(output.operands.output,
-                                      static_cast<std::size_t>(max_batch_ * classes_));
+  return {output.operands.output, static_cast<std::size_t>(max_batch_ * classes_)};
+}
+
+StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
   const std::span<const std::int32_t> labels(labels_.data(), static_cast<std::size_t>(batch));
-  const kernels::Loss loss = kernels::SoftmaxCrossEntropy<float>(classes_, logits, labels, errors);
+  const kernels::Loss loss = kernels::SoftmaxCrossEntropy<float>(classes_, logits(), labels, errors);
   return {.loss_sum = loss.sum, .correct = loss.correct};
 }
 

@@ -68,6 +68,10 @@ class Context {
   /// Forward over the first `batch` examples, without dropout.
   StepResult Evaluate(std::int64_t batch, std::span<const float> weights);
 
+  /// Of the last step, valid until the next call: [max_batch, classes]; rows beyond its batch mean
+  /// nothing.
+  [[nodiscard]] std::span<const float> logits() const;
+
   /// Of the last Train, valid until the next call. `parameter` is the index of a fully connected
   /// layer's weight.
   [[nodiscard]] FullyConnectedOperands OperandsOf(int parameter) const;

@@ -212,15 +212,25 @@ TEST_P(BothBackends, DropoutFollowsItsSeedAndRestsInEvaluation) {
   EXPECT_EQ(first.loss_sum, second.loss_sum);
 }
 
-TEST_P(BothBackends, AnEvaluationContextGivesTheSameLoss) {
+TEST_P(BothBackends, AnEvaluationContextGivesTheSameLossAndLogits) {
   const model::Graph graph = ReferenceGraph("adam-mnist");
   const std::vector<float> weights = InitialWeights(graph, 2);
   StepResult results[2];
+  std::vector<float> logits[2];
   for (const bool training : {false, true}) {
     auto context = MakeContext(graph, 4, GetParam(), training);
     Rng rng(1);
     FillRandom(*context, 4, graph.classes, rng);
-    results[training ? 1 : 0] = context->Evaluate(4, weights);
+    const int i = training ? 1 : 0;
+    results[i] = context->Evaluate(4, weights);
+    logits[i].assign(context->logits().begin(), context->logits().end());
+    const auto best = std::max_element(logits[i].begin(), logits[i].begin() + 10);
+    context->labels()[0] = static_cast<std::int32_t>(best - logits[i].begin());
+    EXPECT_EQ(context->Evaluate(1, weights).correct, 1);
+  }
+  ASSERT_EQ(logits[0].size(), 40u);
+  for (std::size_t k = 0; k < 40; ++k) {
+    EXPECT_NEAR(logits[0][k], logits[1][k], 1e-5);
   }
   EXPECT_EQ(results[0].correct, results[1].correct);
   EXPECT_NEAR(results[0].loss_sum, results[1].loss_sum, 1e-5);
