@@ -74,7 +74,7 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
   slot.connection = connection;
   slot.address = join.address;
   slot.metrics_address = join.metrics_address;
-  Heard(slot, now);
+  slot.deadline = now + (same_process ? kSilenceTimeout : kLoadTimeout);
   return replaces ? Joined::kReplaced : Joined::kNew;
 }
 

@@ -18,6 +18,8 @@ class Roster {
 
   /// A process that starts must join within this time.
   static constexpr std::chrono::milliseconds kJoinTimeout{60'000};
+  /// A new member may load data for this time before it says anything more.
+  static constexpr std::chrono::milliseconds kLoadTimeout{600'000};
   /// A member that says nothing for this time is lost.
   static constexpr std::chrono::milliseconds kSilenceTimeout{10'000};
   /// The longest wait before a restart.

@@ -345,6 +345,7 @@ TEST(LossTest, ASilentMemberIsKilledAndReplaced) {
   Harness job;
   job.Begin();
   job.JoinAll();
+  job.Pass(seconds(1));
   auto actions = job.Pass(Roster::kSilenceTimeout, {kWorker0});
   const auto killed = Pick<KillProcess>(actions);
   ASSERT_THAT(killed, SizeIs(1));
@@ -361,6 +362,17 @@ TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {
   job.Pass(Roster::kJoinTimeout - seconds(1));
   EXPECT_EQ(job.state().restarts, 0u);
   EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(1))), SizeIs(6));
+}
+
+TEST(LossTest, AMemberMayLoadForLongBeforeItsFirstHeartbeat) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Pass(seconds(50), {kData0});
+  EXPECT_EQ(job.state().restarts, 0u);
+  job.Pass(seconds(1));
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(Roster::kSilenceTimeout + seconds(1), {kData0})),
+              testing::Contains(testing::Field(&KillProcess::id, kData0)));
 }
 
 TEST(LossTest, ABrokenStreamAloneIsNoLoss) {

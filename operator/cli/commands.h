@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+/// The subcommands of `adamant`. Each Add function declares one, with a callback that runs it and
+/// leaves an ExitCode in `exit_code`. Both arguments must outlive the parsing.
+namespace adamant::cli {
+
+void AddTrain(CLI::App& app, int& exit_code);
+void AddValidate(CLI::App& app, int& exit_code);
+void AddData(CLI::App& app, int& exit_code);
+void AddEval(CLI::App& app, int& exit_code);
+void AddExport(CLI::App& app, int& exit_code);
+void AddStatus(CLI::App& app, int& exit_code);
+void AddVersion(CLI::App& app, int& exit_code);
+void AddCompletion(CLI::App& app, int& exit_code);
+
+/// Prints "adamant: MESSAGE" to standard error.
+void PrintError(std::string_view message);
+
+}  // namespace adamant::cli

@@ -1,0 +1,98 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "operator/cli/commands.h"
+#include "operator/cli/exit_codes.h"
+#include "services/common/dataset/digits.h"
+#include "services/common/dataset/mnist.h"
+
+namespace adamant::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  adamant data digits --out data/digits
+      Draws 60,000 + 10,000 handwritten-looking digits (IDX files, gzip).
+  adamant data mnist --out data/mnist
+      Fetches MNIST and checks it against the published checksums.
+
+A manifest names the files under spec.data.train.idx and spec.data.validation.idx.)";
+
+int Report(const absl::Status& status, const std::string& folder) {
+  if (status.ok()) {
+    std::printf(
+        "%s: train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, "
+        "t10k-images-idx3-ubyte.gz, t10k-labels-idx1-ubyte.gz\n",
+        folder.c_str());
+    return kOk;
+  }
+  PrintError(std::string(status.message()));
+  return kCannotRun;
+}
+
+struct DigitsFlags {
+  std::string folder;
+  dataset::DigitsFilesOptions options;
+};
+
+int Digits(const DigitsFlags& flags) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const absl::Status status = dataset::WriteDigits(
+      flags.folder, flags.options, [&](std::uint64_t done, std::uint64_t total) {
+        if (terminal) {
+          std::fprintf(stderr,
+                       "\r%llu of %llu digits%s",
+                       static_cast<unsigned long long>(done),
+                       static_cast<unsigned long long>(total),
+                       done == total ? "\n" : "");
+        }
+      });
+  return Report(status, flags.folder);
+}
+
+struct MnistFlags {
+  std::string folder;
+  dataset::MnistOptions options;
+};
+
+int Mnist(const MnistFlags& flags) {
+  return Report(dataset::FetchMnist(
+                    flags.folder,
+                    flags.options,
+                    [](const std::string& file) { std::printf("fetching %s\n", file.c_str()); }),
+                flags.folder);
+}
+
+}  // namespace
+
+void AddData(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand("data", "Make or fetch data sets");
+  command.require_subcommand(1);
+  command.footer(kExamples);
+
+  CLI::App& digits = *command.add_subcommand("digits", "Draw handwritten-looking digits");
+  const auto digits_flags = std::make_shared<DigitsFlags>();
+  digits.add_option("--out", digits_flags->folder, "Folder for the files")->required();
+  digits.add_option("--train", digits_flags->options.train_examples, "Training examples")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  digits
+      .add_option("--validation", digits_flags->options.validation_examples, "Validation examples")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  digits.add_option("--seed", digits_flags->options.seed, "The same seed draws the same digits")
+      ->capture_default_str();
+  digits.callback([digits_flags, &exit_code] { exit_code = Digits(*digits_flags); });
+
+  CLI::App& mnist = *command.add_subcommand("mnist", "Fetch MNIST from the network, by curl");
+  const auto mnist_flags = std::make_shared<MnistFlags>();
+  mnist.add_option("--out", mnist_flags->folder, "Folder for the files")->required();
+  mnist.add_option("--mirror", mnist_flags->options.mirrors, "URL of a folder with the files");
+  mnist.callback([mnist_flags, &exit_code] { exit_code = Mnist(*mnist_flags); });
+}
+
+}  // namespace adamant::cli

@@ -1,0 +1,297 @@
+#include "operator/cli/display.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "operator/local/record.h"
+#include "operator/local/run_dir.h"
+
+namespace adamant::cli {
+namespace {
+
+using controller::EpochResult;
+using controller::JobReport;
+using controller::Note;
+using controller::Phase;
+
+// Text formatted as printf does.
+__attribute__((format(printf, 1, 2))) std::string Text(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char text[512];
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+unsigned long long Wide(std::uint64_t value) { return value; }
+
+bool IsWorthSaying(Note::Kind kind) {
+  return kind == Note::Kind::kLost || kind == Note::Kind::kRestarting ||
+         kind == Note::Kind::kAlarm || kind == Note::Kind::kFailure;
+}
+
+std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
+  std::string line = Text("epoch %llu/%llu  loss %.4f  top-1 %.2f%%  %.0f examples/s  %s",
+                          Wide(result.epoch),
+                          Wide(epochs),
+                          result.training_loss,
+                          100 * result.top1,
+                          local::ExamplesPerSecond(result),
+                          FormatSeconds(result.seconds + result.evaluation_seconds).c_str());
+  if (result.left > 0) {
+    line += Text("  %llu left out", Wide(result.left));
+  }
+  if (result.retrained > 0) {
+    line += Text("  %llu trained again", Wide(result.retrained));
+  }
+  return line;
+}
+
+// Lines for people; the bar adds to it.
+class PlainDisplay : public Display {
+ public:
+  void OnOpening(const Opening& opening) override {
+    Say(opening.job + ": " + opening.summary);
+    Say("run directory: " + opening.run_dir);
+  }
+
+  void OnNote(const Note& note) override {
+    if (IsWorthSaying(note.kind)) {
+      Say(note.text);
+    }
+  }
+
+  void OnEpoch(const EpochResult& result) override {
+    evaluation_seconds_ = result.evaluation_seconds;
+    Say(EpochLine(result, epochs_));
+    next_line_ = std::chrono::steady_clock::now() + kLineInterval;
+  }
+
+  void OnProgress(const JobReport& report) override {
+    epochs_ = report.epochs;
+    const auto now = std::chrono::steady_clock::now();
+    if (report.phase == Phase::kRunning && now >= next_line_) {
+      next_line_ = now + kLineInterval;
+      Say(Text("epoch %llu/%llu: %llu of %llu examples, loss %.4f, %.0f examples/s",
+               Wide(report.epoch),
+               Wide(report.epochs),
+               Wide(report.counted_examples),
+               Wide(report.total_examples),
+               report.training_loss,
+               report.examples_per_second));
+    }
+  }
+
+  void OnEnding(const Ending& ending) override {
+    const local::RunPaths paths(ending.run_dir);
+    const JobReport& report = ending.report;
+    if (report.phase == Phase::kSucceeded) {
+      Say(Text("top-1 %.2f%% on the validation data after %llu epochs",
+               100 * report.accuracy,
+               Wide(report.epoch)));
+      Say("model: " + paths.safetensors().string() + "\n       " + paths.onnx().string());
+      return;
+    }
+    const std::string resume = "go on with: adamant train --resume " + ending.run_dir;
+    if (report.phase == Phase::kSuspended) {
+      Say("stopped in epoch " + std::to_string(report.epoch) + "; " + resume);
+      return;
+    }
+    std::fflush(stdout);
+    std::fprintf(stderr,
+                 "adamant: the job failed: %s\nlogs: %s\n%s\n",
+                 report.message.c_str(),
+                 paths.logs().c_str(),
+                 resume.c_str());
+  }
+
+ protected:
+  virtual void Say(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+
+  double evaluation_seconds_ = 0;
+
+ private:
+  static constexpr std::chrono::seconds kLineInterval{15};
+
+  std::uint64_t epochs_ = 0;
+  std::chrono::steady_clock::time_point next_line_ =
+      std::chrono::steady_clock::now() + kLineInterval;
+};
+
+// A line at the bottom of the terminal that is drawn over and over.
+class BarDisplay final : public PlainDisplay {
+ public:
+  BarDisplay() {
+    const char* no_color = std::getenv("NO_COLOR");
+    const char* term = std::getenv("TERM");
+    colour_ = (no_color == nullptr || *no_color == '\0') &&
+              (term == nullptr || std::strcmp(term, "dumb") != 0);
+  }
+  ~BarDisplay() override { Clear(); }
+
+  void OnProgress(const JobReport& report) override {
+    std::printf("\r\033[K%s", Bar(report).c_str());
+    std::fflush(stdout);
+    shown_ = true;
+  }
+
+  void OnEnding(const Ending& ending) override {
+    Clear();
+    PlainDisplay::OnEnding(ending);
+  }
+
+ private:
+  void Say(const std::string& line) override {
+    Clear();
+    PlainDisplay::Say(line);
+  }
+
+  void Clear() {
+    if (shown_) {
+      std::printf("\r\033[K");
+      std::fflush(stdout);
+      shown_ = false;
+    }
+  }
+
+  [[nodiscard]] std::string Bar(const JobReport& report) const {
+    const double share = report.total_examples == 0
+                             ? 0
+                             : std::min(1.0,
+                                        static_cast<double>(report.counted_examples) /
+                                            static_cast<double>(report.total_examples));
+    std::string text = Text("epoch %llu/%llu ", Wide(report.epoch), Wide(report.epochs));
+    std::string tail = Text(" %3.0f%%  loss %.4f", 100 * share, report.training_loss);
+    if (report.accuracy > 0) {
+      tail += Text("  top-1 %.2f%%", 100 * report.accuracy);
+    }
+    if (report.phase == Phase::kRunning) {
+      tail += Text("  %.0f/s", report.examples_per_second);
+      const double left = SecondsLeft(report, evaluation_seconds_);
+      tail += left < 0 ? "" : "  ETA " + FormatSeconds(left);
+    } else {
+      tail += "  " + std::string(controller::PhaseName(report.phase));
+    }
+    const std::size_t used = text.size() + tail.size() + 3;
+    const std::size_t width = std::min<std::size_t>(Width() > used ? Width() - used : 0, 30);
+    const auto full = static_cast<std::size_t>(std::lround(share * static_cast<double>(width)));
+    if (width > 0) {
+      text += "[" + Coloured(std::string(full, '=')) + std::string(width - full, ' ') + "]";
+    }
+    return (text + tail).substr(0, width > 0 ? std::string::npos : Width() - 1);
+  }
+
+  [[nodiscard]] std::string Coloured(const std::string& text) const {
+    return colour_ ? "\033[32m" + text + "\033[0m" : text;
+  }
+
+  static std::size_t Width() {
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known ? size.ws_col : 80;
+  }
+
+  bool colour_ = false;
+  bool shown_ = false;
+};
+
+class JsonDisplay final : public Display {
+ public:
+  void OnOpening(const Opening& opening) override {
+    Print({{"time", local::TimeStamp()},
+           {"event", "start"},
+           {"job", opening.job},
+           {"run_dir", opening.run_dir}});
+  }
+  void OnNote(const Note& note) override { Line(local::NoteJson(local::TimeStamp(), note)); }
+  void OnEpoch(const EpochResult& result) override {
+    Line(local::EpochJson(local::TimeStamp(), result));
+  }
+  void OnProgress(const JobReport& report) override {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_progress_) {
+      next_progress_ = now + std::chrono::seconds(1);
+      Line(local::ProgressJson(local::TimeStamp(), report));
+    }
+  }
+  void OnEnding(const Ending& ending) override {
+    const local::RunPaths paths(ending.run_dir);
+    nlohmann::ordered_json json = {{"time", local::TimeStamp()},
+                                   {"event", "end"},
+                                   {"phase", controller::PhaseName(ending.report.phase)},
+                                   {"epoch", ending.report.epoch},
+                                   {"top1", ending.report.accuracy},
+                                   {"restarts", ending.report.restarts},
+                                   {"message", ending.report.message},
+                                   {"run_dir", ending.run_dir},
+                                   {"exit_code", ending.exit_code}};
+    if (ending.report.phase == Phase::kSucceeded) {
+      json["model"] = {paths.safetensors().string(), paths.onnx().string()};
+    }
+    Print(json);
+  }
+
+ private:
+  static void Line(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+  static void Print(const nlohmann::ordered_json& json) {
+    Line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+
+  std::chrono::steady_clock::time_point next_progress_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Display> NewDisplay(Output output) {
+  if (output == Output::kJson) {
+    return std::make_unique<JsonDisplay>();
+  }
+  if (isatty(STDOUT_FILENO) != 0) {
+    return std::make_unique<BarDisplay>();
+  }
+  return std::make_unique<PlainDisplay>();
+}
+
+std::string FormatSeconds(double seconds) {
+  const auto whole = static_cast<long>(std::lround(std::max(seconds, 0.0)));
+  if (seconds < 10) {
+    return Text("%.1fs", std::max(seconds, 0.0));
+  }
+  if (whole < 60) {
+    return Text("%lds", whole);
+  }
+  if (whole < 3600) {
+    return Text("%ldm%02lds", whole / 60, whole % 60);
+  }
+  return Text("%ldh%02ldm", whole / 3600, whole / 60 % 60);
+}
+
+double SecondsLeft(const JobReport& report, double evaluation_seconds) {
+  if (report.examples_per_second <= 0 || report.total_examples == 0) {
+    return -1;
+  }
+  const auto total = static_cast<double>(report.total_examples);
+  const auto epochs = static_cast<double>(report.epochs - std::min(report.epoch, report.epochs));
+  const double examples =
+      total * (epochs + 1) -
+      static_cast<double>(std::min(report.counted_examples, report.total_examples));
+  return examples / report.examples_per_second + (epochs + 1) * evaluation_seconds;
+}
+
+}  // namespace adamant::cli

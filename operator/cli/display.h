@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "operator/local/observer.h"
+
+namespace adamant::cli {
+
+enum class Output { kText, kJson };
+
+/// What is told before and after the run itself.
+struct Opening {
+  std::string job;
+  std::string run_dir;
+  std::string summary;  ///< "2 workers, 3 parameter servers, …"
+};
+struct Ending {
+  controller::JobReport report;
+  std::string run_dir;
+  int exit_code = 0;
+};
+
+/// Shows a run to whoever started it.
+class Display : public local::Observer {
+ public:
+  virtual void OnOpening(const Opening& opening) = 0;
+  virtual void OnEnding(const Ending& ending) = 0;
+};
+
+/// A live bar when standard output is a terminal, else one line per epoch and a few between; JSON
+/// objects, one a line, for kJson. Colours unless NO_COLOR is set.
+std::unique_ptr<Display> NewDisplay(Output output);
+
+/// "1m20s", "45s", "2h03m".
+std::string FormatSeconds(double seconds);
+
+/// Seconds until the last epoch ends at the present speed; negative when it cannot be told.
+double SecondsLeft(const controller::JobReport& report, double evaluation_seconds);
+
+}  // namespace adamant::cli

@@ -1,0 +1,163 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/cli/commands.h"
+#include "operator/cli/exit_codes.h"
+#include "operator/local/model_file.h"
+#include "operator/local/run_dir.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/files.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/dataset/dataset.h"
+#include "services/common/dataset/digits.h"
+#include "services/common/dataset/idx.h"
+#include "services/common/graph/context.h"
+#include "services/common/job/job.h"
+
+namespace adamant::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  adamant eval runs/first
+      Accuracy of the run's model on its validation data.
+  adamant eval model.safetensors --job job.yaml
+      The same for any model of the manifest's net.
+  adamant eval runs/first --predictions classes.txt
+      Writes the class of each example, one a line, in the order of the data.)";
+
+constexpr std::int64_t kBatch = 64;
+
+struct EvalFlags {
+  std::string model;
+  std::string job;
+  std::string predictions;
+};
+
+struct Evaluation {
+  std::uint64_t examples = 0;
+  std::uint64_t correct = 0;
+  double loss_sum = 0;
+  std::string predictions;  // a class a line
+};
+
+absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source) {
+  if (source.has_digits()) {
+    return dataset::GenerateDigits(
+        {.seed = static_cast<std::uint64_t>(source.digits().seed()),
+         .examples = static_cast<std::uint64_t>(source.digits().examples())});
+  }
+  return dataset::ReadIdx({.images = source.idx().images(), .labels = source.idx().labels()});
+}
+
+// Writes examples [begin, begin + count) into the context's input.
+void FillInput(const dataset::Dataset& data,
+               std::uint64_t begin,
+               std::uint64_t count,
+               const exports::Normalisation& normalisation,
+               graph::Context& context) {
+  const std::uint64_t pixels = std::uint64_t{data.height} * data.width;
+  std::size_t next = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::span<const std::uint8_t> image = data.image(begin + i);
+    for (std::uint64_t p = 0; p < image.size(); ++p) {
+      const std::size_t channel = p / pixels;
+      context.input()[next++] = (static_cast<float>(image[p]) - normalisation.mean[channel]) /
+                                normalisation.deviation[channel];
+    }
+    context.labels()[i] = data.labels[begin + i];
+  }
+}
+
+absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
+                                         const std::filesystem::path& path) {
+  ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
+  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, local::ReadModel(path, graph));
+  ADAMANT_ASSIGN_OR_RETURN(const dataset::Dataset data, LoadData(job.spec().data().validation()));
+  ADAMANT_ASSIGN_OR_RETURN(
+      const auto context,
+      graph::Context::Create(graph, kBatch, graph::Backend::kOneDnn, /*training=*/false));
+  const exports::Normalisation normalisation = local::NormalisationOf(job, graph);
+  const auto classes = static_cast<std::size_t>(graph.classes);
+  Evaluation evaluation;
+  for (std::uint64_t begin = 0; begin < data.size(); begin += kBatch) {
+    const std::uint64_t count = std::min<std::uint64_t>(kBatch, data.size() - begin);
+    FillInput(data, begin, count, normalisation, *context);
+    const graph::StepResult step =
+        context->Evaluate(static_cast<std::int64_t>(count), model.weights);
+    evaluation.examples += count;
+    evaluation.correct += static_cast<std::uint64_t>(step.correct);
+    evaluation.loss_sum += step.loss_sum;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::span<const float> logits = context->logits().subspan(i * classes, classes);
+      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      evaluation.predictions += std::to_string(best) + "\n";
+    }
+  }
+  return evaluation;
+}
+
+int Eval(const EvalFlags& flags) {
+  std::filesystem::path model = flags.model;
+  std::filesystem::path manifest = flags.job;
+  std::error_code error;
+  if (std::filesystem::is_directory(model, error)) {
+    const local::RunPaths paths(model);
+    model = paths.safetensors();
+    manifest = manifest.empty() ? paths.job() : manifest;
+  } else if (manifest.empty()) {
+    manifest = local::RunPaths(model.parent_path()).job();
+  }
+  if (!std::filesystem::exists(manifest, error)) {
+    PrintError("no manifest at " + manifest.string() + "; --job names the one of the model's net");
+    return kBadInput;
+  }
+  const job::ParseResult parsed = job::LoadJob(manifest);
+  for (const job::Diagnostic& problem : parsed.problems) {
+    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
+  }
+  if (parsed.job == nullptr) {
+    return kBadInput;
+  }
+  const absl::StatusOr<Evaluation> evaluation = EvaluateModel(*parsed.job, model);
+  if (!evaluation.ok()) {
+    PrintError(std::string(evaluation.status().message()));
+    return kBadInput;
+  }
+  if (!flags.predictions.empty()) {
+    const absl::Status written = WriteFileAtomically(flags.predictions, evaluation->predictions);
+    if (!written.ok()) {
+      PrintError(std::string(written.message()));
+      return kCannotRun;
+    }
+  }
+  const auto examples = static_cast<double>(evaluation->examples);
+  std::printf("top-1 %.2f%% (%llu of %llu), loss %.4f\n",
+              100 * static_cast<double>(evaluation->correct) / examples,
+              static_cast<unsigned long long>(evaluation->correct),
+              static_cast<unsigned long long>(evaluation->examples),
+              evaluation->loss_sum / examples);
+  return kOk;
+}
+
+}  // namespace
+
+void AddEval(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand("eval", "Measure a model on the validation data");
+  const auto flags = std::make_shared<EvalFlags>();
+  command.add_option("MODEL", flags->model, "Run directory, or a safetensors file")->required();
+  command.add_option("--job", flags->job, "Manifest with net and data [job.yaml beside the model]");
+  command.add_option("--predictions", flags->predictions, "File for the class of each example");
+  command.footer(kExamples);
+  command.callback([flags, &exit_code] { exit_code = Eval(*flags); });
+}
+
+}  // namespace adamant::cli

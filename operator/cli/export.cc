@@ -1,0 +1,77 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "operator/cli/commands.h"
+#include "operator/cli/exit_codes.h"
+#include "operator/local/model_file.h"
+#include "operator/local/run_dir.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+
+namespace adamant::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  adamant export runs/first --format onnx --out digits.onnx
+  adamant export runs/first --format safetensors --out digits.safetensors)";
+
+struct ExportFlags {
+  std::string run_dir;
+  local::ModelFormat format = local::ModelFormat::kOnnx;
+  std::string out;
+};
+
+absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
+  const local::RunPaths paths(flags.run_dir);
+  ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
+  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model,
+                           local::ReadModel(paths.safetensors(), graph));
+  return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
+}
+
+int Export(const ExportFlags& flags) {
+  const local::RunPaths paths(flags.run_dir);
+  std::error_code error;
+  if (!std::filesystem::exists(paths.safetensors(), error)) {
+    PrintError(flags.run_dir + " holds no model yet; a run writes it when it succeeds");
+    return kBadInput;
+  }
+  const job::ParseResult parsed = job::LoadJob(paths.job());
+  for (const job::Diagnostic& problem : parsed.problems) {
+    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
+  }
+  if (parsed.job == nullptr) {
+    return kBadInput;
+  }
+  const absl::Status status = ExportRun(*parsed.job, flags);
+  if (!status.ok()) {
+    PrintError(std::string(status.message()));
+    return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ? kBadInput : kCannotRun;
+  }
+  std::printf("%s\n", flags.out.c_str());
+  return kOk;
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand("export", "Write a run's model in a format of choice");
+  const auto flags = std::make_shared<ExportFlags>();
+  command.add_option("RUN_DIR", flags->run_dir, "Folder of the run")->required();
+  const std::map<std::string, local::ModelFormat> formats = {
+      {"safetensors", local::ModelFormat::kSafetensors}, {"onnx", local::ModelFormat::kOnnx}};
+  command.add_option("--format", flags->format, "safetensors or onnx")
+      ->required()
+      ->transform(CLI::CheckedTransformer(formats).description(""));
+  command.add_option("--out", flags->out, "File to write")->required();
+  command.footer(kExamples);
+  command.callback([flags, &exit_code] { exit_code = Export(*flags); });
+}
+
+}  // namespace adamant::cli

@@ -1,0 +1,156 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "operator/cli/commands.h"
+#include "operator/cli/display.h"
+#include "operator/cli/exit_codes.h"
+#include "operator/local/run_dir.h"
+#include "operator/local/runner.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/log.h"
+#include "services/common/job/job.h"
+#include "services/common/rpc/grpc_log.h"
+
+namespace adamant::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  adamant train deploy/examples/digits.yaml
+      Trains in a new folder under runs/ and shows a live bar.
+  adamant train job.yaml --run-dir runs/first
+      Trains in a folder of your choice, which must be empty or new.
+  adamant train --resume runs/first
+      Goes on after Ctrl-C, a crash or kill -9.
+  adamant train job.yaml --output json | jq 'select(.event == "epoch")'
+      Events for machines, one JSON object a line.
+
+Ctrl-C stops all processes within 3 s; the run can be resumed.
+Exit codes: 0 succeeded, 1 the job failed, 2 bad flags, manifest or data,
+3 stopped and can be resumed, 4 this machine does not let it run.)";
+
+struct TrainFlags {
+  std::string job;
+  std::string run_dir;
+  std::string resume;
+  std::string bin_dir;
+  Output output = Output::kText;
+};
+
+// The folder of this program, where those of the services lie too.
+std::filesystem::path OwnFolder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::string Count(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string Summary(const v1::TrainingJob& job) {
+  const v1::Distribution& distribution = job.spec().distribution();
+  const std::string model =
+      job.spec().model().has_reference() ? job.spec().model().reference() : "a net of its own";
+  return model + " on " + Count(distribution.workers(), "worker") + " of " +
+         Count(distribution.threads_per_worker(), "thread") + ", " +
+         Count(distribution.parameter_servers().count(), "parameter server") + ", " +
+         Count(distribution.data_servers(), "data server");
+}
+
+// Loads the manifest and settles the run directory; an ExitCode if that fails.
+int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
+  const bool resume = !flags.resume.empty();
+  if (resume == !flags.job.empty() || (resume && !flags.run_dir.empty())) {
+    PrintError("train needs a manifest or --resume DIR, not both; see adamant train --help");
+    return kBadInput;
+  }
+  if (resume) {
+    flags.run_dir = flags.resume;
+    flags.job = local::RunPaths(flags.run_dir).job().string();
+    if (std::error_code error; !std::filesystem::exists(flags.job, error)) {
+      PrintError(flags.run_dir + " holds no run to resume: it has no job.yaml");
+      return kBadInput;
+    }
+  }
+  job::ParseResult parsed = job::LoadJob(flags.job);
+  for (const job::Diagnostic& problem : parsed.problems) {
+    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
+  }
+  if (parsed.job == nullptr) {
+    return kBadInput;
+  }
+  job = std::move(parsed.job);
+  if (resume) {
+    return kOk;
+  }
+  if (flags.run_dir.empty()) {
+    flags.run_dir = local::NewRunDirName("runs", job->metadata().name()).string();
+  }
+  const absl::Status prepared = local::PrepareRun(*job, flags.run_dir);
+  if (!prepared.ok()) {
+    PrintError(std::string(prepared.message()));
+    return kCannotRun;
+  }
+  return kOk;
+}
+
+int ExitCodeOf(controller::Phase phase) {
+  switch (phase) {
+    case controller::Phase::kSucceeded:
+      return kOk;
+    case controller::Phase::kSuspended:
+      return kInterrupted;
+    default:
+      return kJobFailed;
+  }
+}
+
+int Train(TrainFlags flags) {
+  local::BlockStopSignals();
+  InitLog("adamant", LogLevel::kError);
+  rpc::RouteGrpcLog();
+  std::unique_ptr<v1::TrainingJob> job;
+  if (const int code = Prepare(flags, job); code != kOk) {
+    return code;
+  }
+  const std::unique_ptr<Display> display = NewDisplay(flags.output);
+  display->OnOpening(
+      {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
+  const absl::StatusOr<local::RunOutcome> outcome = local::RunJob(
+      *job,
+      {.run_dir = flags.run_dir,
+       .bin_dir = flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir)},
+      *display);
+  if (!outcome.ok()) {
+    PrintError(std::string(outcome.status().message()));
+    return kCannotRun;
+  }
+  const int exit_code = ExitCodeOf(outcome->report.phase);
+  display->OnEnding({.report = outcome->report, .run_dir = flags.run_dir, .exit_code = exit_code});
+  return exit_code;
+}
+
+}  // namespace
+
+void AddTrain(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("train", "Train the model that a manifest describes, on this machine");
+  const auto flags = std::make_shared<TrainFlags>();
+  command.add_option("JOB", flags->job, "Manifest of the job (YAML)");
+  command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]");
+  command.add_option("--resume", flags->resume, "Folder of a run to go on with");
+  command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]");
+  const std::map<std::string, Output> outputs = {{"text", Output::kText}, {"json", Output::kJson}};
+  command.add_option("--output", flags->output, "text or json")
+      ->transform(CLI::CheckedTransformer(outputs).description(""));
+  command.footer(kExamples);
+  command.callback([flags, &exit_code] { exit_code = Train(*flags); });
+}
+
+}  // namespace adamant::cli

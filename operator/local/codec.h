@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+
+#include "operator/core/job_controller.h"
+#include "operator/core/messages.h"
+
+namespace adamant::v1 {
+class ControllerMessage;
+class JobStatus;
+class MemberMessage;
+class TrainingJob;
+}  // namespace adamant::v1
+
+/// Between the controller's own values and the messages of proto/adamant/v1.
+namespace adamant::local {
+
+/// nullopt for a message without content or with a role that does not exist.
+std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message);
+
+/// Welcome lacks the job, which the caller adds.
+v1::ControllerMessage Encode(const controller::ControllerMessage& message);
+
+v1::JobStatus Encode(const controller::JobReport& report);
+controller::JobReport Decode(const v1::JobStatus& status);
+
+/// What of a job, with its defaults, the controller needs.
+controller::JobSettings SettingsOf(const v1::TrainingJob& job);
+
+}  // namespace adamant::local

@@ -1,0 +1,25 @@
+#include "operator/local/export_model.h"
+
+#include <vector>
+
+#include "operator/local/model_file.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/common/model/model.h"
+
+namespace adamant::local {
+
+absl::Status ExportModel(const v1::TrainingJob& job,
+                         const ModelSource& source,
+                         const exports::Metadata& metadata,
+                         const RunPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
+  const ShardLayout layout(graph.parameters, static_cast<std::uint32_t>(source.primaries.size()));
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> weights, FetchModel(source, layout));
+  ADAMANT_RETURN_IF_ERROR(
+      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata));
+  return WriteModel(paths.safetensors(), ModelFormat::kSafetensors, job, graph, weights, metadata);
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "operator/local/fetch_model.h"
+#include "operator/local/run_dir.h"
+#include "services/common/export/safetensors.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::local {
+
+/// Fetches a snapshot from the parameter servers and writes it as model.safetensors and model.onnx,
+/// with `metadata` in both.
+/// Threads: any. Errors: those of FetchModel and of the file system.
+absl::Status ExportModel(const v1::TrainingJob& job,
+                         const ModelSource& source,
+                         const exports::Metadata& metadata,
+                         const RunPaths& paths);
+
+}  // namespace adamant::local

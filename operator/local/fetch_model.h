@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/common/tensor/shard_layout.h"
+
+namespace adamant::local {
+
+/// Where the parameters are to be had.
+struct ModelSource {
+  std::uint64_t job_uid = 0;
+  std::uint64_t snapshot = 0;
+  std::vector<std::string> servers;      ///< addresses of the parameter servers, by slot
+  std::vector<std::uint32_t> primaries;  ///< slot of the parameter server, by bucket
+};
+
+/// Fetches all parameters of a snapshot: float32, tensor after tensor in the order and layout of
+/// `layout`. Threads: any. Errors: NotFound when a server does not have the snapshot; Unavailable
+/// when one cannot be reached; DataLoss when an answer does not fit.
+absl::StatusOr<std::vector<float>> FetchModel(const ModelSource& source, const ShardLayout& layout);
+
+}  // namespace adamant::local

@@ -1,0 +1,196 @@
+#include "operator/local/learning_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+
+namespace adamant::local {
+namespace {
+
+using controller::EpochResult;
+
+constexpr double kWidth = 760;
+constexpr double kPlotLeft = 64;
+constexpr double kPlotRight = 736;
+constexpr double kPlotHeight = 180;
+constexpr double kFirstTop = 56;
+constexpr double kSecondTop = 300;
+constexpr double kHeight = 530;
+
+// More points than this cannot be told apart at this width.
+constexpr std::size_t kMostPoints = 600;
+
+constexpr char kStyle[] =
+    "<style>text{font:12px sans-serif;fill:#555}.title{font-size:15px;fill:#222}"
+    ".grid{stroke:#ddd}.axis{stroke:#888}polyline{fill:none;stroke-width:2;stroke-linejoin:round}"
+    ".background{fill:#fff}</style>\n";
+
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  return text;
+}
+
+std::string Escape(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '&') {
+      escaped += "&amp;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string Text(double x, double y, const std::string& anchor, const std::string& text) {
+  return "<text x=\"" + Number(x) + "\" y=\"" + Number(y) + "\" text-anchor=\"" + anchor + "\">" +
+         Escape(text) + "</text>\n";
+}
+
+std::string Line(const std::string& kind, double x1, double y1, double x2, double y2) {
+  return "<line class=\"" + kind + "\" x1=\"" + Number(x1) + "\" y1=\"" + Number(y1) + "\" x2=\"" +
+         Number(x2) + "\" y2=\"" + Number(y2) + "\"/>\n";
+}
+
+struct Range {
+  double low = 0;
+  double high = 1;
+  double step = 1;
+};
+
+// The values, widened to round numbers.
+Range RangeOf(const std::vector<double>& values, int most_steps) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  Range range{.low = *low, .high = *high};
+  if (range.high - range.low < 1e-9) {
+    range.low -= std::max(std::abs(range.low) * 0.05, 1e-3);
+    range.high += std::max(std::abs(range.high) * 0.05, 1e-3);
+  }
+  range.step = RoundStep(range.high - range.low, most_steps);
+  range.low = std::floor(range.low / range.step) * range.step;
+  range.high = std::ceil(range.high / range.step) * range.step;
+  return range;
+}
+
+struct Series {
+  std::string name;
+  std::string colour;
+  std::function<double(const EpochResult&)> value;
+};
+
+// One plot: axes with round numbers, grid, legend, and a line per series.
+class Plot {
+ public:
+  Plot(double top, const std::vector<EpochResult>& rows, const std::vector<Series>& all)
+      : top_(top), rows_(rows), series_(all) {
+    std::vector<double> values;
+    for (const Series& series : series_) {
+      for (const EpochResult& row : rows_) {
+        values.push_back(series.value(row));
+      }
+    }
+    y_ = RangeOf(values, 5);
+    first_ = static_cast<double>(rows_.front().epoch);
+    last_ = std::max(static_cast<double>(rows_.back().epoch), first_ + 1);
+  }
+
+  [[nodiscard]] std::string Draw() const { return Axes() + Lines(); }
+
+ private:
+  [[nodiscard]] double X(double epoch) const {
+    return kPlotLeft + (epoch - first_) / (last_ - first_) * (kPlotRight - kPlotLeft);
+  }
+  [[nodiscard]] double Y(double value) const {
+    return top_ + kPlotHeight - (value - y_.low) / (y_.high - y_.low) * kPlotHeight;
+  }
+
+  [[nodiscard]] std::string Axes() const {
+    std::string svg;
+    const int steps = static_cast<int>(std::lround((y_.high - y_.low) / y_.step));
+    for (int i = 0; i <= steps; ++i) {
+      const double value = y_.low + i * y_.step;
+      svg += Line("grid", kPlotLeft, Y(value), kPlotRight, Y(value));
+      svg += Text(kPlotLeft - 8, Y(value) + 4, "end", Number(value));
+    }
+    const double step = std::max(1.0, RoundStep(last_ - first_, 12));
+    for (double epoch = std::ceil(first_ / step) * step; epoch <= last_; epoch += step) {
+      svg += Line("axis", X(epoch), top_ + kPlotHeight, X(epoch), top_ + kPlotHeight + 4);
+      svg += Text(X(epoch), top_ + kPlotHeight + 18, "middle", Number(epoch));
+    }
+    return svg + Line("axis", kPlotLeft, top_ + kPlotHeight, kPlotRight, top_ + kPlotHeight);
+  }
+
+  [[nodiscard]] std::string Lines() const {
+    std::string svg;
+    double legend = kPlotLeft;
+    const std::size_t stride = rows_.size() / kMostPoints + 1;
+    for (const Series& series : series_) {
+      svg += "<polyline stroke=\"" + series.colour + "\" points=\"";
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (i % stride == 0 || i + 1 == rows_.size()) {
+          const EpochResult& row = rows_[i];
+          svg +=
+              Number(X(static_cast<double>(row.epoch))) + "," + Number(Y(series.value(row))) + " ";
+        }
+      }
+      svg += "\"/>\n";
+      svg += "<rect x=\"" + Number(legend) + "\" y=\"" + Number(top_ - 16) +
+             "\" width=\"14\" height=\"3\" fill=\"" + series.colour + "\"/>\n";
+      svg += Text(legend + 20, top_ - 10, "start", series.name);
+      legend += 40 + 7.0 * static_cast<double>(series.name.size());
+    }
+    return svg;
+  }
+
+  const double top_;
+  const std::vector<EpochResult>& rows_;
+  const std::vector<Series>& series_;
+  Range y_;
+  double first_ = 0;
+  double last_ = 1;
+};
+
+}  // namespace
+
+double RoundStep(double range, int most) {
+  const double rough = range / most;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough * (1 - 1e-9)) {
+      return factor * power;
+    }
+  }
+  return 10 * power;
+}
+
+std::string DrawLearningCurve(const std::string& job, const std::vector<EpochResult>& results) {
+  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + Number(kWidth) +
+                    " " + Number(kHeight) + "\" width=\"" + Number(kWidth) + "\" height=\"" +
+                    Number(kHeight) + "\">\n";
+  svg += kStyle;
+  svg += "<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n";
+  svg +=
+      "<text class=\"title\" x=\"" + Number(kPlotLeft) + "\" y=\"24\">" + Escape(job) + "</text>\n";
+  if (!results.empty()) {
+    const std::vector<Series> losses = {
+        {"training loss", "#c0562f", [](const EpochResult& row) { return row.training_loss; }},
+        {"validation loss", "#7a5ea8", [](const EpochResult& row) { return row.validation_loss; }}};
+    const std::vector<Series> accuracies = {
+        {"training accuracy, %",
+         "#8aa9c8",
+         [](const EpochResult& row) { return 100 * row.training_accuracy; }},
+        {"top-1 on validation data, %", "#1f6fb2", [](const EpochResult& row) {
+           return 100 * row.top1;
+         }}};
+    svg += Plot(kFirstTop, results, losses).Draw();
+    svg += Plot(kSecondTop, results, accuracies).Draw();
+    svg += Text((kPlotLeft + kPlotRight) / 2, kHeight - 12, "middle", "epoch");
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace adamant::local

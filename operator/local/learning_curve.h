@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/core/state.h"
+
+namespace adamant::local {
+
+/// An SVG picture of training loss, validation loss and top-1 accuracy by epoch. Light and dark
+/// viewers can read it; it refers to nothing outside itself.
+std::string DrawLearningCurve(const std::string& job,
+                              const std::vector<controller::EpochResult>& results);
+
+/// A round step (1, 2 or 5 times a power of ten) that cuts `range` into at most `most` parts.
+double RoundStep(double range, int most);
+
+}  // namespace adamant::local

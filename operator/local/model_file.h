@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/export/onnx_model.h"
+#include "services/common/model/model.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::local {
+
+enum class ModelFormat { kSafetensors, kOnnx };
+
+/// How the job's bytes become inputs, by channel of the net.
+exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::Graph& graph);
+
+/// Writes a model. `weights`: every parameter of the graph end to end. Errors: those of the format
+/// and of the file system.
+absl::Status WriteModel(const std::filesystem::path& path,
+                        ModelFormat format,
+                        const v1::TrainingJob& job,
+                        const model::Graph& graph,
+                        std::span<const float> weights,
+                        const exports::Metadata& metadata);
+
+/// A model file of a net, read and checked against it.
+struct ModelFile {
+  exports::Metadata metadata;
+  std::vector<float> weights;  ///< every parameter of the graph end to end
+};
+
+/// Reads a safetensors file. Errors: those of ReadSafetensors; InvalidArgument when its tensors are
+/// not those of the graph, naming the first that differs.
+absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path, const model::Graph& graph);
+
+}  // namespace adamant::local

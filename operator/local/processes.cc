@@ -1,0 +1,144 @@
+#include "operator/local/processes.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "services/common/base/files.h"
+
+// The header of glibc 2.36 forgets to say that these are C functions.
+extern "C" {
+#include <sys/pidfd.h>
+}
+
+namespace adamant::local {
+namespace {
+
+// Exit code of a child whose program could not be run, as in shells.
+constexpr int kCannotRun = 127;
+
+// Exit code of services for bad flags or configuration.
+constexpr int kBadConfiguration = 2;
+
+// Runs in the child between fork and exec: only calls that are safe there.
+[[noreturn]] void RunChild(const std::vector<char*>& arguments, int log, int null, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) {
+    _exit(kCannotRun);  // the parent died before the line above took effect
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  dup2(null, STDIN_FILENO);
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  execv(arguments[0], arguments.data());
+  constexpr std::string_view kMessage = "cannot run the program\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(kCannotRun);
+}
+
+std::string Describe(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) {
+    return info.si_status == kCannotRun ? "could not be run"
+                                        : "exited with code " + std::to_string(info.si_status);
+  }
+  return "was killed by signal " + std::to_string(info.si_status);
+}
+
+}  // namespace
+
+Processes::~Processes() {
+  KillAll();
+  for (const Child& child : children_) {
+    waitpid(child.pid, nullptr, 0);
+    close(child.descriptor);
+  }
+}
+
+absl::Status Processes::Start(const Command& command) {
+  const std::string& program = command.arguments.front();
+  if (access(program.c_str(), X_OK) != 0) {
+    return SystemError(errno, "cannot run", program);
+  }
+  const int log = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) {
+    return SystemError(errno, "cannot open", command.log);
+  }
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command.arguments) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // execv does not write to them
+  }
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    RunChild(arguments, log, null, parent);
+  }
+  const int error = errno;
+  close(log);
+  close(null);
+  if (pid < 0) {
+    return SystemError(error, "cannot start", program);
+  }
+  const int descriptor = pidfd_open(pid, 0);
+  if (descriptor < 0) {
+    const absl::Status status = SystemError(errno, "cannot watch", program);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return status;
+  }
+  children_.push_back(
+      {.pid = pid, .descriptor = descriptor, .id = command.id, .generation = command.generation});
+  return absl::OkStatus();
+}
+
+void Processes::Kill(controller::MemberId id, std::uint64_t generation) {
+  for (const Child& child : children_) {
+    if (child.id == id && child.generation == generation) {
+      pidfd_send_signal(child.descriptor, SIGKILL, nullptr, 0);
+    }
+  }
+}
+
+void Processes::KillAll() {
+  for (const Child& child : children_) {
+    pidfd_send_signal(child.descriptor, SIGKILL, nullptr, 0);
+  }
+}
+
+void Processes::AddDescriptors(std::vector<pollfd>& descriptors) const {
+  for (const Child& child : children_) {
+    descriptors.push_back({.fd = child.descriptor, .events = POLLIN, .revents = 0});
+  }
+}
+
+std::vector<controller::ProcessExited> Processes::Reap() {
+  std::vector<controller::ProcessExited> exits;
+  std::erase_if(children_, [&](const Child& child) {
+    siginfo_t info{};
+    if (waitid(P_PIDFD, static_cast<id_t>(child.descriptor), &info, WEXITED | WNOHANG) != 0 ||
+        info.si_pid == 0) {
+      return false;
+    }
+    close(child.descriptor);
+    const bool exited = info.si_code == CLD_EXITED;
+    exits.push_back({.id = child.id,
+                     .generation = child.generation,
+                     .how = Describe(info),
+                     .bad_configuration = exited && (info.si_status == kBadConfiguration ||
+                                                     info.si_status == kCannotRun)});
+    return true;
+  });
+  return exits;
+}
+
+}  // namespace adamant::local

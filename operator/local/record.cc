@@ -1,0 +1,173 @@
+#include "operator/local/record.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace adamant::local {
+namespace {
+
+using controller::EpochResult;
+using Json = nlohmann::ordered_json;
+
+// The largest value that bucket i of the histogram counts.
+std::uint64_t Largest(std::size_t bucket) {
+  return bucket == 0 ? 0 : (std::uint64_t{1} << std::min<std::size_t>(bucket, 63)) - 1;
+}
+
+std::uint64_t Quantile(const std::vector<std::uint64_t>& counts, double total, double share) {
+  double seen = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    seen += static_cast<double>(counts[i]);
+    if (seen >= share * total) {
+      return Largest(i);
+    }
+  }
+  return 0;
+}
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+// Member messages may hold anything; JSON is UTF-8.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Staleness SummariseStaleness(const std::vector<std::uint64_t>& counts) {
+  const auto total =
+      static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+  if (total == 0) {
+    return {};
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto largest = static_cast<double>(Largest(i));
+    const double middle = i == 0 ? 0 : (largest + (largest + 1) / 2) / 2;
+    sum += middle * static_cast<double>(counts[i]);
+  }
+  return {.mean = sum / total,
+          .p50 = Quantile(counts, total, 0.5),
+          .p99 = Quantile(counts, total, 0.99)};
+}
+
+double ExamplesPerSecond(const EpochResult& result) {
+  return result.seconds > 0 ? static_cast<double>(result.counted) / result.seconds : 0;
+}
+
+std::string NoteJson(const std::string& time, const controller::Note& note) {
+  Json json;
+  json["time"] = time;
+  json["event"] = controller::NoteName(note.kind);
+  if (note.member) {
+    json["member"] = controller::ToString(*note.member);
+  } else {
+    json["epoch"] = note.epoch;
+  }
+  json["text"] = note.text;
+  return Dump(json);
+}
+
+std::string EpochJson(const std::string& time, const EpochResult& result) {
+  const Staleness staleness = SummariseStaleness(result.staleness_counts);
+  Json json;
+  json["time"] = time;
+  json["event"] = "epoch";
+  json["epoch"] = result.epoch;
+  json["top1"] = result.top1;
+  json["validation_loss"] = Rounded(result.validation_loss);
+  json["validation_examples"] = result.validated;
+  json["training_loss"] = Rounded(result.training_loss);
+  json["training_accuracy"] = Rounded(result.training_accuracy);
+  json["examples_counted"] = result.counted;
+  json["examples_left"] = result.left;
+  json["examples_retrained"] = result.retrained;
+  json["seconds"] = Rounded(result.seconds);
+  json["evaluation_seconds"] = Rounded(result.evaluation_seconds);
+  json["examples_per_second"] = Rounded(ExamplesPerSecond(result));
+  json["staleness_mean"] = Rounded(staleness.mean);
+  json["staleness_p50"] = staleness.p50;
+  json["staleness_p99"] = staleness.p99;
+  json["pushes_refused"] = result.pushes_refused;
+  json["updates_lost"] = result.updates_lost;
+  json["restarts"] = result.restarts;
+  json["snapshot"] = result.snapshot;
+  return Dump(json);
+}
+
+std::string ProgressJson(const std::string& time, const controller::JobReport& report) {
+  Json json;
+  json["time"] = time;
+  json["event"] = "progress";
+  json["phase"] = controller::PhaseName(report.phase);
+  json["epoch"] = report.epoch;
+  json["epochs"] = report.epochs;
+  json["examples"] = report.counted_examples;
+  json["examples_total"] = report.total_examples;
+  json["examples_per_second"] = Rounded(report.examples_per_second);
+  json["training_loss"] = Rounded(report.training_loss);
+  json["top1"] = report.accuracy;
+  return Dump(json);
+}
+
+std::string MetricsCsvHeader() {
+  return "epoch,examples_counted,examples_left,examples_retrained,examples_trained,training_loss,"
+         "training_accuracy,top1,validation_loss,validation_examples,seconds,evaluation_seconds,"
+         "examples_per_second,staleness_mean,staleness_p50,staleness_p99,pushes_refused,"
+         "updates_lost,restarts,snapshot\n";
+}
+
+std::string MetricsCsvRow(const EpochResult& result) {
+  const Staleness staleness = SummariseStaleness(result.staleness_counts);
+  const auto count = [](std::uint64_t value) { return std::to_string(value); };
+  const std::string fields[] = {count(result.epoch),
+                                count(result.counted),
+                                count(result.left),
+                                count(result.retrained),
+                                count(result.trained),
+                                Fixed(result.training_loss, 6),
+                                Fixed(result.training_accuracy, 6),
+                                Fixed(result.top1, 6),
+                                Fixed(result.validation_loss, 6),
+                                count(result.validated),
+                                Fixed(result.seconds, 3),
+                                Fixed(result.evaluation_seconds, 3),
+                                Fixed(ExamplesPerSecond(result), 1),
+                                Fixed(staleness.mean, 2),
+                                count(staleness.p50),
+                                count(staleness.p99),
+                                count(result.pushes_refused),
+                                count(result.updates_lost),
+                                count(result.restarts),
+                                count(result.snapshot)};
+  std::string row;
+  for (const std::string& field : fields) {
+    row += (row.empty() ? "" : ",") + field;
+  }
+  return row + "\n";
+}
+
+std::string TimeStamp() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[40];
+  const std::size_t length = std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::snprintf(
+      text + length, sizeof(text) - length, ".%03dZ", static_cast<int>(milliseconds % 1000));
+  return text;
+}
+
+}  // namespace adamant::local

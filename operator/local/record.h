@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "operator/core/actions.h"
+#include "operator/core/job_controller.h"
+
+/// The forms in which a run is told: lines of events.jsonl (and of `--output json`), rows of
+/// metrics.csv.
+namespace adamant::local {
+
+/// Mean and quantiles of a histogram of powers of two (WorkerProgress::staleness_counts). Within a
+/// bucket values count as its middle; quantiles are the largest value of the bucket they fall into.
+struct Staleness {
+  double mean = 0;
+  std::uint64_t p50 = 0;
+  std::uint64_t p99 = 0;
+};
+Staleness SummariseStaleness(const std::vector<std::uint64_t>& counts);
+
+/// Acknowledged examples over the time the epoch was open; 0 when that is unknown.
+double ExamplesPerSecond(const controller::EpochResult& result);
+
+/// JSON objects without a line end. `time` is UTC, "2026-11-21T08:00:00.123Z".
+std::string NoteJson(const std::string& time, const controller::Note& note);
+std::string EpochJson(const std::string& time, const controller::EpochResult& result);
+std::string ProgressJson(const std::string& time, const controller::JobReport& report);
+
+/// The header and the rows of metrics.csv, each with its line end.
+std::string MetricsCsvHeader();
+std::string MetricsCsvRow(const controller::EpochResult& result);
+
+/// The time of now for the functions above.
+std::string TimeStamp();
+
+}  // namespace adamant::local

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/core/actions.h"
+#include "operator/local/run_dir.h"
+
+namespace adamant::local {
+
+/// Keeps the files that tell a run's story: events.jsonl, metrics.csv, learning-curve.svg.
+/// Threads: one.
+class Recorder {
+ public:
+  /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier; goes on with
+  /// events.jsonl. Errors: those of the file system, naming the file.
+  static absl::StatusOr<Recorder> Open(const RunPaths& paths,
+                                       std::string job,
+                                       std::vector<controller::EpochResult> results);
+
+  ~Recorder();
+  Recorder(Recorder&& other) noexcept;
+  Recorder& operator=(Recorder&&) = delete;
+
+  // Errors: those of the file system; the run can go on without the line.
+  absl::Status Note(const controller::Note& note);
+  absl::Status Epoch(const controller::EpochResult& result);
+
+  /// Draws the curve if it is behind the results.
+  absl::Status Finish();
+
+  [[nodiscard]] const std::vector<controller::EpochResult>& results() const { return results_; }
+
+ private:
+  Recorder(const RunPaths& paths, std::string job, std::vector<controller::EpochResult> results);
+
+  /// The curve is drawn at most this often while the job runs.
+  static constexpr std::chrono::seconds kCurveInterval{2};
+
+  absl::Status DrawCurve();
+
+  RunPaths paths_;
+  std::string job_;
+  std::vector<controller::EpochResult> results_;
+  int events_ = -1;
+  int metrics_ = -1;
+  std::size_t drawn_ = 0;  // results in the curve
+  std::chrono::steady_clock::time_point last_drawn_{};
+};
+
+}  // namespace adamant::local

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace adamant::local {
+
+/// Where a run keeps what it leaves behind.
+struct RunPaths {
+  explicit RunPaths(std::filesystem::path folder) : root(std::move(folder)) {}
+
+  std::filesystem::path root;
+
+  [[nodiscard]] std::filesystem::path job() const { return root / "job.yaml"; }
+  [[nodiscard]] std::filesystem::path events() const { return root / "events.jsonl"; }
+  [[nodiscard]] std::filesystem::path metrics() const { return root / "metrics.csv"; }
+  [[nodiscard]] std::filesystem::path curve() const { return root / "learning-curve.svg"; }
+  [[nodiscard]] std::filesystem::path safetensors() const { return root / "model.safetensors"; }
+  [[nodiscard]] std::filesystem::path onnx() const { return root / "model.onnx"; }
+  [[nodiscard]] std::filesystem::path logs() const { return root / "logs"; }
+  [[nodiscard]] std::filesystem::path data() const { return root / "data"; }
+  [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
+  [[nodiscard]] std::filesystem::path endpoint() const { return root / "endpoint"; }
+  [[nodiscard]] std::filesystem::path lock() const { return root / "lock"; }
+};
+
+/// Keeps every other controller off a run directory, as long as it lives; the system lets go when
+/// the process dies, however it dies.
+class RunLock {
+ public:
+  /// Errors: Aborted when another process holds it; those of the file system.
+  static absl::StatusOr<RunLock> Acquire(const RunPaths& paths);
+
+  ~RunLock();
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&& other) noexcept;
+
+ private:
+  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+/// Creates the folder of a new run with its subfolders. Errors: AlreadyExists when it holds a run
+/// or other files; those of the file system.
+absl::Status CreateRunDir(const RunPaths& paths);
+
+/// A folder name that is not taken yet, in `parent`: the job's name and the time.
+std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job);
+
+}  // namespace adamant::local

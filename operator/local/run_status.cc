@@ -1,0 +1,69 @@
+#include "operator/local/run_status.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <string>
+
+#include "operator/local/codec.h"
+#include "operator/local/run_dir.h"
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/files.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/common/rpc/channel.h"
+#include "services/common/rpc/status_grpc.h"
+#include "services/common/storage/rocksdb_store.h"
+
+namespace adamant::local {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTimeout{3};
+constexpr std::uint64_t kMaxAnswerBytes = std::uint64_t{4} << 20;
+
+absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(std::string address, ReadFile(paths.endpoint(), 256));
+  while (!address.empty() && address.back() == '\n') {
+    address.pop_back();
+  }
+  const auto stub = v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kAnswerTimeout);
+  v1::JobStatus answer;
+  const grpc::Status status = stub->GetStatus(&context, {}, &answer);
+  if (!status.ok()) {
+    return absl::UnavailableError("the controller of " + paths.root.string() + " at " + address +
+                                  " does not answer: " + status.error_message());
+  }
+  return RunStatus{.live = true, .report = Decode(answer)};
+}
+
+absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
+  const job::ParseResult parsed = job::LoadJob(paths.job());
+  if (parsed.job == nullptr) {
+    return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const auto store, storage::RocksDbStore::Open(paths.controller()));
+  ADAMANT_ASSIGN_OR_RETURN(const std::string state, store->Get(controller::kStateKey));
+  ADAMANT_ASSIGN_OR_RETURN(const auto job,
+                           controller::JobController::Restore(SettingsOf(*parsed.job), state));
+  return RunStatus{.live = false, .report = job->Report()};
+}
+
+}  // namespace
+
+absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
+  const RunPaths paths(run_dir);
+  if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
+    return absl::NotFoundError(run_dir.string() + " holds no run (it has no job.yaml)");
+  }
+  const absl::StatusOr<RunLock> lock = RunLock::Acquire(paths);
+  if (absl::IsAborted(lock.status())) {
+    return AskController(paths);
+  }
+  ADAMANT_RETURN_IF_ERROR(lock.status());
+  return ReadState(paths);
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+#include "operator/core/job_controller.h"
+
+namespace adamant::local {
+
+/// How a run stands: asked of its controller while that runs, else read from the run directory
+/// (then `live` is false and only what is stored is known).
+struct RunStatus {
+  bool live = false;
+  controller::JobReport report;
+};
+
+/// Errors: NotFound when the folder holds no run; Unavailable when its controller does not answer
+/// within 3 s; DataLoss when the state is damaged.
+absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir);
+
+}  // namespace adamant::local

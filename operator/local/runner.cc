@@ -1,0 +1,359 @@
+#include "operator/local/runner.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "operator/core/job_controller.h"
+#include "operator/local/codec.h"
+#include "operator/local/control_server.h"
+#include "operator/local/event_queue.h"
+#include "operator/local/export_model.h"
+#include "operator/local/job_data.h"
+#include "operator/local/processes.h"
+#include "operator/local/recorder.h"
+#include "operator/local/run_dir.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/files.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/common/storage/rocksdb_store.h"
+
+namespace adamant::local {
+namespace {
+
+using controller::Action;
+using controller::EpochResult;
+using controller::JobController;
+using controller::MemberId;
+using controller::Phase;
+using controller::Role;
+
+constexpr std::chrono::milliseconds kProgressInterval{200};
+constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
+
+sigset_t StopSignalSet() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  return set;
+}
+
+// Delivers the stop signals as readable bytes.
+class SignalReader {
+ public:
+  SignalReader() {
+    const sigset_t set = StopSignalSet();
+    descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~SignalReader() { close(descriptor_); }
+  SignalReader(const SignalReader&) = delete;
+  SignalReader& operator=(const SignalReader&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  // The next signal that has arrived; 0 if there is none.
+  [[nodiscard]] int Take() const {
+    signalfd_siginfo info{};
+    const bool got = read(descriptor_, &info, sizeof(info)) == sizeof(info);
+    return got ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {
+  return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
+}
+
+absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
+  for (const Role role : kRoles) {
+    const std::filesystem::path program = ProgramOf(role, bin_dir);
+    if (access(program.c_str(), X_OK) != 0) {
+      return absl::NotFoundError("cannot run " + program.string() + ": " + std::strerror(errno) +
+                                 "; --bin-dir names the folder of the adamant-* programs");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One job on this machine: the body around the controller.
+class Runner {
+ public:
+  Runner(v1::TrainingJob job, const RunOptions& options, Observer& observer)
+      : job_(std::move(job)),
+        paths_(std::filesystem::absolute(options.run_dir)),
+        bin_dir_(std::filesystem::absolute(options.bin_dir)),
+        observer_(observer) {}
+
+  absl::Status Open();
+  void Run();
+  RunOutcome Outcome() const {
+    return {.report = controller_->Report(), .results = recorder_->results()};
+  }
+
+ private:
+  absl::Status OpenController();
+  void Wait();
+  void HandleSignals();
+  void Handle(const controller::Event& event);
+  void Perform(std::vector<Action> actions);
+  bool Persist(const controller::Persist& persist);
+  void Start(const controller::StartProcess& start);
+  void StartExport(std::uint64_t snapshot);
+  void Tell(const controller::Note& note);
+  void Record(const absl::Status& status);
+  void ShowProgress();
+
+  v1::TrainingJob job_;
+  const RunPaths paths_;
+  const std::filesystem::path bin_dir_;
+  Observer& observer_;
+  const SystemClock clock_;
+  const SignalReader signals_;
+
+  std::optional<RunLock> lock_;
+  std::unique_ptr<storage::RocksDbStore> store_;
+  std::unique_ptr<JobController> controller_;
+  std::optional<Recorder> recorder_;
+  EventQueue events_;
+  std::unique_ptr<ControlServer> server_;
+  Processes processes_;
+  std::jthread export_;
+
+  bool finished_ = false;
+  bool recording_failed_ = false;
+  bool suspending_ = false;
+  Clock::TimePoint next_progress_{};
+};
+
+absl::Status Runner::Open() {
+  ADAMANT_RETURN_IF_ERROR(CheckPrograms(bin_dir_));
+  ADAMANT_RETURN_IF_ERROR(CountProgress(job_));
+  ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_));
+  ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
+  ADAMANT_RETURN_IF_ERROR(OpenController());
+  ADAMANT_ASSIGN_OR_RETURN(server_, StartControlServer(job_, paths_.root.string(), events_));
+  return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
+}
+
+absl::Status Runner::OpenController() {
+  std::vector<EpochResult> results;
+  absl::Status damaged;
+  ADAMANT_RETURN_IF_ERROR(store_->Scan(
+      controller::kResultPrefix, [&](std::string_view /*key*/, std::string_view value) {
+        absl::StatusOr<EpochResult> result = controller::DecodeResult(value);
+        if (!result.ok()) {
+          damaged = result.status();
+          return false;
+        }
+        results.push_back(*std::move(result));
+        return true;
+      }));
+  ADAMANT_RETURN_IF_ERROR(damaged);
+  const absl::StatusOr<std::string> state = store_->Get(controller::kStateKey);
+  if (state.ok()) {
+    ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(SettingsOf(job_), *state));
+  } else if (absl::IsNotFound(state.status())) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
+    controller_ = JobController::Create(SettingsOf(job_), uid);
+  } else {
+    return state.status();
+  }
+  ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
+                           Recorder::Open(paths_, job_.metadata().name(), std::move(results)));
+  recorder_.emplace(std::move(recorder));
+  return absl::OkStatus();
+}
+
+void Runner::Run() {
+  Perform(controller_->Begin(clock_.Now()));
+  while (!finished_) {
+    Wait();
+    HandleSignals();
+    for (const controller::ProcessExited& exited : processes_.Reap()) {
+      Handle(exited);
+    }
+    for (const controller::Event& event : events_.TakeAll()) {
+      Handle(event);
+    }
+    Handle(controller::Tick{});
+    ShowProgress();
+  }
+  processes_.KillAll();
+  server_->Stop();
+  Record(recorder_->Finish());
+  unlink(paths_.endpoint().c_str());
+}
+
+void Runner::Wait() {
+  std::vector<pollfd> descriptors = {{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
+                                     {.fd = events_.descriptor(), .events = POLLIN, .revents = 0}};
+  processes_.AddDescriptors(descriptors);
+  const auto now = clock_.Now();
+  const auto until = std::min(controller_->NextTimer(now), next_progress_);
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+  poll(descriptors.data(), descriptors.size(), static_cast<int>(std::max<std::int64_t>(wait, 0)));
+}
+
+void Runner::HandleSignals() {
+  while (const int signal = signals_.Take()) {
+    if (std::exchange(suspending_, true)) {
+      processes_.KillAll();
+    }
+    Handle(controller::SuspendRequested{"stopped by signal " + std::to_string(signal)});
+  }
+}
+
+void Runner::Handle(const controller::Event& event) {
+  Perform(controller_->Handle(event, clock_.Now()));
+}
+
+void Runner::Perform(std::vector<Action> actions) {
+  for (Action& action : actions) {
+    if (const auto* persist = std::get_if<controller::Persist>(&action)) {
+      if (!Persist(*persist)) {
+        return;  // what follows depends on it
+      }
+    } else if (const auto* send = std::get_if<controller::Send>(&action)) {
+      server_->Send(*send);
+    } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
+      server_->Close(close->connection);
+    } else if (const auto* start = std::get_if<controller::StartProcess>(&action)) {
+      Start(*start);
+    } else if (const auto* kill = std::get_if<controller::KillProcess>(&action)) {
+      processes_.Kill(kill->id, kill->generation);
+    } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
+      StartExport(wanted->snapshot);
+    } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
+      Record(recorder_->Epoch(done->result));
+      observer_.OnEpoch(done->result);
+    } else if (const auto* note = std::get_if<controller::Note>(&action)) {
+      Tell(*note);
+    } else {
+      finished_ = true;
+    }
+  }
+}
+
+// Returns whether the actions that follow may be carried out. At the end of a job they must be,
+// stored or not.
+bool Runner::Persist(const controller::Persist& persist) {
+  std::vector<storage::Change> changes;
+  for (const controller::Persist::Entry& entry : persist.entries) {
+    changes.push_back({.key = entry.key, .value = entry.value});
+  }
+  const absl::Status status = store_->Write(changes);
+  if (status.ok() || controller::IsFinal(controller_->state().phase)) {
+    return true;
+  }
+  events_.Push(controller::BodyFailed{"cannot store the state of the job: " +
+                                      std::string(status.message())});
+  return false;
+}
+
+void Runner::Start(const controller::StartProcess& start) {
+  const std::string name = controller::ToString(start.id);
+  const absl::Status status =
+      processes_.Start({.id = start.id,
+                        .generation = start.generation,
+                        .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
+                                      "--controller",
+                                      server_->address(),
+                                      "--slot",
+                                      std::to_string(start.id.slot),
+                                      "--data-dir",
+                                      (paths_.data() / name).string()},
+                        .log = paths_.logs() / (name + ".log")});
+  if (!status.ok()) {
+    events_.Push(
+        controller::ProcessExited{.id = start.id,
+                                  .generation = start.generation,
+                                  .how = "could not be started: " + std::string(status.message())});
+  }
+}
+
+void Runner::StartExport(std::uint64_t snapshot) {
+  ModelSource source;
+  source.job_uid = controller_->state().job_uid;
+  source.snapshot = snapshot;
+  for (std::uint32_t slot = 0; slot < SettingsOf(job_).parameter_servers; ++slot) {
+    source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
+  }
+  for (const controller::Bucket& bucket : controller_->state().buckets) {
+    source.primaries.push_back(bucket.primary);
+  }
+  char top1[32];
+  std::snprintf(top1, sizeof(top1), "%.6f", controller_->state().accuracy);
+  exports::Metadata metadata = {{"job", job_.metadata().name()},
+                                {"epoch", std::to_string(recorder_->results().back().epoch)},
+                                {"top1", top1}};
+  export_ = std::jthread([this, source = std::move(source), metadata = std::move(metadata)] {
+    events_.Push(controller::Exported{.snapshot = source.snapshot,
+                                      .status = ExportModel(job_, source, metadata, paths_)});
+  });
+}
+
+void Runner::Tell(const controller::Note& note) {
+  Record(recorder_->Note(note));
+  observer_.OnNote(note);
+}
+
+// What tells the story of the run is not worth stopping it for; the user hears once.
+void Runner::Record(const absl::Status& status) {
+  if (!status.ok() && !std::exchange(recording_failed_, true)) {
+    observer_.OnNote({.kind = controller::Note::Kind::kAlarm,
+                      .member = std::nullopt,
+                      .epoch = controller_->state().epoch,
+                      .text = std::string(status.message())});
+  }
+}
+
+void Runner::ShowProgress() {
+  const auto now = clock_.Now();
+  if (now >= next_progress_) {
+    next_progress_ = now + kProgressInterval;
+    const controller::JobReport report = controller_->Report();
+    server_->SetReport(report);
+    observer_.OnProgress(report);
+  }
+}
+
+}  // namespace
+
+void BlockStopSignals() {
+  const sigset_t set = StopSignalSet();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
+  const RunPaths paths(run_dir);
+  ADAMANT_RETURN_IF_ERROR(CreateRunDir(paths));
+  return WriteFileAtomically(paths.job(), job::ToYaml(job));
+}
+
+absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
+                                  const RunOptions& options,
+                                  Observer& observer) {
+  Runner runner(std::move(job), options, observer);
+  ADAMANT_RETURN_IF_ERROR(runner.Open());
+  runner.Run();
+  return runner.Outcome();
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/core/job_controller.h"
+#include "operator/local/observer.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::local {
+
+struct RunOptions {
+  std::filesystem::path run_dir;
+  std::filesystem::path bin_dir;  ///< holds the programs of the services
+};
+
+/// How a run ended.
+struct RunOutcome {
+  controller::JobReport report;
+  std::vector<controller::EpochResult> results;
+};
+
+/// Makes SIGINT, SIGTERM and SIGHUP wait until RunJob takes them. Call it first in main, before any
+/// thread starts.
+void BlockStopSignals();
+
+/// Puts a new run into `run_dir`, which must be empty or absent: job.yaml and the folders.
+/// Errors: AlreadyExists; those of the file system.
+absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir);
+
+/// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped
+/// by a signal: starts the processes, restarts those that die, and stops them all at the end. How
+/// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.
+/// Threads: the main thread only.
+/// Errors: what keeps it from starting: the run directory is in use or cannot be written, its state
+/// is damaged, a program is missing.
+absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
+                                  const RunOptions& options,
+                                  Observer& observer);
+
+}  // namespace adamant::local
