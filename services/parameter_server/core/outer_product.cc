@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "services/common/base/check.h"
 #include "services/common/optimiser/multiversion.h"
@@ -15,75 +16,79 @@ using Lanes
     [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(alignof(float)), gnu::may_alias]] =
         float;
 
-/// A block of whole columns of some rows: gradient[r * stride + c] for r < rows, c < columns.
+constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileVectors = 2;
+constexpr std::size_t kStripColumns = kTileVectors * kLanes;
+
+/// A part of the product: whole columns of some rows.
 struct Block {
   const float* errors;  ///< of the first row; the next row follows, the next n is `outputs` away
   const float* activations;  ///< of the first column; the next n is `inputs` away
-  float* gradient;
+  float* gradient;           ///< the next row is `inputs` away
   std::size_t n;
   std::size_t outputs;
-  std::size_t inputs;  ///< also the distance between two rows of `gradient`
+  std::size_t inputs;
+  std::size_t rows;
+  std::size_t columns;
 };
 
-/// kRows x kVectors vectors are summed in registers.
-template <std::size_t kRows, std::size_t kVectors>
-[[gnu::always_inline]] inline void Tile(const Block& block, std::size_t row, std::size_t column) {
-  Lanes sums[kRows][kVectors] = {};
+/// Rows from `row` of a strip of columns, summed in registers. `strip` holds the activations of its
+/// columns, [n, kStripColumns].
+template <std::size_t kRows>
+[[gnu::always_inline]] inline void Tile(const Block& block,
+                                        const float* strip,
+                                        std::size_t row,
+                                        float* out) {
+  Lanes sums[kRows][kTileVectors] = {};
   const float* errors = block.errors + row;
-  const float* activations = block.activations + column;
   for (std::size_t n = 0; n < block.n; ++n) {
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t v = 0; v < kVectors; ++v) {
-        sums[r][v] += errors[r] * *reinterpret_cast<const Lanes*>(activations + v * kLanes);
+      for (std::size_t v = 0; v < kTileVectors; ++v) {
+        sums[r][v] += errors[r] * *reinterpret_cast<const Lanes*>(strip + v * kLanes);
       }
     }
     errors += block.outputs;
-    activations += block.inputs;
+    strip += kStripColumns;
   }
   for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      float* out = block.gradient + (row + r) * block.inputs + column + v * kLanes;
-      *reinterpret_cast<Lanes*>(out) = sums[r][v];
+    for (std::size_t v = 0; v < kTileVectors; ++v) {
+      *reinterpret_cast<Lanes*>(out + r * block.inputs + v * kLanes) = sums[r][v];
     }
   }
 }
 
-/// The columns that fill no vector.
-[[gnu::always_inline]] inline void Tail(const Block& block,
-                                        std::size_t row,
-                                        std::size_t column,
-                                        std::size_t columns) {
-  float sums[kLanes] = {};
+/// A row of the last strip, which is narrower.
+[[gnu::always_inline]] inline void NarrowTile(
+    const Block& block, const float* strip, std::size_t row, std::size_t columns, float* out) {
+  float sums[kStripColumns] = {};
   for (std::size_t n = 0; n < block.n; ++n) {
     const float error = block.errors[n * block.outputs + row];
-    for (std::size_t c = column; c < columns; ++c) {
-      sums[c - column] += error * block.activations[n * block.inputs + c];
+    for (std::size_t c = 0; c < kStripColumns; ++c) {
+      sums[c] += error * strip[n * kStripColumns + c];
     }
   }
-  std::copy_n(sums, columns - column, block.gradient + row * block.inputs + column);
+  std::copy_n(sums, columns, out);
 }
 
-/// Columns outside, so that a strip of the activations stays in cache while all rows use it.
-ADAMANT_MULTIVERSION void Multiply(const Block& block, std::size_t rows, std::size_t columns) {
-  constexpr std::size_t kRows = 4;
-  constexpr std::size_t kVectors = 2;
-  std::size_t column = 0;
-  for (; column + kVectors * kLanes <= columns; column += kVectors * kLanes) {
+/// The strip from `column`, packed, so that it stays in cache while all rows use it.
+void Pack(const Block& block, std::size_t column, std::size_t columns, float* strip) {
+  for (std::size_t n = 0; n < block.n; ++n) {
+    std::copy_n(block.activations + n * block.inputs + column, columns, strip + n * kStripColumns);
+  }
+}
+
+ADAMANT_MULTIVERSION_FUSED void Multiply(const Block& block, float* strip) {
+  for (std::size_t column = 0; column < block.columns; column += kStripColumns) {
+    const std::size_t columns = std::min(kStripColumns, block.columns - column);
+    Pack(block, column, columns, strip);
+    float* out = block.gradient + column;
     std::size_t row = 0;
-    for (; row + kRows <= rows; row += kRows) {
-      Tile<kRows, kVectors>(block, row, column);
+    for (; columns == kStripColumns && row + kTileRows <= block.rows; row += kTileRows) {
+      Tile<kTileRows>(block, strip, row, out + row * block.inputs);
     }
-    for (; row < rows; ++row) {
-      Tile<1, kVectors>(block, row, column);
+    for (; row < block.rows; ++row) {
+      NarrowTile(block, strip, row, columns, out + row * block.inputs);
     }
-  }
-  for (; column + kLanes <= columns; column += kLanes) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      Tile<1, 1>(block, row, column);
-    }
-  }
-  for (std::size_t row = 0; column < columns && row < rows; ++row) {
-    Tail(block, row, column, columns);
   }
 }
 
@@ -91,25 +96,25 @@ ADAMANT_MULTIVERSION void Multiply(const Block& block, std::size_t rows, std::si
 
 void OuterProduct(const Operands& operands, std::uint64_t begin, std::span<float> gradient) {
   const std::size_t inputs = operands.inputs;
-  const std::size_t outputs = operands.outputs;
-  ADAMANT_CHECK(begin + gradient.size() <= inputs * outputs, "the range lies within the matrix");
+  ADAMANT_CHECK(begin + gradient.size() <= inputs * operands.outputs,
+                "the range lies within the matrix");
+  std::vector<float> strip(operands.rows * kStripColumns);
   for (std::size_t done = 0; done < gradient.size();) {
     const std::size_t row = (begin + done) / inputs;
     const std::size_t column = (begin + done) % inputs;
     const std::size_t left = gradient.size() - done;
     // A part of the first row, then all whole rows at once, then a part of the last row.
     const bool whole = column == 0 && left >= inputs;
-    const std::size_t rows = whole ? left / inputs : 1;
-    const std::size_t columns = whole ? inputs : std::min(inputs - column, left);
-    Multiply({.errors = operands.errors.data() + row,
-              .activations = operands.activations.data() + column,
-              .gradient = gradient.data() + done,
-              .n = operands.rows,
-              .outputs = outputs,
-              .inputs = inputs},
-             rows,
-             columns);
-    done += rows * columns;
+    const Block block{.errors = operands.errors.data() + row,
+                      .activations = operands.activations.data() + column,
+                      .gradient = gradient.data() + done,
+                      .n = operands.rows,
+                      .outputs = operands.outputs,
+                      .inputs = inputs,
+                      .rows = whole ? left / inputs : 1,
+                      .columns = whole ? inputs : std::min(inputs - column, left)};
+    Multiply(block, strip.data());
+    done += block.rows * block.columns;
   }
 }
 

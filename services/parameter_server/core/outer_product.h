@@ -12,8 +12,8 @@ namespace adamant::parameter_server {
 ///
 ///   gradient[k] = sum over n of errors[n][o] * activations[n][i],  with begin + k = o * inputs + i
 ///
-/// The range may start and end within a row. Each element is summed from n = 0 up, every operation
-/// rounded by itself, so neither the CPU nor how a matrix is cut into ranges changes the bits.
+/// The range may start and end within a row. Each element is summed from n = 0 up, so how a matrix
+/// is cut into ranges does not change the bits; whether the CPU fuses multiply and add does.
 /// Shapes: see Operands; activations and errors have the sizes that its numbers say.
 /// Threads: safe on disjoint gradients.
 void OuterProduct(const Operands& operands, std::uint64_t begin, std::span<float> gradient);

@@ -146,7 +146,7 @@ class OuterProductPushTest : public ServerFixture {
   }
 
   ServerOptions Layer(OptimiserKind kind) {
-    ServerOptions options = Flat(1, {.kind = kind, .rate = 0.1, .momentum = 0.9, .epsilon = 1e-6});
+    ServerOptions options = Flat(1, {.kind = kind, .rate = 0.1, .momentum = 0.9, .epsilon = 0.1});
     options.parameters[0].shape = {kOutputs, kInputs};
     return options;
   }
