@@ -120,6 +120,21 @@ TEST_P(BothBackends, APartialBatchEqualsAContextOfThatSize) {
   }
 }
 
+TEST_P(BothBackends, RowsBeyondTheBatchDoNotCountWhateverTheyHold) {
+  const model::Graph graph = ReferenceGraph("adam-mnist");
+  const std::vector<float> weights = InitialWeights(graph, 3);
+  std::vector<float> gradients(weights.size());
+  auto context = MakeContext(graph, 4, GetParam());
+  Rng rng(1);
+  FillRandom(*context, 4, graph.classes, rng);
+  std::fill(context->input().begin() + 2 * 784,
+            context->input().end(),
+            std::numeric_limits<float>::infinity());
+  const StepResult result = context->Train(2, weights, gradients, 0);
+  EXPECT_TRUE(std::isfinite(result.loss_sum));
+  EXPECT_THAT(gradients, testing::Each(testing::Truly([](float g) { return std::isfinite(g); })));
+}
+
 TEST_P(BothBackends, EqualStepsGiveEqualBits) {
   const model::Graph graph = ReferenceGraph("adam-mnist");
   std::vector<float> ends[2];

@@ -36,6 +36,18 @@ TEST(LowerTest, RelusMoveBehindPoolsAndFlattensComeBeforeFullyConnectedLayers) {
   EXPECT_EQ(lowered.output, 11);
 }
 
+TEST(LowerTest, ALayerThatDoesNotKeepTheOrderOfItsValuesStaysBeforeItsPool) {
+  using model::LayerKind;
+  std::vector<model::Layer> layers(3);
+  layers[0] = {.name = "drop", .kind = LayerKind::kDropout, .inputs = {"input"}};
+  layers[1] = {.name = "pool", .kind = LayerKind::kMaxPool, .inputs = {"drop"}};
+  layers[2] = {.name = "out", .kind = LayerKind::kFullyConnected, .inputs = {"pool"}};
+  layers[2].channels = 2;
+  const auto graph = model::BuildGraph({{1, 2, 2}, 2, layers, ""});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(Names(Lower(*graph)), testing::ElementsAre("drop", "pool", "out.flatten", "out"));
+}
+
 TEST(LowerTest, AReluWithASecondUserStays) {
   using model::LayerKind;
   std::vector<model::Layer> layers(4);

@@ -118,6 +118,9 @@ TEST(CheckTest, LayersThatLeadNowhereAreReported) {
 TEST(CheckTest, ShapesThatDoNotFitNameTheSizes) {
   EXPECT_THAT(Check(Of({Conv("c", "input", 4, 9), Fc("out", "c", 3)})),
               ElementsAre(Says(0, "kernel", "9x9, more than its input of 2x8x8")));
+  Layer wide = Conv("c", "input", 4, 1);
+  wide.kernel = {1, 9};
+  EXPECT_THAT(Check(Of({wide, Fc("out", "c", 3)})), ElementsAre(Says(0, "kernel", "1x9")));
   EXPECT_THAT(Check(Of({Fc("f", "input", 5), Conv("c", "f", 4, 1), Fc("out", "c", 3)})),
               ElementsAre(Says(1, "inputs", "gets 5 features")));
   EXPECT_THAT(Check(Of({Fc("out", "input", 4)})), ElementsAre(Says(0, "channels", "3 classes")));
