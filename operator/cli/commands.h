@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 namespace CLI {
 class App;
 }  // namespace CLI
@@ -18,8 +16,5 @@ void AddExport(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 void AddCompletion(CLI::App& app, int& exit_code);
-
-/// Prints "adamant: MESSAGE" to standard error.
-void PrintError(std::string_view message);
 
 }  // namespace adamant::cli

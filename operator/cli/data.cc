@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "operator/cli/commands.h"
 #include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
 #include "services/common/dataset/digits.h"
 #include "services/common/dataset/mnist.h"
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "operator/cli/commands.h"
 #include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
 #include "proto/adamant/v1/job.pb.h"

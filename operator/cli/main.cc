@@ -53,11 +53,6 @@ void AddVersion(CLI::App& app, int& exit_code) {
   });
 }
 
-void PrintError(std::string_view message) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "adamant: %.*s\n", static_cast<int>(message.size()), message.data());
-}
-
 }  // namespace adamant::cli
 
 int main(int argc, char** argv) { return adamant::cli::Main(argc, argv); }

@@ -8,6 +8,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/display.h"
 #include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
 #include "operator/local/record.h"
 #include "operator/local/run_status.h"
 

@@ -11,6 +11,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/display.h"
 #include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -115,6 +116,12 @@ int Train(TrainFlags flags) {
   local::BlockStopSignals();
   InitLog("adamant", LogLevel::kError);
   rpc::RouteGrpcLog();
+  const std::filesystem::path bin_dir =
+      flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir);
+  if (const absl::Status status = local::CheckPrograms(bin_dir); !status.ok()) {
+    PrintError(std::string(status.message()));
+    return kCannotRun;
+  }
   std::unique_ptr<v1::TrainingJob> job;
   if (const int code = Prepare(flags, job); code != kOk) {
     return code;
@@ -122,11 +129,8 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
-  const absl::StatusOr<local::RunOutcome> outcome = local::RunJob(
-      *job,
-      {.run_dir = flags.run_dir,
-       .bin_dir = flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir)},
-      *display);
+  const absl::StatusOr<local::RunOutcome> outcome =
+      local::RunJob(*job, {.run_dir = flags.run_dir, .bin_dir = bin_dir}, *display);
   if (!outcome.ok()) {
     PrintError(std::string(outcome.status().message()));
     return kCannotRun;

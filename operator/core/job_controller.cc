@@ -35,12 +35,6 @@ absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSetting
     return absl::FailedPreconditionError(
         "the controller's state belongs to a manifest with other numbers of processes or buckets");
   }
-  if (decoded->phase == Phase::kFailed || decoded->phase == Phase::kSuspended) {
-    decoded->restarts = 0;
-    for (SlotRecord& record : decoded->slots) {
-      record.restarts = 0;
-    }
-  }
   return std::unique_ptr<JobController>(
       new JobController(std::move(settings), *std::move(decoded)));
 }
@@ -62,6 +56,12 @@ std::vector<Action> JobController::Begin(TimePoint now) {
     }
     outbox_.Add(Finished{});
     return outbox_.Take(state_);
+  }
+  if (IsFinal(state_.phase)) {
+    state_.restarts = 0;
+    for (SlotRecord& record : state_.slots) {
+      record.restarts = 0;
+    }
   }
   ++state_.term;
   state_.phase = Phase::kStarting;

@@ -59,14 +59,14 @@ class JobController {
   /// A new job. `job_uid` names it for good; it must be random.
   static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
 
-  /// Goes on from the state that was stored last (under kStateKey). A job that had failed or was
-  /// suspended gets a fresh restart budget. Errors: those of DecodeState; FailedPrecondition when
-  /// the state belongs to another manifest.
+  /// Goes on from the state that was stored last (under kStateKey). Errors: those of DecodeState;
+  /// FailedPrecondition when the state belongs to another manifest.
   static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
                                                                 std::string_view state);
 
-  /// Takes a new term and starts all processes. Once, before any event. A job that had
-  /// succeeded only ends what processes it may have left.
+  /// Takes a new term and starts all processes. Once, before any event. A job that had failed or
+  /// was suspended gets a fresh restart budget; one that had succeeded only ends what processes it
+  /// may have left.
   std::vector<Action> Begin(TimePoint now);
 
   std::vector<Action> Handle(const Event& event, TimePoint now);

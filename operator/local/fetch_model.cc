@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{32} << 20;
 // One read-only stream to a parameter server.
 class Reader {
  public:
-  Reader(std::string address, std::uint32_t server)
+  Reader(const std::string& address, std::uint32_t server)
       : name_("parameter-server-" + std::to_string(server) + " at " + address),
         stream_(rpc::OpenFrameStream(address, kExchange, kMaxReplyBytes)) {}
 

@@ -81,17 +81,6 @@ std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir)
   return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
 }
 
-absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
-  for (const Role role : kRoles) {
-    const std::filesystem::path program = ProgramOf(role, bin_dir);
-    if (access(program.c_str(), X_OK) != 0) {
-      return absl::NotFoundError("cannot run " + program.string() + ": " + std::strerror(errno) +
-                                 "; --bin-dir names the folder of the adamant-* programs");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // One job on this machine: the body around the controller.
 class Runner {
  public:
@@ -143,7 +132,6 @@ class Runner {
 };
 
 absl::Status Runner::Open() {
-  ADAMANT_RETURN_IF_ERROR(CheckPrograms(bin_dir_));
   ADAMANT_RETURN_IF_ERROR(CountProgress(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_));
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
@@ -339,6 +327,17 @@ void Runner::ShowProgress() {
 void BlockStopSignals() {
   const sigset_t set = StopSignalSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
+  for (const Role role : kRoles) {
+    const std::filesystem::path program = ProgramOf(role, bin_dir);
+    if (access(program.c_str(), X_OK) != 0) {
+      return absl::NotFoundError("cannot run " + program.string() + ": " + std::strerror(errno) +
+                                 "; --bin-dir names the folder of the adamant-* programs");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {

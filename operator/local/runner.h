@@ -17,7 +17,7 @@ namespace adamant::local {
 
 struct RunOptions {
   std::filesystem::path run_dir;
-  std::filesystem::path bin_dir;  ///< holds the programs of the services
+  std::filesystem::path bin_dir;  ///< passes CheckPrograms
 };
 
 /// How a run ended.
@@ -30,6 +30,9 @@ struct RunOutcome {
 /// thread starts.
 void BlockStopSignals();
 
+/// Whether the programs of the services are there. Error: NotFound, naming the first that is not.
+absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
+
 /// Puts a new run into `run_dir`, which must be empty or absent: job.yaml and the folders.
 /// Errors: AlreadyExists; those of the file system.
 absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir);
@@ -39,7 +42,7 @@ absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path&
 /// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.
 /// Threads: the main thread only.
 /// Errors: what keeps it from starting: the run directory is in use or cannot be written, its state
-/// is damaged, a program is missing.
+/// is damaged.
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer);

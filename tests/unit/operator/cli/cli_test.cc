@@ -1,0 +1,64 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "operator/cli/commands.h"
+#include "operator/cli/completion.h"
+#include "operator/cli/display.h"
+
+namespace adamant::cli {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(FormatSecondsTest, IsShortAtEverySize) {
+  EXPECT_EQ(FormatSeconds(0.44), "0.4s");
+  EXPECT_EQ(FormatSeconds(45), "45s");
+  EXPECT_EQ(FormatSeconds(80), "1m20s");
+  EXPECT_EQ(FormatSeconds(7380), "2h03m");
+  EXPECT_EQ(FormatSeconds(-1), "0.0s");
+}
+
+TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
+  controller::JobReport report;
+  EXPECT_LT(SecondsLeft(report, 1), 0);
+  report.epoch = 2;
+  report.epochs = 4;
+  report.counted_examples = 500;
+  report.total_examples = 1000;
+  report.examples_per_second = 100;
+  EXPECT_DOUBLE_EQ(SecondsLeft(report, 1), 25 + 3);
+}
+
+class CompletionTest : public testing::Test {
+ protected:
+  CompletionTest() {
+    AddTrain(app_, exit_code_);
+    AddData(app_, exit_code_);
+    AddCompletion(app_, exit_code_);
+  }
+
+  int exit_code_ = 0;
+  CLI::App app_{"A program.", "adamant"};
+};
+
+TEST_F(CompletionTest, EveryShellOffersCommandsAndTheirOptions) {
+  for (const Shell shell : {Shell::kBash, Shell::kZsh, Shell::kFish}) {
+    const std::string script = CompletionScript(app_, shell);
+    EXPECT_THAT(script, HasSubstr("train"));
+    EXPECT_THAT(script, HasSubstr("resume"));
+    EXPECT_THAT(script, HasSubstr("mnist"));
+    EXPECT_THAT(script, HasSubstr("mirror"));
+  }
+}
+
+TEST_F(CompletionTest, BashKnowsOptionsOfNestedCommands) {
+  const std::string script = CompletionScript(app_, Shell::kBash);
+  EXPECT_THAT(script, HasSubstr("'data digits') words="));
+  EXPECT_THAT(script, HasSubstr("'data/digits') path='data digits'"));
+}
+
+}  // namespace
+}  // namespace adamant::cli

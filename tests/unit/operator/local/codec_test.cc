@@ -1,0 +1,87 @@
+#include "operator/local/codec.h"
+
+#include <gtest/gtest.h>
+
+#include "proto/adamant/v1/control.pb.h"
+
+namespace adamant::local {
+namespace {
+
+TEST(CodecTest, AJoinKeepsItsFields) {
+  v1::MemberMessage message;
+  v1::Join& join = *message.mutable_join();
+  join.set_format_version(1);
+  join.set_role(v1::PARAMETER_SERVER);
+  join.set_slot(3);
+  join.set_uid("u");
+  join.set_address("a:1");
+  join.set_metrics_address("m:2");
+  join.set_incarnation(7);
+  const auto decoded = std::get<controller::Join>(*Decode(message));
+  EXPECT_EQ(decoded.id, (controller::MemberId{controller::Role::kParameterServer, 3}));
+  EXPECT_EQ(decoded.uid, "u");
+  EXPECT_EQ(decoded.address, "a:1");
+  EXPECT_EQ(decoded.metrics_address, "m:2");
+  EXPECT_EQ(decoded.incarnation, 7u);
+}
+
+TEST(CodecTest, MessagesWithoutContentOrWithAnUnknownRoleAreNone) {
+  v1::MemberMessage message;
+  EXPECT_FALSE(Decode(message).has_value());
+  message.mutable_join()->set_role(static_cast<v1::Role>(9));
+  EXPECT_FALSE(Decode(message).has_value());
+  message.mutable_join()->set_role(v1::ROLE_UNSPECIFIED);
+  EXPECT_FALSE(Decode(message).has_value());
+}
+
+TEST(CodecTest, HeartbeatsOfEveryRoleAreRead) {
+  v1::MemberMessage message;
+  v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();
+  worker.set_trained_examples(5);
+  worker.add_staleness_counts(2);
+  const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
+  const auto progress = std::get<controller::WorkerProgress>(heartbeat.progress);
+  EXPECT_EQ(progress.trained_examples, 5u);
+  EXPECT_EQ(progress.staleness_counts, std::vector<std::uint64_t>{2});
+  message.mutable_heartbeat()->mutable_parameter_server()->set_alarm("disk full");
+  const auto server = std::get<controller::Heartbeat>(*Decode(message));
+  EXPECT_EQ(std::get<controller::ParameterServerProgress>(server.progress).alarm, "disk full");
+}
+
+TEST(CodecTest, MembershipIsSentWhole) {
+  controller::Membership view;
+  view.version = 4;
+  view.members.push_back({.id = {controller::Role::kWorker, 1}, .incarnation = 2, .address = "x"});
+  view.buckets.push_back({.epoch = 1, .primary = 2, .created = true});
+  view.part_owner = {1, 0};
+  const v1::Membership encoded = Encode(controller::ControllerMessage(view)).membership();
+  EXPECT_EQ(encoded.version(), 4u);
+  EXPECT_EQ(encoded.members(0).role(), v1::WORKER);
+  EXPECT_EQ(encoded.members(0).incarnation(), 2u);
+  EXPECT_TRUE(encoded.buckets(0).created());
+  EXPECT_EQ(encoded.buckets(0).primary(), 2u);
+  EXPECT_EQ(encoded.part_owner_size(), 2);
+}
+
+TEST(CodecTest, AReportComesBackAsItWas) {
+  controller::JobReport report;
+  report.name = "n";
+  report.phase = controller::Phase::kEvaluating;
+  report.epoch = 3;
+  report.accuracy = 0.5;
+  report.members.push_back({.id = {controller::Role::kDataServer, 0},
+                            .incarnation = 4,
+                            .state = "Running",
+                            .metrics_address = "m",
+                            .buckets = 0});
+  const controller::JobReport back = Decode(Encode(report));
+  EXPECT_EQ(back.name, "n");
+  EXPECT_EQ(back.phase, controller::Phase::kEvaluating);
+  EXPECT_EQ(back.epoch, 3u);
+  EXPECT_EQ(back.accuracy, 0.5);
+  ASSERT_EQ(back.members.size(), 1u);
+  EXPECT_EQ(back.members[0].incarnation, 4u);
+}
+
+}  // namespace
+}  // namespace adamant::local

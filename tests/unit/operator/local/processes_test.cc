@@ -1,0 +1,129 @@
+#include "operator/local/processes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/common/base/files.h"
+
+namespace adamant::local {
+namespace {
+
+using controller::MemberId;
+using controller::ProcessExited;
+using controller::Role;
+
+constexpr MemberId kWorker{Role::kWorker, 0};
+
+class ProcessesTest : public testing::Test {
+ protected:
+  ProcessesTest() { std::filesystem::create_directories(folder_); }
+  ~ProcessesTest() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::filesystem::path Log() const { return folder_ / "log"; }
+
+  Command Shell(const std::string& script) {
+    return {.id = kWorker,
+            .generation = ++generation_,
+            .arguments = {"/bin/sh", "-c", script},
+            .log = Log()};
+  }
+
+  // Waits for the next exits, as the main loop does.
+  std::vector<ProcessExited> AwaitExit() {
+    std::vector<pollfd> descriptors;
+    processes_.AddDescriptors(descriptors);
+    poll(descriptors.data(), descriptors.size(), 20'000);
+    return processes_.Reap();
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("adamant_processes_" + std::to_string(getpid()));
+  std::uint64_t generation_ = 0;
+  Processes processes_;
+};
+
+TEST_F(ProcessesTest, ExitCodesAreToldAndOutputGoesToTheLog) {
+  ASSERT_TRUE(processes_.Start(Shell("echo out; echo err >&2; exit 1")).ok());
+  const auto exits = AwaitExit();
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].id, kWorker);
+  EXPECT_EQ(exits[0].generation, 1u);
+  EXPECT_EQ(exits[0].how, "exited with code 1");
+  EXPECT_FALSE(exits[0].bad_configuration);
+  EXPECT_EQ(ReadFile(Log(), 100).value(), "out\nerr\n");
+  EXPECT_TRUE(processes_.empty());
+}
+
+TEST_F(ProcessesTest, CodeTwoIsBadConfiguration) {
+  ASSERT_TRUE(processes_.Start(Shell("exit 2")).ok());
+  EXPECT_TRUE(AwaitExit().at(0).bad_configuration);
+}
+
+TEST_F(ProcessesTest, KillEndsTheProcessOfThatGenerationOnly) {
+  ASSERT_TRUE(processes_.Start(Shell("exec sleep 60")).ok());
+  processes_.Kill(kWorker, 7);
+  EXPECT_TRUE(processes_.Reap().empty());
+  processes_.Kill(kWorker, 1);
+  EXPECT_EQ(AwaitExit().at(0).how, "was killed by signal 9");
+}
+
+TEST_F(ProcessesTest, AMissingProgramOrLogFolderIsAnErrorThatNamesIt) {
+  Command command = Shell("");
+  command.arguments = {"/nowhere/program"};
+  EXPECT_THAT(std::string(processes_.Start(command).message()),
+              testing::HasSubstr("/nowhere/program"));
+  command = Shell("");
+  command.log = folder_ / "missing" / "log";
+  EXPECT_THAT(std::string(processes_.Start(command).message()), testing::HasSubstr("missing"));
+}
+
+TEST_F(ProcessesTest, ChildrenHaveAGroupOfTheirOwnAndNoOpenFilesOfOurs) {
+  ASSERT_TRUE(
+      processes_.Start(Shell("ps -o pgid= -p $$ | tr -d ' '; echo $$; ls /proc/$$/fd | wc -l"))
+          .ok());
+  AwaitExit();
+  const std::string log = ReadFile(Log(), 1000).value();
+  const std::string group = log.substr(0, log.find('\n'));
+  EXPECT_EQ(log.substr(0, 2 * group.size() + 2), group + "\n" + group + "\n") << log;
+}
+
+// The kernel ends the children of a process that is killed: one that starts a child, then is
+// killed, leaves none.
+TEST_F(ProcessesTest, ChildrenOfAKilledProcessEnd) {
+  const pid_t parent = fork();
+  if (parent == 0) {
+    Processes own;
+    if (!own.Start(Shell("echo $$; exec sleep 60")).ok()) {
+      _exit(1);
+    }
+    while (true) {
+      pause();
+    }
+  }
+  pid_t child = 0;
+  while (child == 0) {
+    const auto log = ReadFile(Log(), 100);
+    if (log.ok() && log->find('\n') != std::string::npos) {
+      child = static_cast<pid_t>(std::stol(*log));
+    }
+    std::this_thread::yield();
+  }
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  while (kill(child, 0) == 0 &&
+         ReadFile("/proc/" + std::to_string(child) + "/stat", 1000).value_or(") Z").find(") Z") ==
+             std::string::npos) {
+    std::this_thread::yield();  // the test's time limit is the assertion
+  }
+}
+
+}  // namespace
+}  // namespace adamant::local

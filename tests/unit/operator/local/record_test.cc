@@ -1,0 +1,137 @@
+#include "operator/local/record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "operator/local/learning_curve.h"
+#include "operator/local/recorder.h"
+#include "operator/local/run_dir.h"
+#include "services/common/base/files.h"
+
+namespace adamant::local {
+namespace {
+
+using controller::EpochResult;
+using testing::HasSubstr;
+
+EpochResult Result(std::uint64_t epoch) {
+  EpochResult result;
+  result.epoch = epoch;
+  result.snapshot = epoch + 1;
+  result.counted = 1000;
+  result.training_loss = 1.0 / static_cast<double>(epoch);
+  result.top1 = 0.9;
+  result.validated = 100;
+  result.seconds = 2;
+  result.staleness_counts = {8, 1, 1};
+  return result;
+}
+
+TEST(StalenessTest, BucketsCountAsTheirMiddleAndQuantilesAsTheirLargest) {
+  const Staleness staleness = SummariseStaleness({50, 0, 40, 10});  // 0; 1; 2..3; 4..7
+  EXPECT_DOUBLE_EQ(staleness.mean, (40 * 2.5 + 10 * 5.5) / 100);
+  EXPECT_EQ(staleness.p50, 0u);
+  EXPECT_EQ(staleness.p99, 7u);
+  EXPECT_EQ(SummariseStaleness({}).p99, 0u);
+}
+
+TEST(CsvTest, RowsHaveTheColumnsOfTheHeader) {
+  const std::string header = MetricsCsvHeader();
+  const std::string row = MetricsCsvRow(Result(3));
+  EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(header.begin(), header.end(), ','));
+  EXPECT_THAT(row, testing::StartsWith("3,1000,0,0,"));
+  EXPECT_THAT(row, HasSubstr(",500.0,"));  // examples per second
+}
+
+TEST(JsonTest, LinesAreObjectsAlsoWithStrangeText) {
+  const controller::Note note{.kind = controller::Note::Kind::kFailure,
+                              .member = controller::MemberId{controller::Role::kWorker, 2},
+                              .epoch = 0,
+                              .text = "a \"quote\"\n and \xff"};
+  const std::string line = NoteJson("now", note);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["event"], "failure");
+  EXPECT_EQ(json["member"], "worker-2");
+  EXPECT_EQ(nlohmann::json::parse(EpochJson("now", Result(3)))["examples_counted"], 1000);
+  EXPECT_EQ(nlohmann::json::parse(ProgressJson("now", {}))["phase"], "Pending");
+}
+
+TEST(RoundStepTest, IsOneTwoOrFiveTimesAPowerOfTen) {
+  EXPECT_DOUBLE_EQ(RoundStep(1, 5), 0.2);
+  EXPECT_DOUBLE_EQ(RoundStep(0.9, 5), 0.2);
+  EXPECT_DOUBLE_EQ(RoundStep(7, 2), 5);
+  EXPECT_DOUBLE_EQ(RoundStep(1000, 10), 100);
+}
+
+TEST(LearningCurveTest, DrawsALinePerSeriesAndEscapesTheName) {
+  EXPECT_THAT(DrawLearningCurve("none yet", {}), HasSubstr("</svg>"));
+  const std::string svg = DrawLearningCurve("a<b&c", {Result(1), Result(2), Result(3)});
+  EXPECT_THAT(svg, HasSubstr("a&lt;b&amp;c"));
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = svg.find("<polyline", at)) != std::string::npos; ++at) {
+    ++lines;
+  }
+  EXPECT_EQ(lines, 4u);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+TEST(LearningCurveTest, StaysSmallForManyEpochs) {
+  std::vector<EpochResult> results;
+  for (std::uint64_t epoch = 1; epoch <= 100'000; ++epoch) {
+    results.push_back(Result(epoch));
+  }
+  EXPECT_LT(DrawLearningCurve("long", results).size(), 100'000u);
+}
+
+class RunDirTest : public testing::Test {
+ protected:
+  ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
+
+  const RunPaths paths_{std::filesystem::temp_directory_path() /
+                        ("adamant_run_" + std::to_string(getpid()))};
+};
+
+TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  const absl::Status again = CreateRunDir(paths_);
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
+}
+
+TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  {
+    const auto lock = RunLock::Acquire(paths_);
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(RunLock::Acquire(paths_).status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(RunLock::Acquire(paths_).ok());
+}
+
+TEST_F(RunDirTest, TheRecorderGoesOnWhereTheStoredResultsEnd) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  {
+    auto recorder = Recorder::Open(paths_, "job", {});
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    EXPECT_TRUE(recorder->Epoch(Result(1)).ok());
+    EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
+  }
+  // Epoch 2 was recorded but never stored: it will be evaluated again.
+  auto recorder = Recorder::Open(paths_, "job", {Result(1)});
+  ASSERT_TRUE(recorder.ok());
+  EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
+  EXPECT_TRUE(recorder->Finish().ok());
+  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
+            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)));
+  EXPECT_THAT(ReadFile(paths_.curve(), 100'000).value(), HasSubstr("</svg>"));
+}
+
+}  // namespace
+}  // namespace adamant::local
