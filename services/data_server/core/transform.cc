@@ -78,7 +78,8 @@ void Resample(const InverseMap& map,
       for (std::uint32_t x = 0; x < shape.width; ++x) {
         const float value =
             plane.Interpolate(map.yx * x + map.yy * y + map.y0, map.xx * x + map.xy * y + map.x0);
-        *pixel++ = static_cast<std::uint8_t>(value + 0.5f);
+        // Values are 0 to 255.
+        *pixel++ = static_cast<std::uint8_t>(value + 0.5f);  // NOLINT(bugprone-incorrect-roundings)
       }
     }
   }

@@ -116,6 +116,11 @@ void WorkDealer::On(const OpenEpoch& command, TimePoint now) {
     TellClosed(command.epoch - 1);
   }
   ForgetEvaluation();
+  if (command.epoch > epoch_) {
+    for (auto& [slot, worker] : workers_.workers()) {
+      worker.told_drained = false;
+    }
+  }
   epoch_ = command.epoch;
   open_ = true;
   reported_ended_ = false;
@@ -209,7 +214,8 @@ void WorkDealer::ForgetEvaluation() {
 }
 
 void WorkDealer::TellClosed(std::uint64_t epoch) {
-  for (const auto& [slot, worker] : workers_.workers()) {
+  for (auto& [slot, worker] : workers_.workers()) {
+    worker.told_drained = false;
     if (worker.connected) {
       out_.emplace_back(EpochClosed{.to = worker.id, .epoch = epoch});
     }
@@ -296,13 +302,14 @@ void WorkDealer::DealTo(WorkerTable::Worker& worker, const Choice& choice) {
 void WorkDealer::TellDrained() {
   const auto has_work = [](auto& entry) {
     BatchQueue* queue = entry.second.queue();
-    return queue != nullptr && queue->HasNext();
+    return queue != nullptr ? queue->HasNext() : !entry.second.ready();
   };
   if (!open_ || std::any_of(parts_.begin(), parts_.end(), has_work)) {
     return;
   }
+  // Also those without leases: a worker pushes early only when all its data servers have told it.
   for (auto& [slot, worker] : workers_.workers()) {
-    if (worker.connected && !worker.leases.empty() && !worker.told_drained) {
+    if (worker.connected && !worker.told_drained) {
       worker.told_drained = true;
       out_.emplace_back(Drained{.to = worker.id, .epoch = epoch_});
     }

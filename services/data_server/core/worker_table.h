@@ -33,7 +33,7 @@ class WorkerTable {
     std::uint32_t taken = 0;  // places of the window
     bool connected = true;
     bool in_membership = false;  // of the last view that came after its Hello
-    bool told_drained = false;   // since the last batch it was dealt
+    bool told_drained = false;   // since its last batch or the epoch's begin
     Clock::TimePoint last_heard;
     Clock::TimePoint old_leases_end;
     std::map<std::uint64_t, Held> leases;  // by id

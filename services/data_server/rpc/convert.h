@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "proto/adamant/v1/data_server.pb.h"
+#include "services/data_server/core/messages.h"
+
+namespace adamant::data_server {
+
+/// Between the wire's messages and the core's. Threads: any.
+Lease FromProto(const v1::Lease& lease);
+Acknowledge FromProto(WorkerId worker, const v1::Acknowledge& message);
+HandBack FromProto(WorkerId worker, const v1::HandBack& message);
+Membership FromProto(const v1::Membership& view);
+
+v1::WorkReply ToProto(const Acknowledged& message);
+v1::WorkReply ToProto(const Drained& message);
+v1::WorkReply ToProto(const EpochClosed& message);
+
+/// Without labels, which come with the images.
+v1::WorkReply ToProto(const Deal& deal);
+
+v1::MemberMessage ToProto(const EpochEnded& message);
+v1::MemberMessage ToProto(const PartClosed& message);
+v1::MemberMessage ToProto(const Evaluated& message);
+
+}  // namespace adamant::data_server

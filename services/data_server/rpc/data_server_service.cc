@@ -1,0 +1,217 @@
+#include "services/data_server/rpc/data_server_service.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/log.h"
+#include "services/common/base/mutex.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/data_server/core/batch_builder.h"
+#include "services/data_server/rpc/batch_pipeline.h"
+#include "services/data_server/rpc/data_metrics.h"
+#include "services/data_server/rpc/data_source.h"
+#include "services/data_server/rpc/dealer_loop.h"
+#include "services/data_server/rpc/serve_work.h"
+
+namespace adamant::data_server {
+namespace {
+
+using SharedDataset = BatchBuilder::SharedDataset;
+
+constexpr std::uint32_t kMaxBatchesOfPart = 8'000'000;  // their bitmap fits a record of 1 MiB
+constexpr unsigned kMaxPipelineThreads = 4;
+
+DataShape ShapeOf(const v1::TrainingJob& job) {
+  const model::Net net = job::NetOf(job);
+  return {.image = {.channels = static_cast<std::uint32_t>(net.input[0]),
+                    .height = static_cast<std::uint32_t>(net.input[1]),
+                    .width = static_cast<std::uint32_t>(net.input[2])},
+          .classes = static_cast<std::uint32_t>(net.classes)};
+}
+
+TransformOptions TransformsOf(const v1::Transformations& transformations) {
+  return {.translate_pixels = transformations.translate(),
+          .rotate_degrees = transformations.rotate(),
+          .scale = transformations.scale(),
+          .flip = transformations.flip()};
+}
+
+Normalisation NormalisationOf(const v1::Normalise& normalise, std::uint32_t channels) {
+  // The manifest speaks of pixels from 0 to 1, the wire of bytes.
+  return {
+      .mean = std::vector<float>(channels, static_cast<float>(255 * normalise.mean())),
+      .deviation = std::vector<float>(channels, static_cast<float>(255 * normalise.deviation()))};
+}
+
+WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
+  const v1::JobSpec& spec = welcome.job().spec();
+  const v1::Distribution& distribution = spec.distribution();
+  return {.slot = slot,
+          .incarnation = welcome.incarnation(),
+          .parts = static_cast<std::uint32_t>(distribution.data_servers()),
+          .batch_size = static_cast<std::uint32_t>(spec.data().batch_size()),
+          .epoch_completion = spec.run_policy().epoch_completion(),
+          .warm_start_examples = static_cast<std::uint64_t>(distribution.warm_start().examples())};
+}
+
+unsigned PipelineThreads(const TransformOptions& transforms) {
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  return transforms.any() ? std::min(cores, kMaxPipelineThreads) : 1;
+}
+
+// All that exists between Start and Stop.
+class Running {
+ public:
+  Running(const v1::Welcome& welcome,
+          WorkDealerOptions dealer,
+          SharedDataset train,
+          SharedDataset validation,
+          const DataMetrics& metrics,
+          service::ControllerLink& controller)
+      : job_uid_(welcome.job_uid()),
+        metrics_(metrics),
+        transforms_(TransformsOf(welcome.job().spec().data().transformations())),
+        builder_({.seed = Seed(welcome),
+                  .parts = dealer.parts,
+                  .batch_size = dealer.batch_size,
+                  .transforms = transforms_},
+                 train,
+                 std::move(validation)),
+        pipeline_({.threads = PipelineThreads(transforms_),
+                   .cache_bytes = static_cast<std::uint64_t>(welcome.job().spec().data().cache()),
+                   .seed = Seed(welcome),
+                   .train_examples = dealer.train_examples},
+                  builder_,
+                  metrics),
+        loop_(
+            {.dealer = dealer,
+             .normalisation = NormalisationOf(
+                 welcome.job().spec().data().transformations().normalise(), train->channels),
+             .job_uid = job_uid_},
+            {.send = [&controller](const v1::MemberMessage& message) { controller.Send(message); },
+             .fail = [&controller](const absl::Status& status) { controller.Fail(status, true); }},
+            pipeline_,
+            metrics) {}
+
+  absl::Status Serve(rpc::FrameStream& stream) {
+    return ServeWork(stream, job_uid_, loop_, pipeline_, metrics_);
+  }
+
+  DealerLoop& loop() { return loop_; }
+
+ private:
+  static std::uint64_t Seed(const v1::Welcome& welcome) {
+    return static_cast<std::uint64_t>(welcome.job().spec().data().seed());
+  }
+
+  const std::uint64_t job_uid_;
+  const DataMetrics& metrics_;
+  const TransformOptions transforms_;
+  const BatchBuilder builder_;
+  BatchPipeline pipeline_;
+  DealerLoop loop_;
+};
+
+class DataServerService final : public service::Service {
+ public:
+  explicit DataServerService(const service::ServiceContext& context)
+      : context_(context), metrics_(context.metrics) {}
+
+  service::Endpoints GetEndpoints() override {
+    return {
+        .services = {},
+        .frame_methods = {{.name = "/adamant.v1.DataServer/Work",
+                           .handler = [this](rpc::FrameStream& stream) { return Serve(stream); }}}};
+  }
+
+  absl::Status Start(const v1::Welcome& welcome) override {
+    const v1::Data& data = welcome.job().spec().data();
+    const DataShape shape = ShapeOf(welcome.job());
+    ADAMANT_ASSIGN_OR_RETURN(auto train,
+                             LoadData(data.train(), "training", welcome.data_root(), shape));
+    ADAMANT_ASSIGN_OR_RETURN(auto validation,
+                             LoadData(data.validation(), "validation", welcome.data_root(), shape));
+    WorkDealerOptions dealer = DealerOptionsOf(welcome, context_.flags.slot);
+    dealer.train_examples = static_cast<std::uint32_t>(train.size());
+    dealer.validation_examples = static_cast<std::uint32_t>(validation.size());
+    const PartLayout layout(dealer.train_examples, dealer.parts, dealer.batch_size);
+    if (layout.Batches(0) > kMaxBatchesOfPart) {
+      return absl::InvalidArgumentError(
+          "an epoch of " + std::to_string(train.size()) + " examples has " +
+          std::to_string(layout.Batches(0)) + " batches per data server, at most " +
+          std::to_string(kMaxBatchesOfPart) +
+          " can be kept track of: raise spec.data.batchSize or spec.distribution.dataServers");
+    }
+    auto running =
+        std::make_shared<Running>(welcome,
+                                  dealer,
+                                  std::make_shared<const dataset::Dataset>(std::move(train)),
+                                  std::make_shared<const dataset::Dataset>(std::move(validation)),
+                                  metrics_,
+                                  context_.controller);
+    MutexLock lock(mutex_);
+    running_ = std::move(running);
+    return absl::OkStatus();
+  }
+
+  void OnMessage(const v1::ControllerMessage& message) override {
+    DealerLoop& loop = GetRunning()->loop();
+    if (message.has_membership()) {
+      loop.SetMembership(message.membership());
+    } else if (message.has_open_epoch()) {
+      loop.Post(OpenEpoch{.epoch = message.open_epoch().epoch()});
+    } else if (message.has_close_epoch()) {
+      loop.Post(CloseEpoch{.epoch = message.close_epoch().epoch()});
+    } else if (message.has_evaluate()) {
+      loop.Post(
+          Evaluate{.epoch = message.evaluate().epoch(), .snapshot = message.evaluate().snapshot()});
+    }
+  }
+
+  void FillHeartbeat(v1::Heartbeat& heartbeat) override {
+    const DealerProgress progress = GetRunning()->loop().progress();
+    v1::DataServerProgress& proto = *heartbeat.mutable_data_server();
+    proto.set_epoch(progress.epoch);
+    proto.set_counted_examples(progress.counted_examples);
+    proto.set_total_examples(progress.total_examples);
+    proto.set_dealt_examples(progress.dealt_examples);
+    proto.set_retrained_examples(progress.retrained_examples);
+    proto.set_job_examples(progress.job_examples);
+  }
+
+  void Stop() override { GetRunning()->loop().Stop(); }
+
+ private:
+  absl::Status Serve(rpc::FrameStream& stream) {
+    const std::shared_ptr<Running> running = GetRunning();
+    return running != nullptr ? running->Serve(stream)
+                              : absl::UnavailableError("the data server is starting");
+  }
+
+  std::shared_ptr<Running> GetRunning() {
+    MutexLock lock(mutex_);
+    return running_;
+  }
+
+  const service::ServiceContext context_;
+  const DataMetrics metrics_;
+  Mutex mutex_;
+  std::shared_ptr<Running> running_ ABSL_GUARDED_BY(mutex_);  // set once, by Start
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<service::Service>> MakeDataServer(
+    const service::ServiceContext& context) {
+  return std::make_unique<DataServerService>(context);
+}
+
+}  // namespace adamant::data_server

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+#include "services/data_server/core/work_dealer.h"
+#include "services/data_server/rpc/batch_pipeline.h"
+#include "services/data_server/rpc/record_client.h"
+#include "services/data_server/rpc/work_stream.h"
+
+namespace adamant::data_server {
+
+/// Where the loop's messages to the controller go. Called on the loop's thread; must not block.
+struct ControllerHandlers {
+  std::function<void(const v1::MemberMessage&)> send;
+  std::function<void(const absl::Status&)> fail;
+};
+
+/// Runs a WorkDealer on one thread: inputs from streams, the controller, records and the clock go
+/// in one after another, what it says goes out to queues that never block.
+/// Threads: any. Post waits while too many inputs are queued.
+class DealerLoop {
+ public:
+  struct Options {
+    WorkDealerOptions dealer;
+    Normalisation normalisation;
+    std::uint64_t job_uid = 0;
+  };
+
+  /// All must outlive this.
+  DealerLoop(Options options,
+             ControllerHandlers controller,
+             BatchPipeline& pipeline,
+             const DataMetrics& metrics);
+  ~DealerLoop();
+  DealerLoop(const DealerLoop&) = delete;
+  DealerLoop& operator=(const DealerLoop&) = delete;
+
+  /// Queues an input. `stream`: where it came from, for inputs of workers.
+  void Post(Input input, std::shared_ptr<WorkStream> stream = nullptr);
+
+  /// The controller's view: where the records are, and who is there.
+  void SetMembership(const v1::Membership& view);
+
+  /// Ends the thread and breaks the streams.
+  void Stop();
+
+  [[nodiscard]] DealerProgress progress() const;
+
+ private:
+  struct Event {
+    Input input;
+    std::shared_ptr<WorkStream> stream;
+  };
+
+  void Run();
+  bool Next(Event& event);
+  bool Register(const Event& event);
+  void Handle(const Input& input);
+  WorkStream* Find(WorkerId worker);
+
+  void Send(const HelloAnswer& message);
+  void Send(const Deal& deal);
+  void Send(const Acknowledged& message);
+  void Send(const Drained& message);
+  void Send(const EpochClosed& message);
+  void Send(const Disconnect& message);
+  void Send(const EpochEnded& message);
+  void Send(const PartClosed& message);
+  void Send(const Evaluated& message);
+  void Send(const Failed& message);
+  void Send(const ReadRecord& request);
+  void Send(const WriteRecord& request);
+
+  // Constant after construction.
+  const Options options_;
+  const PartLayout layout_;
+  const PartLayout validation_layout_;
+  const ControllerHandlers controller_;
+  BatchPipeline& pipeline_;
+  const DataMetrics& metrics_;
+  const SystemClock clock_;
+
+  // Of the loop's thread.
+  std::map<WorkerId, std::shared_ptr<WorkStream>> streams_;
+
+  // Guarded.
+  mutable Mutex dealer_mutex_;
+  WorkDealer dealer_ ABSL_GUARDED_BY(dealer_mutex_);
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Event> queue_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Clock::TimePoint> wake_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+
+  RecordClient records_;  // its threads post
+  std::thread thread_;    // last: it uses the others
+};
+
+}  // namespace adamant::data_server

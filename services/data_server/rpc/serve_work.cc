@@ -1,0 +1,104 @@
+#include "services/data_server/rpc/serve_work.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "proto/adamant/v1/data_server.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/data_server/rpc/convert.h"
+#include "services/data_server/rpc/work_stream.h"
+
+namespace adamant::data_server {
+namespace {
+
+constexpr std::uint32_t kFormatVersion = 1;
+
+absl::StatusOr<v1::WorkRequest> ReadRequest(rpc::FrameStream& stream) {
+  ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, stream.Read());
+  v1::WorkRequest request;
+  if (!request.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
+    return absl::InvalidArgumentError("the header of a frame is no WorkRequest");
+  }
+  return request;
+}
+
+// Why the Hello is refused whatever the dealer says; "" if it is not.
+std::string Refusal(const v1::WorkHello& hello, std::uint64_t job_uid) {
+  if (hello.format_version() != kFormatVersion) {
+    return "this server speaks format version " + std::to_string(kFormatVersion) +
+           ", the worker version " + std::to_string(hello.format_version());
+  }
+  if (hello.job_uid() != job_uid) {
+    return "this server belongs to job " + std::to_string(job_uid) + ", the worker to job " +
+           std::to_string(hello.job_uid());
+  }
+  return "";
+}
+
+// Posts what the worker sends, until the stream ends.
+absl::Status Receive(rpc::FrameStream& stream,
+                     WorkerId worker,
+                     const std::shared_ptr<WorkStream>& work,
+                     DealerLoop& loop) {
+  while (true) {
+    const absl::StatusOr<v1::WorkRequest> request = ReadRequest(stream);
+    if (absl::IsOutOfRange(request.status())) {
+      return absl::OkStatus();
+    }
+    ADAMANT_RETURN_IF_ERROR(request.status());
+    switch (request->kind_case()) {
+      case v1::WorkRequest::kAcknowledge:
+        loop.Post(FromProto(worker, request->acknowledge()), work);
+        break;
+      case v1::WorkRequest::kHandBack:
+        loop.Post(FromProto(worker, request->hand_back()), work);
+        break;
+      case v1::WorkRequest::kKeepAlive:
+        loop.Post(KeepAlive{.worker = worker}, work);
+        break;
+      default:
+        return absl::InvalidArgumentError("a request of an unknown kind, or a second WorkHello");
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status ServeWork(rpc::FrameStream& stream,
+                       std::uint64_t job_uid,
+                       DealerLoop& loop,
+                       BatchPipeline& pipeline,
+                       const DataMetrics& metrics) {
+  ADAMANT_ASSIGN_OR_RETURN(const v1::WorkRequest first, ReadRequest(stream));
+  if (!first.has_hello()) {
+    return absl::InvalidArgumentError("a stream begins with a WorkHello");
+  }
+  const v1::WorkHello& hello = first.hello();
+  const WorkerId worker{.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
+  const auto work = std::make_shared<WorkStream>(stream, pipeline, metrics);
+  if (const std::string refusal = Refusal(hello, job_uid); !refusal.empty()) {
+    work->AnswerHello(refusal, {});
+    work->Close();
+    return work->Run();
+  }
+  std::thread writer([&work] {
+    // A stream that cannot be written ends for its reader too.
+    if (!work->Run().ok()) {
+      work->Cancel();
+    }
+  });
+  loop.Post(Hello{.worker = worker, .window = hello.window()}, work);
+  absl::Status status;
+  if (work->AwaitAdmission()) {
+    status = Receive(stream, worker, work, loop);
+  }
+  loop.Post(Disconnected{.worker = worker}, work);
+  work->Close();
+  writer.join();
+  work->Detach();  // the loop may hold it for a moment longer
+  return status;
+}
+
+}  // namespace adamant::data_server

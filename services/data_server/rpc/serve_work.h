@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "services/common/rpc/frame.h"
+#include "services/data_server/rpc/batch_pipeline.h"
+#include "services/data_server/rpc/data_metrics.h"
+#include "services/data_server/rpc/dealer_loop.h"
+
+namespace adamant::data_server {
+
+/// Serves one stream of "/adamant.v1.DataServer/Work" until it ends.
+/// Threads: any; blocks, and starts one that writes.
+/// Errors: InvalidArgument for a worker that breaks the protocol; those of the stream.
+absl::Status ServeWork(rpc::FrameStream& stream,
+                       std::uint64_t job_uid,
+                       DealerLoop& loop,
+                       BatchPipeline& pipeline,
+                       const DataMetrics& metrics);
+
+}  // namespace adamant::data_server
