@@ -281,7 +281,8 @@ std::span<const float> Context::logits() const {
 
 StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
   const std::span<const std::int32_t> labels(labels_.data(), static_cast<std::size_t>(batch));
-  const kernels::Loss loss = kernels::SoftmaxCrossEntropy<float>(classes_, logits(), labels, errors);
+  const kernels::Loss loss =
+      kernels::SoftmaxCrossEntropy<float>(classes_, logits(), labels, errors);
   return {.loss_sum = loss.sum, .correct = loss.correct};
 }
 

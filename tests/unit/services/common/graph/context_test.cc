@@ -127,7 +127,7 @@ TEST_P(BothBackends, RowsBeyondTheBatchDoNotCountWhateverTheyHold) {
   auto context = MakeContext(graph, 4, GetParam());
   Rng rng(1);
   FillRandom(*context, 4, graph.classes, rng);
-  std::fill(context->input().begin() + 2 * 784,
+  std::fill(context->input().begin() + std::ptrdiff_t{2} * 784,
             context->input().end(),
             std::numeric_limits<float>::infinity());
   const StepResult result = context->Train(2, weights, gradients, 0);
