@@ -157,7 +157,7 @@ void DrawPiece(Canvas& canvas, Point a, Point b, double radius, const Pen& pen) 
       const double t = std::clamp((px * dx + py * dy) / length_squared, 0.0, 1.0);
       const double distance = std::hypot(px - t * dx, py - t * dy);
       const double value = pen.ink * std::clamp((radius - distance) / pen.edge + 0.5, 0.0, 1.0);
-      double& pixel = canvas[static_cast<std::size_t>(y * kSide + x)];
+      double& pixel = canvas[static_cast<std::size_t>(y) * kSide + x];
       pixel = std::max(pixel, value);
     }
   }

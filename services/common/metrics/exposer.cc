@@ -30,7 +30,8 @@ void Knock(const std::string& address) {
   }
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file >= 0) {
-    connect(file, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
+    // Whether it succeeds does not matter.
+    (void)connect(file, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
     close(file);
   }
 }

@@ -201,7 +201,8 @@ Exchange::ContentPtr Exchange::GatherPush() {
   if (parts.size() > 1 && !replica_.fetch.Hold()) {
     parts.resize(1);
   }
-  next_thread_ = (parts.back().thread + 1) % threads;
+  const std::size_t next = parts.back().thread + 1;
+  next_thread_ = next < threads ? next : 0;
   Accumulator& sum = *parts.front().accumulator;
   for (const PushContent::Part& part : parts) {
     replica_.ports[part.thread]->events.Pop();

@@ -92,11 +92,9 @@ void ApplyFetched(const UpdatePlan& plan,
          begin += UpdatePlan::kBlock) {
       const auto size = std::min(UpdatePlan::kBlock, end - begin);
       const auto value = fetched.subspan(begin, size);
-      if (tensor.trained) {
-        for (const Accumulator* accumulator : accumulators) {
-          if (accumulator->included[shard.id] == 0) {
-            AddLocalChange(tensor, *accumulator, begin, scratch, value);
-          }
+      for (const Accumulator* accumulator : accumulators) {
+        if (tensor.trained && accumulator->included[shard.id] == 0) {
+          AddLocalChange(tensor, *accumulator, begin, scratch, value);
         }
       }
       kernels::HogwildStore(weights.subspan(begin, size), value);
