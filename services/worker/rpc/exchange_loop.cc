@@ -73,9 +73,30 @@ void ExchangeLoop::Stop(std::chrono::milliseconds patience) {
   }
 }
 
-ExchangeStatistics ExchangeLoop::statistics() {
+void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
+  v1::WorkerProgress& progress = *heartbeat.mutable_worker();
+  double loss_sum = 0;
+  std::uint64_t examples = 0;
+  std::uint64_t correct = 0;
+  std::uint64_t epoch = 0;
+  for (const auto& port : replica_.ports) {
+    const ThreadStatistics& thread = port->statistics;
+    examples += thread.examples.load(std::memory_order_relaxed);
+    correct += thread.correct.load(std::memory_order_relaxed);
+    loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
+    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
+  }
+  progress.set_trained_examples(examples);
+  progress.set_loss_sum(loss_sum);
+  progress.set_correct(correct);
+  progress.set_epoch(epoch);
   MutexLock lock(mutex_);
-  return statistics_;
+  progress.set_pushes_acknowledged(statistics_.pushes_acknowledged);
+  progress.set_pushes_refused(statistics_.pushes_refused);
+  progress.set_updates_lost(statistics_.updates_lost);
+  for (const std::uint64_t count : statistics_.staleness.counts()) {
+    progress.add_staleness_counts(count);
+  }
 }
 
 void ExchangeLoop::Run() {
@@ -113,6 +134,11 @@ absl::Status ExchangeLoop::Turn() {
   ADAMANT_RETURN_IF_ERROR(exchange_.Advance(clock_.Now()));
   SendMessages();
   if (const auto epoch = exchange_.TakeFlushed(); epoch.has_value()) {
+    // The controller closes the epoch's row with what it knows by then.
+    Publish();
+    v1::MemberMessage progress;
+    FillHeartbeat(*progress.mutable_heartbeat());
+    controller_.Send(progress);
     v1::MemberMessage message;
     message.mutable_worker_flushed()->set_epoch(*epoch);
     controller_.Send(message);

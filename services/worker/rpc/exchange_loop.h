@@ -21,6 +21,7 @@
 #include "services/worker/rpc/worker_metrics.h"
 
 namespace adamant::v1 {
+class Heartbeat;
 class Membership;
 }  // namespace adamant::v1
 
@@ -58,7 +59,8 @@ class ExchangeLoop {
   /// after `patience`.
   void Stop(std::chrono::milliseconds patience);
 
-  [[nodiscard]] ExchangeStatistics statistics();
+  /// Totals since the process started.
+  void FillHeartbeat(v1::Heartbeat& heartbeat);
 
  private:
   using TimePoint = Clock::TimePoint;

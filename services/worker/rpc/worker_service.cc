@@ -71,31 +71,7 @@ void WorkerService::OnMessage(const v1::ControllerMessage& message) {
   }
 }
 
-void WorkerService::FillHeartbeat(v1::Heartbeat& heartbeat) {
-  v1::WorkerProgress& progress = *heartbeat.mutable_worker();
-  double loss_sum = 0;
-  std::uint64_t examples = 0;
-  std::uint64_t correct = 0;
-  std::uint64_t epoch = 0;
-  for (const auto& port : replica_->ports) {
-    const ThreadStatistics& thread = port->statistics;
-    examples += thread.examples.load(std::memory_order_relaxed);
-    correct += thread.correct.load(std::memory_order_relaxed);
-    loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
-    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
-  }
-  progress.set_trained_examples(examples);
-  progress.set_loss_sum(loss_sum);
-  progress.set_correct(correct);
-  progress.set_epoch(epoch);
-  const ExchangeStatistics statistics = loop_->statistics();
-  progress.set_pushes_acknowledged(statistics.pushes_acknowledged);
-  progress.set_pushes_refused(statistics.pushes_refused);
-  progress.set_updates_lost(statistics.updates_lost);
-  for (const std::uint64_t count : statistics.staleness.counts()) {
-    progress.add_staleness_counts(count);
-  }
-}
+void WorkerService::FillHeartbeat(v1::Heartbeat& heartbeat) { loop_->FillHeartbeat(heartbeat); }
 
 void WorkerService::Stop() { loop_->Stop(kStopPatience); }
 
