@@ -29,6 +29,7 @@ PushTracker::PushTracker(PushTrackerOptions options, const ShardLayout& layout)
     : options_(std::move(options)),
       layout_(layout),
       position_of_(layout.shards().size(), -1),
+      lost_before_(options_.pushed.size(), 0),
       fetched_version_(layout.shards().size(), 0),
       gates_(layout.shards().size()) {
   ADAMANT_CHECK(options_.max_pushes >= 1, "a push must be able to start");
@@ -190,12 +191,12 @@ absl::Status PushTracker::OnAck(std::uint64_t request, const ShardAck& ack, Cloc
   return Broken(ack.shard, "says that the update is malformed");
 }
 
-// The server wants `expected` next. What is still held from there on is sent again; if the server
-// wants something older, it has lost what it had acknowledged.
+// The server wants `expected` next. What is still held from there on is sent again. If it wants
+// something older, it may have lost what it had acknowledged; or this answer is older than an
+// acknowledgement that came from another server, if the shard has moved. So it is asked once more.
 absl::Status PushTracker::Rewind(std::size_t push, std::size_t position, Sequence expected) {
-  const ShardId shard = options_.pushed[position].shard;
   if (expected == 0 || expected >= pushes_[push].id) {
-    return Broken(shard,
+    return Broken(options_.pushed[position].shard,
                   "expects sequence " + std::to_string(expected) + " in place of " +
                       std::to_string(pushes_[push].id));
   }
@@ -203,16 +204,21 @@ absl::Status PushTracker::Rewind(std::size_t push, std::size_t position, Sequenc
   while (first < push && (pushes_[first].id < expected || pushes_[first].parts[position].refused)) {
     ++first;
   }
-  Part& oldest = pushes_[first].parts[position];
-  if (pushes_[first].id > expected && !oldest.after_loss) {
-    oldest.after_loss = true;
-    lost_updates_ += pushes_[first].id - expected;
-  }
   for (std::size_t i = first; i <= push; ++i) {
     Part& part = pushes_[i].parts[position];
     if (i == push || part.done) {
       MarkUnsent(pushes_[i], part);
     }
+  }
+  Part& oldest = pushes_[first].parts[position];
+  if (pushes_[first].id > expected && oldest.request == 0) {
+    if (oldest.doubted && !oldest.after_loss) {
+      oldest.after_loss = true;
+      const Sequence from = std::max(expected, lost_before_[position]);
+      lost_before_[position] = std::max(lost_before_[position], pushes_[first].id);
+      lost_updates_ += lost_before_[position] - from;
+    }
+    oldest.doubted = true;
   }
   return absl::OkStatus();
 }

@@ -114,7 +114,8 @@ class PushTracker {
     ServerSlot server = 0;          // that it was sent to
     std::uint64_t map_version = 0;  // that it was sent under
     bool done = false;
-    bool after_loss = false;    // push
+    bool doubted = false;       // push: the server may have lost what came before
+    bool after_loss = false;    // push: it has
     bool refused = false;       // push: as not finite
     std::uint64_t version = 0;  // fetch: of the value
     Sequence included = 0;      // fetch: the last one that the value includes
@@ -155,7 +156,8 @@ class PushTracker {
   std::vector<std::int64_t> position_of_;  // by shard: its position in options_.pushed, or -1
 
   ClusterMap map_;
-  std::vector<bool> connected_;                 // by server
+  std::vector<Sequence> lost_before_;  // by position: losses below this one have been counted
+  std::vector<bool> connected_;        // by server
   std::vector<std::uint64_t> fetched_version_;  // by shard: of the last value applied
   std::vector<Gate> gates_;                     // by shard
   std::deque<Transfer> pushes_;                 // in flight, with consecutive sequences

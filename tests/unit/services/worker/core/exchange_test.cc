@@ -1,0 +1,185 @@
+// What Exchange and the training threads do at the ends of things: drained, flush, evaluation,
+// stop.
+
+#include "services/worker/core/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/services/worker/core/worker_rig.h"
+
+namespace adamant::worker {
+namespace {
+
+void PutBatches(Rig& rig, int count) {
+  for (int i = 0; i < count; ++i) {
+    ASSERT_TRUE(rig.PutBatch());
+  }
+}
+
+void PutValidationBatch(Rig& rig, std::uint64_t snapshot) {
+  Batch* const batch = rig.replica.batches.TakeFree();
+  ASSERT_NE(batch, nullptr);
+  FillBatch(100, *batch);
+  batch->lease.kind = WorkKind::kEvaluate;
+  batch->snapshot = snapshot;
+  rig.replica.batches.Put(batch);
+  rig.exchange.WantSnapshot(snapshot);
+}
+
+TEST(ExchangeTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
+  Rig rig({});
+  rig.MakeThreads();
+  PutBatches(rig, 3);
+  for (int i = 0; i < 10; ++i) {
+    rig.threads[0]->Advance();
+  }
+  EXPECT_EQ(rig.replica.steps.load(), 0u);
+  rig.Settle();
+  EXPECT_EQ(rig.replica.steps.load(), 3u);
+}
+
+TEST(ExchangeTest, WhatAccruesIsPushedWhenAllIsDrained) {
+  Rig rig({});
+  rig.Begin();
+  PutBatches(rig, 3);
+  rig.Settle();
+  EXPECT_TRUE(rig.acknowledged.empty());
+  rig.replica.commands.drained = true;
+  rig.Settle();
+  EXPECT_EQ(rig.acknowledged.size(), 3u);
+}
+
+TEST(ExchangeTest, AFlushDropsQueuedBatchesOfTheEpochAndPushesTheRest) {
+  Rig rig({.threads = 2});
+  rig.Begin();
+  PutBatches(rig, 3);
+  rig.Settle();
+  PutBatches(rig, 2);
+  rig.exchange.Flush(1);
+  rig.Settle();
+  EXPECT_EQ(rig.exchange.TakeFlushed(), 1u);
+  EXPECT_EQ(rig.exchange.TakeFlushed(), std::nullopt);
+  EXPECT_EQ(rig.replica.steps.load(), 3u);
+  EXPECT_EQ(rig.exchange.statistics().pushes_acknowledged, 1u);
+  // The epoch is closed: its leases are void, so nothing is acknowledged or handed back.
+  EXPECT_TRUE(rig.acknowledged.empty());
+  EXPECT_TRUE(rig.handed_back.empty());
+}
+
+TEST(ExchangeTest, AFlushWaitsUntilPushesAreAcknowledged) {
+  Rig rig({});
+  rig.Begin();
+  PutBatches(rig, 2);
+  rig.Settle();
+  rig.exchange.Flush(1);
+  rig.threads[0]->Advance();
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_EQ(rig.exchange.TakeFlushed(), std::nullopt);
+  rig.Settle();
+  EXPECT_EQ(rig.exchange.TakeFlushed(), 1u);
+}
+
+TEST(ExchangeTest, ValidationBatchesWaitForTheirSnapshotAndLeaveTheWeightsAlone) {
+  Rig rig({});
+  rig.Begin();
+  const std::vector<float> before = rig.LocalWeights();
+  PutValidationBatch(rig, 7);
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
+  rig.Settle();
+  ASSERT_EQ(rig.acknowledged.size(), 1u);
+  EXPECT_EQ(rig.acknowledged[0].kind, WorkKind::kEvaluate);
+  EXPECT_EQ(rig.LocalWeights(), before);
+  // The next one of the snapshot needs no fetch.
+  const std::uint64_t fetches = rig.exchange.statistics().fetches;
+  PutValidationBatch(rig, 7);
+  rig.Settle();
+  EXPECT_EQ(rig.acknowledged.size(), 2u);
+  EXPECT_EQ(rig.exchange.statistics().fetches, fetches);
+  PutValidationBatch(rig, 8);
+  rig.Settle();
+  EXPECT_EQ(rig.acknowledged.size(), 3u);
+  EXPECT_EQ(rig.exchange.statistics().fetches, fetches + 1);
+}
+
+TEST(ExchangeTest, ABatchWhoseSnapshotIsMissingIsHandedBack) {
+  Rig rig({});
+  rig.Begin();
+  PutValidationBatch(rig, 7);
+  ASSERT_TRUE(rig.Pump().ok());
+  ASSERT_FALSE(rig.wires[0].empty());
+  rig.wires.clear();
+  // Requests 1 and 2 fetched the first weights.
+  FetchReply reply = {.request = 3,
+                      .shards = {{.shard = 0, .outcome = FetchOutcome::kNoSuchSnapshot}}};
+  for (ShardId shard = 0; shard < rig.layout.shards().size() && rig.handed_back.empty(); ++shard) {
+    for (std::uint64_t request = 3; request < 8; ++request) {
+      reply.request = request;
+      reply.shards[0].shard = shard;
+      ASSERT_TRUE(rig.exchange
+                      .OnFetchReply(
+                          reply, [](std::span<float>) { return absl::OkStatus(); }, rig.now)
+                      .ok());
+    }
+    rig.Settle();
+  }
+  EXPECT_EQ(rig.handed_back.size(), 1u);
+}
+
+TEST(ExchangeTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
+  Rig rig({.threads = 2});
+  rig.Begin();
+  PutBatches(rig, 3);
+  rig.Settle();
+  PutBatches(rig, 4);
+  rig.exchange.Stop();
+  EXPECT_FALSE(rig.exchange.Stopped());
+  rig.Settle();
+  EXPECT_TRUE(rig.exchange.Stopped());
+  EXPECT_EQ(rig.acknowledged.size(), 3u);
+  EXPECT_EQ(rig.handed_back.size(), 4u);
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kStopped);
+}
+
+TEST(ExchangeTest, ASlowServerHoldsTheThreadsBack) {
+  Rig rig({.fetch_every = 1000, .push_every = 1});
+  rig.Begin();
+  for (int i = 0; i < 40; ++i) {
+    rig.PutBatch();
+    rig.threads[0]->Advance();
+    ASSERT_TRUE(rig.Pump().ok());
+  }
+  EXPECT_EQ(rig.replica.steps.load(), ThreadPort::kAccumulators);
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
+  rig.Settle();
+  EXPECT_GT(rig.replica.steps.load(), ThreadPort::kAccumulators);
+}
+
+TEST(ExchangeTest, PayloadsThatATransportHoldsAreNotOverwritten) {
+  Rig rig({.fetch_every = 1000, .push_every = 1});
+  rig.Begin();
+  rig.PutBatch();
+  rig.threads[0]->Advance();
+  ASSERT_TRUE(rig.exchange.Advance(rig.now).ok());
+  std::vector<PushPayload> held;
+  for (const Exchange::Message& message : rig.exchange.TakeMessages()) {
+    const auto& push = std::get<PushMessage>(message);
+    held.push_back(rig.exchange.PayloadOf(push));
+    ASSERT_TRUE(rig.exchange.OnPushReply(rig.servers.Apply(push, held.back()), rig.now).ok());
+  }
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_EQ(rig.acknowledged.size(), 1u);
+  EXPECT_TRUE(rig.exchange.Pinned());
+  const std::span<const float> values = held[0].updates[0].values;
+  const std::vector<float> before(values.begin(), values.end());
+  for (int i = 0; i < 12; ++i) {
+    rig.PutBatch();
+    rig.Settle();
+  }
+  EXPECT_TRUE(std::ranges::equal(values, before));
+  held.clear();
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_FALSE(rig.exchange.Pinned());
+}
+
+}  // namespace
+}  // namespace adamant::worker

@@ -1,0 +1,335 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/common/base/check.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/rng.h"
+#include "services/common/optimiser/rules.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/training_thread.h"
+
+namespace adamant::worker {
+
+/// A tiny net of two fully connected layers (so that Activations are possible) over 6 bytes.
+inline model::Graph TinyGraph() {
+  model::Net net;
+  net.input = {1, 2, 3};
+  net.classes = 3;
+  net.layers = {{.name = "fc1",
+                 .kind = model::LayerKind::kFullyConnected,
+                 .inputs = {"input"},
+                 .channels = 5},
+                {.name = "tanh", .kind = model::LayerKind::kTanh, .inputs = {"fc1"}},
+                {.name = "fc2",
+                 .kind = model::LayerKind::kFullyConnected,
+                 .inputs = {"tanh"},
+                 .channels = 3}};
+  auto graph = model::BuildGraph(net);
+  ADAMANT_CHECK(graph.ok(), "the net is right");
+  return *graph;
+}
+
+struct RigOptions {
+  std::size_t threads = 1;
+  std::uint64_t fetch_every = 4;
+  std::uint64_t push_every = 4;
+  OptimiserKind kind = OptimiserKind::kMomentum;
+  OptimiserLocation location = OptimiserLocation::kWorker;
+  double rate = 0.1;
+  UpdateProtocol protocol = UpdateProtocol::kGradients;
+};
+
+inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
+  return {.threads = options.threads,
+          .fetch_every = options.fetch_every,
+          .push_every = options.push_every,
+          .batch_size = 4,
+          .prefetch = 8,
+          .seed = 1,
+          .backend = graph::Backend::kReference};
+}
+
+inline UpdatePlan PlanOf(const RigOptions& options,
+                         const model::Graph& graph,
+                         const ShardLayout& layout) {
+  const ParameterOptimiser optimiser = {.kind = options.kind,
+                                        .location = options.location,
+                                        .rate = options.rate,
+                                        .schedule = {},
+                                        .momentum = 0.9,
+                                        .epsilon = 1e-6,
+                                        .weight_decay = 0.01};
+  const std::size_t tensors = graph.parameters.size();
+  auto plan = UpdatePlan::Make(graph,
+                               layout,
+                               {.optimisers = std::vector(tensors, optimiser),
+                                .protocols = std::vector(tensors, options.protocol),
+                                .push_every = options.push_every,
+                                .batch_size = 4,
+                                .threads = options.threads,
+                                .servers = 2,
+                                .max_operand_bytes = 1 << 20});
+  ADAMANT_CHECK(plan.ok(), "the plan is right");
+  return *plan;
+}
+
+/// Batch `index`: its bytes and labels depend on the index alone.
+inline void FillBatch(std::uint32_t index, Batch& batch) {
+  Rng rng(index + 1);
+  batch.lease = {.kind = WorkKind::kTrain, .epoch = 1, .part = 0, .index = index, .id = index + 1};
+  batch.examples = index % 5 == 4 ? 3 : 4;  // some are smaller
+  batch.job_examples = index * 4;
+  for (std::uint8_t& pixel : batch.pixels) {
+    pixel = static_cast<std::uint8_t>(rng.Below(256));
+  }
+  for (std::int32_t& label : batch.labels) {
+    label = static_cast<std::int32_t>(rng.Below(3));
+  }
+}
+
+/// Parameter servers (two, buckets alternate) and a data server, in memory, without deduplication:
+/// for streams that do not break.
+class FakeServers {
+ public:
+  FakeServers(const ShardLayout& layout, const UpdatePlan& plan)
+      : layout_(layout),
+        plan_(plan),
+        weights_(plan.elements),
+        state_(plan.elements),
+        included_(layout.shards().size()) {
+    for (const Shard& shard : layout.shards()) {
+      InitialiseShard(3, layout.parameters()[shard.tensor], shard, Range(weights_, shard));
+    }
+  }
+
+  static ClusterMap Map(const ShardLayout& layout) {
+    ClusterMap map = {.version = 1, .buckets = {}, .part_owners = {0}};
+    map.buckets.resize(layout.buckets());
+    for (BucketId bucket = 0; bucket < layout.buckets(); ++bucket) {
+      map.buckets[bucket] = {.epoch = 1, .primary = bucket % 2};
+    }
+    return map;
+  }
+
+  PushReply Apply(const PushMessage& message, const PushPayload& payload) {
+    PushReply reply = {.request = message.request};
+    for (std::size_t i = 0; i < message.updates.size(); ++i) {
+      const Shard& shard = layout_.shards()[message.updates[i].shard];
+      const PushPayload::Update& update = payload.updates[i];
+      const TensorPlan& tensor = plan_.tensors[shard.tensor];
+      const std::span<float> weights = Range(weights_, shard);
+      if (update.kind == UpdateKind::kWeightChange) {
+        Add(update.values, weights);
+      } else {
+        std::vector<float> gradient(update.values.begin(), update.values.end());
+        if (update.kind == UpdateKind::kOuterProduct) {
+          gradient = Product(payload.operands[update.operands], shard);
+        }
+        const RuleStep step = tensor.optimiser.At(message.job_examples);
+        const std::size_t state = StatePerWeight(step.kind) * shard.size();
+        ApplyGradient(step, gradient, Range(state_, shard).first(state), weights);
+      }
+      ADAMANT_CHECK(included_[shard.id] + 1 == message.sequence, "no gap, no repetition");
+      included_[shard.id] = message.sequence;
+      reply.acks.push_back({.shard = shard.id});
+    }
+    return reply;
+  }
+
+  FetchReply Fetch(const FetchMessage& message, std::vector<float>& values) const {
+    FetchReply reply = {.request = message.request};
+    for (const ShardId id : message.shards) {
+      const Shard& shard = layout_.shards()[id];
+      reply.shards.push_back(
+          {.shard = id, .version = included_[id], .included_sequence = included_[id]});
+      const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
+      values.insert(values.end(),
+                    weights_.begin() + static_cast<std::ptrdiff_t>(begin),
+                    weights_.begin() + static_cast<std::ptrdiff_t>(begin + shard.size()));
+    }
+    return reply;
+  }
+
+  [[nodiscard]] const std::vector<float>& weights() const { return weights_; }
+  std::vector<float>& weights() { return weights_; }
+
+ private:
+  std::span<float> Range(std::vector<float>& values, const Shard& shard) const {
+    return std::span(values).subspan(layout_.OffsetOf(shard.tensor) + shard.begin, shard.size());
+  }
+
+  static std::vector<float> Product(const PushPayload::Operands& operands, const Shard& shard) {
+    std::vector<float> activations, errors;
+    for (const auto piece : operands.activations) {
+      activations.insert(activations.end(), piece.begin(), piece.end());
+    }
+    for (const auto piece : operands.errors) {
+      errors.insert(errors.end(), piece.begin(), piece.end());
+    }
+    std::vector<float> gradient;
+    for (std::uint64_t k = shard.begin; k < shard.end; ++k) {
+      float sum = 0;
+      for (std::uint64_t row = 0; row < operands.rows; ++row) {
+        sum += errors[row * operands.outputs + k / operands.inputs] *
+               activations[row * operands.inputs + k % operands.inputs];
+      }
+      gradient.push_back(sum);
+    }
+    return gradient;
+  }
+
+  const ShardLayout& layout_;
+  const UpdatePlan& plan_;
+  std::vector<float> weights_;
+  std::vector<float> state_;
+  std::vector<Sequence> included_;
+};
+
+/// A worker without threads: its training threads are advanced, and its messages delivered, when
+/// the test says so. Messages to one server stay in order.
+class Rig {
+ public:
+  explicit Rig(
+      const RigOptions& options, std::function<void()> wake = [] {})
+      : graph(TinyGraph()),
+        layout(graph.parameters, 4),
+        plan(PlanOf(options, graph, layout)),
+        replica(ReplicaOptionsOf(options), graph, layout, plan, std::move(wake)),
+        servers(layout, plan),
+        exchange(replica, 64) {
+    ADAMANT_CHECK(replica.SetNormalisation({.mean = {128}, .deviation = {64}}).ok(), "one channel");
+    exchange.OnMap(FakeServers::Map(layout));
+    exchange.OnParameterServer(0, true);
+    exchange.OnParameterServer(1, true);
+    exchange.OnDataServer(0, true);
+  }
+
+  void MakeThreads() {
+    for (std::size_t i = 0; i < replica.options.threads; ++i) {
+      auto thread = TrainingThread::Create(replica, i, clock);
+      ADAMANT_CHECK(thread.ok(), "the context fits");
+      threads.push_back(*std::move(thread));
+    }
+  }
+
+  /// Queues the next batch if there is room.
+  bool PutBatch() {
+    Batch* const batch = replica.batches.TakeFree();
+    if (batch == nullptr) {
+      return false;
+    }
+    FillBatch(next_batch++, *batch);
+    replica.batches.Put(batch);
+    return true;
+  }
+
+  /// Lets the exchange work and puts what it sends on the wire.
+  absl::Status Pump() {
+    const absl::Status status = exchange.Advance(now);
+    for (Exchange::Message& message : exchange.TakeMessages()) {
+      if (auto* push = std::get_if<PushMessage>(&message)) {
+        auto payload = std::make_shared<PushPayload>(exchange.PayloadOf(*push));
+        wires[push->server].push_back([this, push = std::move(*push), payload] {
+          replies.emplace_back([this, reply = servers.Apply(push, *payload)] {
+            return exchange.OnPushReply(reply, now);
+          });
+        });
+      } else if (auto* fetch = std::get_if<FetchMessage>(&message)) {
+        wires[fetch->server].push_back([this, fetch = std::move(*fetch)] {
+          std::vector<float> values;
+          const FetchReply reply = servers.Fetch(fetch, values);
+          replies.emplace_back([this, reply, values = std::move(values)] {
+            std::size_t next = 0;
+            const auto read = [&](std::span<float> out) {
+              std::copy_n(
+                  values.begin() + static_cast<std::ptrdiff_t>(next), out.size(), out.begin());
+              next += out.size();
+              return absl::OkStatus();
+            };
+            return exchange.OnFetchReply(reply, read, now);
+          });
+        });
+      } else if (auto* acknowledge = std::get_if<AcknowledgeMessage>(&message)) {
+        for (const LeaseResult& result : acknowledge->results) {
+          acknowledged.push_back(result.lease);
+          exchange.OnAcknowledged({result.lease});
+        }
+      } else if (auto* hand_back = std::get_if<HandBackMessage>(&message)) {
+        handed_back.insert(handed_back.end(), hand_back->leases.begin(), hand_back->leases.end());
+      }
+    }
+    return status;
+  }
+
+  /// Lets the server handle the oldest message on its wire.
+  bool Serve(ServerSlot server) {
+    auto& wire = wires[server];
+    if (wire.empty()) {
+      return false;
+    }
+    const auto handle = std::move(wire.front());
+    wire.pop_front();
+    handle();
+    return true;
+  }
+
+  /// Delivers the oldest reply.
+  bool Reply() {
+    if (replies.empty()) {
+      return false;
+    }
+    const auto deliver = std::move(replies.front());
+    replies.pop_front();
+    ADAMANT_CHECK(deliver().ok(), "the fake servers keep the protocol");
+    return true;
+  }
+
+  /// Everything that can happen without another batch.
+  void Settle() {
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& thread : threads) {
+        more |= thread->Advance() == TrainingThread::Progress::kWorked;
+      }
+      ADAMANT_CHECK(Pump().ok(), "training goes on");
+      more |= Serve(0) || Serve(1) || Reply();
+      ADAMANT_CHECK(Pump().ok(), "training goes on");
+    }
+  }
+
+  /// Sets the weights before the first step: the first renewal.
+  void Begin() {
+    MakeThreads();
+    Settle();
+  }
+
+  [[nodiscard]] std::vector<float> LocalWeights() const {
+    const auto weights = replica.weights.span();
+    return {weights.begin(), weights.end()};
+  }
+
+  const model::Graph graph;
+  const ShardLayout layout;
+  const UpdatePlan plan;
+  const SystemClock clock;
+  Replica replica;
+  FakeServers servers;
+  Exchange exchange;
+  std::vector<std::unique_ptr<TrainingThread>> threads;
+  Clock::TimePoint now{};
+  std::map<ServerSlot, std::deque<std::function<void()>>> wires;
+  std::deque<std::function<absl::Status()>> replies;
+  std::vector<Lease> acknowledged;
+  std::vector<Lease> handed_back;
+  std::uint32_t next_batch = 0;
+};
+
+}  // namespace adamant::worker
