@@ -207,6 +207,18 @@ TEST_F(WorkDealerTest, TellsWorkersOnceWhenNothingIsLeftToDeal) {
   EXPECT_THAT(h.Take<Drained>(), ElementsAre(testing::Field(&Drained::to, kA)));
 }
 
+TEST_F(WorkDealerTest, ServerWithoutPartsTellsWorkersThatItHasNothing) {
+  h.Send(View({kA}, {1}));
+  h.Send(Hello{.worker = kA, .window = 1});
+  for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+    h.Send(OpenEpoch{.epoch = epoch});
+    EXPECT_THAT(h.Take<Drained>(), SizeIs(1));
+    h.Send(KeepAlive{.worker = kA});
+    EXPECT_THAT(h.Take<Drained>(), IsEmpty());
+    h.Send(CloseEpoch{.epoch = epoch});
+  }
+}
+
 TEST_F(WorkDealerTest, EpochEndsWhenAllIsCountedAndStored) {
   Begin(10);
   h.TakeDealtTo(kA);
