@@ -1,16 +1,15 @@
 #include "services/data_server/rpc/data_metrics.h"
 
 namespace adamant::data_server {
-namespace {
-
-constexpr char kDealt[] = "adamant_data_server_dealt_examples_total";
-constexpr char kDealtHelp[] = "Examples handed out, again after a loss included.";
-
-}  // namespace
 
 DataMetrics::DataMetrics(metrics::Registry& registry)
-    : dealt_train_examples(registry.AddCounter(kDealt, kDealtHelp, {{"kind", "train"}})),
-      dealt_evaluate_examples(registry.AddCounter(kDealt, kDealtHelp, {{"kind", "evaluate"}})),
+    : dealt_train_examples(registry.AddCounter("adamant_data_server_dealt_examples_total",
+                                               "Examples handed out, again after a loss included.",
+                                               {{"kind", "train"}})),
+      dealt_evaluate_examples(
+          registry.AddCounter("adamant_data_server_dealt_examples_total",
+                              "Examples handed out, again after a loss included.",
+                              {{"kind", "evaluate"}})),
       counted_examples(registry.AddCounter("adamant_data_server_counted_examples_total",
                                            "Training examples acknowledged and stored as such.")),
       retrained_examples(
