@@ -71,7 +71,7 @@ ParameterOptimiser OptimiserFor(std::int64_t rule) {
 }
 
 /// The yardstick: y += a x over as much memory, by one thread.
-void BM_Axpy(benchmark::State& state) {
+void Axpy(benchmark::State& state) {
   std::vector<float> x(kShards * kShardElements, 1);
   std::vector<float> y(x.size(), 1);
   const RuleStep step{.kind = OptimiserKind::kSgd, .rate = 1e-9f};
@@ -85,10 +85,10 @@ void BM_Axpy(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * kShardBytes);
 }
-BENCHMARK(BM_Axpy)->UseRealTime();
+BENCHMARK(Axpy)->UseRealTime();
 
 /// Pushes of 16 dense updates each, from memory as large as the shards. Bytes are those pushed.
-void BM_Apply(benchmark::State& state) {
+void Apply(benchmark::State& state) {
   static std::unique_ptr<Server> server;
   constexpr std::int64_t kUpdates = 16;
   if (state.thread_index() == 0) {
@@ -116,15 +116,15 @@ void BM_Apply(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * kUpdates * kShardBytes);
 }
-BENCHMARK(BM_Apply)->ArgName("rule")->DenseRange(0, 3)->UseRealTime();
-BENCHMARK(BM_Apply)->ArgName("rule")->Arg(0)->Arg(3)->Threads(2)->UseRealTime();
+BENCHMARK(Apply)->ArgName("rule")->DenseRange(0, 3)->UseRealTime();
+BENCHMARK(Apply)->ArgName("rule")->Arg(0)->Arg(3)->Threads(2)->UseRealTime();
 
 /// errors^T x activations for [outputs, inputs] = range(1), range(2) and range(0) rows.
 struct Layer {
   explicit Layer(const benchmark::State& state)
       : rows(state.range(0)), outputs(state.range(1)), inputs(state.range(2)) {}
 
-  [[nodiscard]] double Flops() const { return 2.0 * rows * outputs * inputs; }
+  [[nodiscard]] double Flops() const { return 2.0 * static_cast<double>(rows * outputs * inputs); }
 
   std::int64_t rows;
   std::int64_t outputs;
@@ -139,7 +139,7 @@ void SetFlops(benchmark::State& state, const Layer& layer) {
       benchmark::Counter(layer.Flops(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void BM_OuterProduct(benchmark::State& state) {
+void OuterProduct(benchmark::State& state) {
   Layer layer(state);
   const Operands operands{.rows = static_cast<std::uint32_t>(layer.rows),
                           .inputs = static_cast<std::uint32_t>(layer.inputs),
@@ -152,9 +152,9 @@ void BM_OuterProduct(benchmark::State& state) {
   }
   SetFlops(state, layer);
 }
-BENCHMARK(BM_OuterProduct)->Args({256, 400, 400})->Args({256, 256, 1024})->Args({32, 87, 3000});
+BENCHMARK(OuterProduct)->Args({256, 400, 400})->Args({256, 256, 1024})->Args({32, 87, 3000});
 
-void BM_OuterProductSgemm(benchmark::State& state) {
+void OuterProductSgemm(benchmark::State& state) {
   Layer layer(state);
   for (auto _ : state) {
     dnnl_sgemm('T',
@@ -173,10 +173,7 @@ void BM_OuterProductSgemm(benchmark::State& state) {
   }
   SetFlops(state, layer);
 }
-BENCHMARK(BM_OuterProductSgemm)
-    ->Args({256, 400, 400})
-    ->Args({256, 256, 1024})
-    ->Args({32, 87, 3000});
+BENCHMARK(OuterProductSgemm)->Args({256, 400, 400})->Args({256, 256, 1024})->Args({32, 87, 3000});
 
 /// A server behind loopback gRPC and a worker's stream to it, two requests in flight.
 class Loopback {
@@ -227,7 +224,7 @@ class Loopback {
 
 constexpr std::int64_t kShardsPerMessage = 8;
 
-void BM_LoopbackPush(benchmark::State& state) {
+void LoopbackPush(benchmark::State& state) {
   Loopback loopback;
   const auto values =
       std::make_shared<const std::vector<float>>(kShardsPerMessage * kShardElements, 1);
@@ -250,9 +247,9 @@ void BM_LoopbackPush(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * kShardsPerMessage * kShardBytes);
 }
-BENCHMARK(BM_LoopbackPush)->UseRealTime();
+BENCHMARK(LoopbackPush)->UseRealTime();
 
-void BM_LoopbackFetch(benchmark::State& state) {
+void LoopbackFetch(benchmark::State& state) {
   Loopback loopback;
   v1::ExchangeRequest request;
   for (std::uint32_t shard = 0; shard < kShardsPerMessage; ++shard) {
@@ -265,7 +262,7 @@ void BM_LoopbackFetch(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * kShardsPerMessage * kShardBytes);
 }
-BENCHMARK(BM_LoopbackFetch)->UseRealTime();
+BENCHMARK(LoopbackFetch)->UseRealTime();
 
 }  // namespace
 }  // namespace adamant::parameter_server

@@ -62,7 +62,7 @@ TEST(OuterProductTest, EqualsTheSumsInDoublePrecisionWithinRounding) {
 TEST(OuterProductTest, AnyRangeHasTheBitsOfTheWhole) {
   Rng rng(2);
   const Layer layer(rng, 9, 53, 31);
-  std::vector<float> whole(53 * 31);
+  std::vector<float> whole(std::size_t{53} * 31);
   OuterProduct(layer.operands, 0, whole);
   for (int round = 0; round < 500; ++round) {
     const std::size_t begin = rng.Below(whole.size());

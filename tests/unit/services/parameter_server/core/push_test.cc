@@ -132,9 +132,9 @@ TEST_F(PushTest, AWorkerWithAnotherMapIsSentToWaitForTheRightOne) {
 /// A layer of 600 outputs and 500 inputs: its second shard begins within a row.
 class OuterProductPushTest : public ServerFixture {
  protected:
-  static constexpr std::uint32_t kRows = 6;
-  static constexpr std::uint32_t kInputs = 500;
-  static constexpr std::uint32_t kOutputs = 600;
+  static constexpr std::size_t kRows = 6;
+  static constexpr std::size_t kInputs = 500;
+  static constexpr std::size_t kOutputs = 600;
 
   void SetUp() override {
     Rng rng(1);
@@ -147,7 +147,7 @@ class OuterProductPushTest : public ServerFixture {
 
   ServerOptions Layer(OptimiserKind kind) {
     ServerOptions options = Flat(1, {.kind = kind, .rate = 0.1, .momentum = 0.9, .epsilon = 0.1});
-    options.parameters[0].shape = {kOutputs, kInputs};
+    options.parameters[0].shape = {std::int64_t{kOutputs}, std::int64_t{kInputs}};
     return options;
   }
 
@@ -171,7 +171,7 @@ class OuterProductPushTest : public ServerFixture {
 
 TEST_F(OuterProductPushTest, EqualsTheDenseGradientWithinRounding) {
   std::vector<float> dense(kOutputs * kInputs);
-  for (std::uint32_t n = 0; n < kRows; ++n) {
+  for (std::size_t n = 0; n < kRows; ++n) {
     for (std::size_t k = 0; k < dense.size(); ++k) {
       dense[k] += errors_[n * kOutputs + k / kInputs] * activations_[n * kInputs + k % kInputs];
     }
