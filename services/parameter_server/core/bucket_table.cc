@@ -6,7 +6,15 @@
 namespace adamant::parameter_server {
 
 BucketTable::BucketTable(const ShardLayout& layout, std::uint32_t slot)
-    : layout_(layout), slot_(slot), buckets_(layout.buckets()), shards_(layout.shards().size()) {}
+    : layout_(layout),
+      slot_(slot),
+      members_(layout.buckets()),
+      buckets_(layout.buckets()),
+      shards_(layout.shards().size()) {
+  for (const Shard& shard : layout.shards()) {
+    members_[shard.bucket].push_back(shard.id);
+  }
+}
 
 void BucketTable::Update(std::span<const BucketRecord> records) {
   const MutexLock lock(mutex_);
@@ -22,10 +30,8 @@ void BucketTable::UpdateBucket(BucketId id, const BucketRecord& record) {
   bucket.record = record;
   if (record.epoch == 0 || record.primary != slot_) {
     bucket.phase = Phase::kElsewhere;
-    for (const Shard& shard : layout_.shards()) {
-      if (shard.bucket == id) {
-        shards_[shard.id] = nullptr;
-      }
+    for (const ShardId shard : members_[id]) {
+      shards_[shard] = nullptr;
     }
     return;
   }

@@ -34,6 +34,11 @@ class BucketTable {
   /// `layout` must outlive this. `slot`: of this server.
   BucketTable(const ShardLayout& layout, std::uint32_t slot);
 
+  /// The shards of a bucket, by id.
+  [[nodiscard]] std::span<const ShardId> ShardsOf(BucketId bucket) const {
+    return members_[bucket];
+  }
+
   /// Takes over a map, `records[i]` being bucket i. Lines of a lower epoch than known are ignored.
   void Update(std::span<const BucketRecord> records);
 
@@ -85,6 +90,7 @@ class BucketTable {
   // Constant after construction.
   const ShardLayout& layout_;
   const std::uint32_t slot_;
+  std::vector<std::vector<ShardId>> members_;  // by bucket
 
   // Guarded.
   mutable Mutex mutex_;

@@ -28,8 +28,8 @@ class DirtyShards {
     Clock::TimePoint since;
   };
 
-  /// `due_changed` is called, on the thread that dirtied a shard, when DueAt has become earlier. It
-  /// must not call back.
+  /// `due_changed` is called when DueAt has become earlier, on the thread that dirtied a shard and
+  /// under that shard's lock: it must be short and not call the shard or this.
   DirtyShards(FlushLimits limits, const Clock& clock, std::function<void()> due_changed);
 
   /// A shard that was clean has changed.

@@ -37,10 +37,8 @@ absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> ParameterServer::CreateB
     BucketId bucket) {
   std::vector<std::shared_ptr<LiveShard>> shards;
   LazyWriter writer(store_);
-  for (const Shard& shard : layout_.shards()) {
-    if (shard.bucket != bucket) {
-      continue;
-    }
+  for (const ShardId id : buckets_.ShardsOf(bucket)) {
+    const Shard& shard = layout_.shards()[id];
     const ShardIdentity identity = IdentityOf(shard);
     ShardContent content{.values = std::vector<float>(identity.values),
                          .state = std::vector<float>(identity.state)};
@@ -71,12 +69,10 @@ absl::StatusOr<ShardContent> ParameterServer::Load(const ShardIdentity& identity
 absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> ParameterServer::LoadBucket(
     BucketId bucket) {
   std::vector<std::shared_ptr<LiveShard>> shards;
-  for (const Shard& shard : layout_.shards()) {
-    if (shard.bucket == bucket) {
-      const ShardIdentity identity = IdentityOf(shard);
-      ADAMANT_ASSIGN_OR_RETURN(ShardContent content, Load(identity));
-      shards.push_back(std::make_shared<LiveShard>(identity, std::move(content), dirty_));
-    }
+  for (const ShardId id : buckets_.ShardsOf(bucket)) {
+    const ShardIdentity identity = IdentityOf(layout_.shards()[id]);
+    ADAMANT_ASSIGN_OR_RETURN(ShardContent content, Load(identity));
+    shards.push_back(std::make_shared<LiveShard>(identity, std::move(content), dirty_));
   }
   ADAMANT_RETURN_IF_ERROR(records_.Load(bucket));
   return shards;
