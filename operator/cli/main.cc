@@ -1,11 +1,15 @@
 // adamant: trains deep networks on this machine, with the same services as on a cluster.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "operator/cli/commands.h"
 #include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
+#include "services/common/job/problems.h"
 
 namespace adamant::cli {
 namespace {
@@ -22,6 +26,24 @@ constexpr char kExamples[] = R"(Examples:
 Exit codes: 0 success, 1 the job failed, 2 bad flags, manifest or data,
 3 stopped and can be resumed, 4 this machine does not let it run.)";
 
+// CLI11 would only say that a command is missing.
+std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') {
+    return "";
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  const std::string given = argv[1];
+  if (std::find(names.begin(), names.end(), given) != names.end()) {
+    return "";
+  }
+  const std::string hint = job::DidYouMean(given, names);
+  return "there is no command " + job::Quote(given) +
+         (hint.empty() ? "; see adamant --help" : "; " + hint);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Adamant trains deep networks with a fault-tolerant parameter server.", "adamant");
   app.require_subcommand(1);
@@ -35,6 +57,10 @@ int Main(int argc, char** argv) {
   AddStatus(app, exit_code);
   AddVersion(app, exit_code);
   AddCompletion(app, exit_code);
+  if (const std::string problem = UnknownCommand(app, argc, argv); !problem.empty()) {
+    PrintError(problem);
+    return kBadInput;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

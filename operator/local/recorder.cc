@@ -22,12 +22,18 @@ absl::StatusOr<int> OpenToAppend(const std::filesystem::path& path) {
   return descriptor;
 }
 
-// Lines are written with one call each, so that readers see whole ones.
+// Lines are written with one call each and never in part, so that readers see whole ones.
 absl::Status Append(int descriptor, const std::string& line, const std::filesystem::path& path) {
-  if (write(descriptor, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return SystemError(errno, "cannot write", path);
+  const off_t end = lseek(descriptor, 0, SEEK_END);
+  const ssize_t written = write(descriptor, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  const int error = written < 0 ? errno : ENOSPC;
+  if (written > 0 && ftruncate(descriptor, end) != 0) {
+    return SystemError(errno, "cannot shorten", path);
+  }
+  return SystemError(error, "cannot write", path);
 }
 
 }  // namespace

@@ -157,11 +157,15 @@ absl::Status Runner::OpenController() {
   const absl::StatusOr<std::string> state = store_->Get(controller::kStateKey);
   if (state.ok()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(SettingsOf(job_), *state));
-  } else if (absl::IsNotFound(state.status())) {
+  } else if (!absl::IsNotFound(state.status())) {
+    return state.status();
+  } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
+    // Processes are started only after the state is stored.
+    return absl::DataLossError("the controller's state is missing from " +
+                               paths_.controller().string() + " although the run had begun");
+  } else {
     ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
     controller_ = JobController::Create(SettingsOf(job_), uid);
-  } else {
-    return state.status();
   }
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
                            Recorder::Open(paths_, job_.metadata().name(), std::move(results)));

@@ -1,0 +1,129 @@
+"""Processes die, the user interrupts: the job goes on, counts every example once and leaves no process behind."""
+
+import os
+import random
+import signal
+import time
+import unittest
+
+import adamant
+
+EPOCHS = 6
+EXAMPLES = 20000
+TRAIN = f"{{digits: {{seed: 1, examples: {EXAMPLES}}}}}"
+
+
+class FaultTest(adamant.TestCase):
+
+    def long_job(self, **values):
+        return self.job(**{"epochs": EPOCHS, "train": TRAIN, **values})
+
+    def kill_during_training(self, name, seed, **values):
+        """SIGKILL to one member at a seeded moment of the second epoch."""
+        run = self.run_in(f"{name}-{seed}").train(self.long_job(**values))
+        run.await_epoch(1)
+        time.sleep(random.Random(seed).uniform(0, 0.2))
+        self.assertTrue(run.kill(name))
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, EPOCHS, EXAMPLES)
+        self.assertEqual(int(run.rows()[-1]["examples_left"]), 0)
+        self.assertEqual(int(run.rows()[-1]["restarts"]), 1)
+        self.assertGreater(float(run.rows()[-1]["top1"]), 0.8)
+
+    def test_a_killed_worker_is_replaced(self):
+        self.kill_during_training("worker-1", seed=1)
+
+    def test_the_only_worker_is_replaced(self):
+        self.kill_during_training("worker-0", seed=2, workers=1)
+
+    def test_a_killed_parameter_server_comes_back_with_its_shards(self):
+        self.kill_during_training("parameter-server-0", seed=3)
+
+    def test_the_only_data_server_is_replaced(self):
+        self.kill_during_training("data-server-0", seed=4)
+
+    def test_parts_of_a_killed_data_server_pass_to_another(self):
+        self.kill_during_training("data-server-1", seed=5, data_servers=2)
+
+    def test_every_role_may_die_in_one_job(self):
+        run = self.run_in().train(self.long_job(data_servers=2, epochs=8))
+        rng = random.Random(6)
+        for epoch, name in enumerate(("worker-0", "parameter-server-1", "data-server-0", "worker-1"), start=1):
+            run.await_epoch(epoch)
+            time.sleep(rng.uniform(0, 0.1))
+            run.kill(name)
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 8, EXAMPLES)
+
+    def test_a_run_goes_on_after_kill_9_of_the_whole_group(self):
+        run = self.run_in().train(self.long_job())
+        rng = random.Random(7)
+        for epoch in (1, 3):
+            run.await_epoch(epoch)
+            time.sleep(rng.uniform(0, 0.2))
+            run.kill_all()
+            run.resume()
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, EPOCHS, EXAMPLES)
+        self.assertGreater(float(run.rows()[-1]["top1"]), 0.8)
+
+    def test_no_process_outlives_a_killed_controller(self):
+        run = self.run_in().train(self.long_job(epochs=1000))
+        run.await_epoch(1)
+        pids = list(run.members().values())
+        self.assertEqual(len(pids), 5)
+        run.process.send_signal(signal.SIGKILL)
+        self.assert_all_gone(pids, seconds=3)
+
+    def test_ctrl_c_stops_all_within_three_seconds_and_the_run_can_be_resumed(self):
+        run = self.run_in().train(self.long_job())
+        run.await_epoch(1)
+        pids = list(run.members().values())
+        begin = time.monotonic()
+        run.process.send_signal(signal.SIGINT)
+        code, output = run.wait(timeout=10)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertEqual(code, 3, output)
+        self.assertIn("--resume", output)
+        self.assert_all_gone(pids, seconds=0.1)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, EPOCHS, EXAMPLES)
+
+    def test_ctrl_c_works_when_members_are_stuck(self):
+        run = self.run_in().train(self.long_job())
+        run.await_epoch(1)
+        pids = list(run.members().values())
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=10)[0], 3)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assert_all_gone(pids, seconds=0.1)
+
+    def test_ctrl_c_works_before_the_first_epoch(self):
+        run = self.run_in().train(self.long_job())
+        while not run.members():
+            time.sleep(0.005)
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=10)[0], 3)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, EPOCHS, EXAMPLES)
+
+    def test_a_spent_restart_budget_fails_the_job_with_a_message(self):
+        run = self.run_in().train(self.long_job(restarts=0))
+        run.await_epoch(1)
+        self.assertTrue(run.kill("worker-0"))
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertIn("worker-0 was killed by signal 9", output)
+        self.assertIn("restartBudget", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,149 @@
+"""What is wrong from the start ends in one clear message and the documented exit code."""
+
+import gzip
+import os
+import shutil
+import socket
+import subprocess
+import unittest
+
+import adamant
+
+
+class InputTest(adamant.TestCase):
+
+    def assert_refused(self, result, code, *texts):
+        output = result.stdout + result.stderr
+        self.assertEqual(result.returncode, code, output)
+        for text in texts:
+            self.assertIn(text, output)
+        self.assertNotIn("terminate called", output)
+
+    def train(self, job, *arguments):
+        return adamant.adamant("train", job, "--run-dir", self.folder / "run", *arguments)
+
+    def test_unknown_commands_and_flags(self):
+        self.assert_refused(adamant.adamant("trian"), 2, "trian")
+        self.assert_refused(adamant.adamant("train", "--fast"), 2)
+        self.assert_refused(adamant.adamant(), 2)
+
+    def test_train_needs_a_manifest_or_a_run(self):
+        self.assert_refused(adamant.adamant("train"), 2, "--resume")
+
+    def test_a_manifest_that_is_not_there(self):
+        self.assert_refused(self.train(self.folder / "no.yaml"), 2, "no.yaml")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_manifest_with_problems_names_them_all(self):
+        job = self.job(epochs=-1)
+        job.write_text(job.read_text().replace("optimiser", "optimizer"))
+        self.assert_refused(self.train(job), 2, f"{job}:", "spec.optimizer", "did you mean optimiser?",
+                            "spec.runPolicy.epochs")
+        self.assert_refused(adamant.adamant("validate", job), 2, "spec.optimizer", "2 problems")
+
+    def test_data_that_is_missing_or_corrupt(self):
+        data = self.folder / "digits"
+        made = adamant.adamant("data", "digits", "--out", data, "--train", 200, "--validation", 50)
+        self.assertEqual(made.returncode, 0, made.stderr)
+
+        def job():
+            return self.job(train=f"{{idx: {{images: {data}/train-images-idx3-ubyte.gz, "
+                                  f"labels: {data}/train-labels-idx1-ubyte.gz}}}}",
+                            validation=f"{{idx: {{images: {data}/t10k-images-idx3-ubyte.gz, "
+                                       f"labels: {data}/t10k-labels-idx1-ubyte.gz}}}}", epochs=1)
+        self.assert_refused(adamant.adamant("validate", job()), 0)
+        images = data / "train-images-idx3-ubyte.gz"
+        content = gzip.decompress(images.read_bytes())
+        images.write_bytes(gzip.compress(content[:-100]))
+        self.assert_refused(self.train(job()), 1, "train-images-idx3-ubyte.gz")
+        shutil.rmtree(self.folder / "run")
+        images.write_bytes(b"no images at all")
+        self.assert_refused(self.train(job()), 2, "train-images-idx3-ubyte.gz")
+        images.unlink()
+        self.assert_refused(self.train(job()), 2, "train-images-idx3-ubyte.gz")
+
+    def test_a_run_directory_that_cannot_be_written(self):
+        result = adamant.adamant("train", self.job(), "--run-dir", "/sys/adamant-run")
+        self.assert_refused(result, 4, "/sys/adamant-run")
+
+    def test_a_run_directory_that_holds_something_else(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "thesis.txt").write_text("precious")
+        self.assert_refused(self.train(self.job()), 4, "not empty")
+
+    def test_a_run_that_is_running_already(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(0)
+        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "in use")
+
+    def test_a_folder_without_a_run(self):
+        for command in (["train", "--resume"], ["status"]):
+            self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
+        self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x"), 2, "no model")
+
+    def test_programs_that_are_missing(self):
+        result = self.train(self.job(), "--bin-dir", self.folder)
+        self.assert_refused(result, 4, "adamant-data-server", "--bin-dir")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_damaged_controller_state(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(1)
+        run.kill_all()
+        for path in (run.folder / "controller").iterdir():
+            if path.suffix in (".log", ".sst"):
+                content = bytearray(path.read_bytes())
+                for i in range(0, len(content), 50):
+                    content[i] ^= 0xFF
+                path.write_bytes(content)
+        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "controller")
+
+    def test_a_model_of_another_net(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        other = self.job(layers=adamant.LAYERS.replace("channels: 4", "channels: 5"))
+        result = adamant.adamant("eval", run.folder / "model.safetensors", "--job", other)
+        self.assert_refused(result, 2, "conv1.weight")
+        (run.folder / "model.safetensors").write_bytes(b"not a model")
+        self.assert_refused(adamant.adamant("eval", run.folder), 2, "model.safetensors")
+
+    def test_a_port_that_is_taken(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            result = subprocess.run(
+                [adamant.binary_folder() / "adamant-parameter-server", "--controller", "127.0.0.1:1", "--slot", "0",
+                 "--data-dir", self.folder / "data", "--listen", address],
+                capture_output=True, text=True, timeout=60, check=False)
+        self.assert_refused(result, 1, address)
+
+    def test_a_full_disk_fails_the_job_which_can_be_resumed_when_there_is_room(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "none", disk], check=False,
+                               capture_output=True)
+        if mount.returncode != 0:
+            self.skipTest("only root can make a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        run = adamant.Run(disk / "run")
+        self.addCleanup(run.end)
+        run.train(self.job(epochs=100000))
+        run.await_epoch(1)
+        ballast = disk / "ballast"
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while file.write(b"\0" * 4096):
+                    pass
+            except OSError:
+                pass
+        code, output = run.wait(timeout=90)
+        self.assertEqual(code, 1, output)
+        self.assertIn("No space left on device", output)
+        ballast.unlink()
+        run.resume()
+        run.await_epoch(len(run.rows()) + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

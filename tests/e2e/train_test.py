@@ -1,0 +1,117 @@
+"""A job from the manifest to the exported model, through the real processes."""
+
+import json
+import subprocess
+import unittest
+
+import adamant
+
+
+class TrainTest(adamant.TestCase):
+
+    def test_a_job_succeeds_and_leaves_everything_that_is_promised(self):
+        run = self.run_in().train(self.job(data_servers=2))
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 3, 3000)
+        for name in ("job.yaml", "events.jsonl", "learning-curve.svg", "model.safetensors", "model.onnx"):
+            self.assertGreater((run.folder / name).stat().st_size, 0, name)
+        logs = sorted(path.name for path in (run.folder / "logs").iterdir())
+        self.assertEqual(logs, ["data-server-0.log", "data-server-1.log", "parameter-server-0.log",
+                                "parameter-server-1.log", "worker-0.log", "worker-1.log"])
+        row = run.rows()[-1]
+        self.assertEqual(int(row["examples_left"]), 0)
+        self.assertEqual(int(row["validation_examples"]), 500)
+        self.assertGreater(float(row["top1"]), 0.3)
+        self.assertIn(f"{100 * float(row['top1']):.2f}%", output)
+
+    def test_the_shown_accuracy_is_that_of_the_exported_model(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        predictions = self.folder / "classes.txt"
+        result = adamant.adamant("eval", run.folder, "--predictions", predictions)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"top-1 {100 * float(run.rows()[0]['top1']):.2f}%", result.stdout)
+        self.assertEqual(len(predictions.read_text().split()), 500)
+
+    def test_export_writes_what_the_run_left(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        for form in ("onnx", "safetensors"):
+            out = self.folder / f"out.{form}"
+            result = adamant.adamant("export", run.folder, "--format", form, "--out", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(out.read_bytes(), (run.folder / f"model.{form}").read_bytes())
+
+    def test_one_worker_thread_and_server_give_the_same_bits_again(self):
+        job = self.job(workers=1, parameter_servers=1, epochs=2)
+        models = []
+        for name in ("first", "second"):
+            run = self.run_in(name).train(job)
+            self.assertEqual(run.wait()[0], 0)
+            models.append((run.folder / "model.safetensors").read_bytes())
+        self.assertEqual(models[0], models[1])
+
+    def test_another_seed_gives_another_model(self):
+        models = []
+        for seed in (1, 2):
+            run = self.run_in(f"seed{seed}").train(self.job(workers=1, parameter_servers=1, epochs=1, seed=seed))
+            self.assertEqual(run.wait()[0], 0)
+            models.append((run.folder / "model.safetensors").read_bytes())
+        self.assertNotEqual(models[0], models[1])
+
+    def test_two_runs_side_by_side_do_not_disturb_each_other(self):
+        job = self.job(workers=1, parameter_servers=1, epochs=3)
+        runs = [self.run_in(name).train(job) for name in ("left", "right")]
+        for run in runs:
+            self.assertEqual(run.wait()[0], 0)
+            self.assert_counted_once(run, 3, 3000)
+        left, right = ((run.folder / "model.safetensors").read_bytes() for run in runs)
+        self.assertEqual(left, right)
+
+    def test_an_epoch_may_end_early_and_reports_what_was_left_out(self):
+        run = self.run_in().train(self.job(epochs=2, epoch_completion=0.5))
+        self.assertEqual(run.wait()[0], 0)
+        self.assert_counted_once(run, 2, 3000)
+        for row in run.rows():
+            self.assertGreaterEqual(int(row["examples_counted"]), 1500)
+
+    def test_json_output_is_one_object_a_line_with_start_epochs_and_end(self):
+        run = self.run_in()
+        code, output = run.start(self.job(epochs=2), "--run-dir", run.folder, "--output", "json").wait()
+        events = [json.loads(line) for line in output.splitlines()]
+        self.assertEqual(code, 0)
+        self.assertEqual(events[0]["event"], "start")
+        self.assertEqual([event["epoch"] for event in events if event["event"] == "epoch"], [1, 2])
+        self.assertEqual((events[-1]["event"], events[-1]["phase"], events[-1]["exit_code"]), ("end", "Succeeded", 0))
+
+    def test_status_works_while_a_job_runs_and_afterwards(self):
+        run = self.run_in().train(self.job(epochs=1000))
+        run.await_epoch(1)
+        result = adamant.adamant("status", run.folder)
+        self.assertIn("tiny: ", result.stdout)
+        self.assertIn("worker-1", result.stdout)
+        self.assertIn("/metrics", result.stdout)
+        run.kill_all()
+        result = adamant.adamant("status", run.folder)
+        self.assertIn("tiny: Interrupted", result.stdout)
+        self.assertIn("--resume", result.stdout)
+
+    def test_a_finished_run_is_not_trained_again(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        before = (run.folder / "model.safetensors").stat().st_mtime_ns
+        self.assertEqual(run.resume().wait()[0], 0)
+        self.assertEqual((run.folder / "model.safetensors").stat().st_mtime_ns, before)
+        self.assert_counted_once(run, 1, 3000)
+
+    def test_completion_scripts_are_valid_bash(self):
+        script = adamant.adamant("completion", "bash").stdout
+        check = subprocess.run(
+            ["bash", "-c", script + '\nCOMP_WORDS=(adamant train --r); COMP_CWORD=2; _adamant; echo "${COMPREPLY[*]}"'],
+            capture_output=True, text=True, check=True)
+        self.assertEqual(check.stdout.split(), ["--run-dir", "--resume"])
+
+
+if __name__ == "__main__":
+    unittest.main()
