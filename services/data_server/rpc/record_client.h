@@ -56,8 +56,12 @@ class RecordClient {
   void Submit(Request request);
 
  private:
+  /// A parameter server that starts again should not then wait for the ledger.
+  static constexpr std::chrono::milliseconds kLongestWait{500};
+
   struct Pending {
-    Pending(Request r, std::uint64_t seed) : request(std::move(r)), backoff({}, seed) {}
+    Pending(Request r, std::uint64_t seed)
+        : request(std::move(r)), backoff({.max = kLongestWait}, seed) {}
     Request request;
     Backoff backoff;
     Clock::TimePoint submitted;

@@ -7,6 +7,12 @@
 #include "services/common/base/status_macros.h"
 
 namespace adamant::worker {
+namespace {
+
+// A server that loads its data or starts again should not then wait for its workers.
+constexpr std::chrono::milliseconds kLongestWait{500};
+
+}  // namespace
 
 Link::Link(LinkOptions options, LinkHandlers handlers)
     : options_(std::move(options)),
@@ -39,7 +45,7 @@ bool Link::Idle() {
 }
 
 void Link::ReadLoop() {
-  Backoff backoff({}, options_.seed);
+  Backoff backoff({.max = kLongestWait}, options_.seed);
   for (;;) {
     std::shared_ptr<rpc::FrameStream> stream =
         rpc::OpenFrameStream(options_.address, options_.method, options_.max_message_bytes);
