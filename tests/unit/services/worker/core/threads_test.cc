@@ -3,48 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
+#include <vector>
 
+#include "tests/unit/services/worker/core/counting_new.h"
 #include "tests/unit/services/worker/core/worker_rig.h"
-
-namespace {
-
-thread_local bool counts_allocations = false;
-std::atomic<std::uint64_t> allocations{0};
-
-void* Allocate(std::size_t size, std::size_t alignment) {
-  if (counts_allocations) {
-    allocations.fetch_add(1);
-  }
-  void* const memory =
-      std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) {
-    std::abort();
-  }
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return Allocate(size, alignof(std::max_align_t)); }
-void* operator new[](std::size_t size) { return Allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace adamant::worker {
 namespace {
@@ -56,9 +19,8 @@ void RunThreads(const RigOptions& options, std::uint32_t steps) {
     threads.emplace_back([&rig, i] {
       auto thread = TrainingThread::Create(rig.replica, i, rig.clock);
       ASSERT_TRUE(thread.ok());
-      counts_allocations = true;
+      const CountAllocations count;
       (*thread)->Run();
-      counts_allocations = false;
     });
   }
   bool stopping = false;
@@ -93,9 +55,14 @@ TEST(TrainingThreadsTest, EveryBatchIsTrainedAndAcknowledged) {
 }
 
 TEST(TrainingThreadsTest, TheTrainingLoopAllocatesNothing) {
-  allocations = 0;
+  const std::uint64_t before = CountAllocations::total();
   RunThreads({.threads = 2, .fetch_every = 3, .push_every = 2}, 400);
-  EXPECT_EQ(allocations.load(), 0u);
+  EXPECT_EQ(CountAllocations::total(), before);
+  {
+    const CountAllocations count;
+    ::operator delete(::operator new(1));
+  }
+  EXPECT_EQ(CountAllocations::total(), before + 1) << "the count counts";
 }
 
 }  // namespace
