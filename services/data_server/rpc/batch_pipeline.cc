@@ -41,11 +41,14 @@ void BatchPipeline::Expect(const std::vector<BatchId>& batches) {
     epoch = std::max(epoch, batch.epoch);
   }
   MutexLock lock(mutex_);
-  std::erase_if(ready_, [&](const auto& entry) {
-    const bool old = entry.first.epoch < epoch;
-    ready_bytes_ -= old ? entry.second.own_bytes : 0;
-    return old;
-  });
+  for (auto it = ready_.begin(); it != ready_.end();) {
+    if (it->first.epoch < epoch) {
+      ready_bytes_ -= it->second.own_bytes;
+      it = ready_.erase(it);
+    } else {
+      ++it;
+    }
+  }
   expected_.clear();
   for (const BatchId& batch : batches) {
     if (!ready_.contains(batch) && !building_.contains(batch)) {

@@ -72,8 +72,8 @@ class Running {
  public:
   Running(const v1::Welcome& welcome,
           WorkDealerOptions dealer,
-          SharedDataset train,
-          SharedDataset validation,
+          const SharedDataset& train,
+          const SharedDataset& validation,
           const DataMetrics& metrics,
           service::ControllerLink& controller)
       : job_uid_(welcome.job_uid()),
@@ -84,7 +84,7 @@ class Running {
                   .batch_size = dealer.batch_size,
                   .transforms = transforms_},
                  train,
-                 std::move(validation)),
+                 validation),
         pipeline_({.threads = PipelineThreads(transforms_),
                    .cache_bytes = static_cast<std::uint64_t>(welcome.job().spec().data().cache()),
                    .seed = Seed(welcome),

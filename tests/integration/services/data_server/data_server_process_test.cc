@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -269,7 +270,8 @@ class DataServerProcessTest : public testing::Test {
       const std::uint32_t example = order_[layout.Position(0, batch.lease().index(), i)];
       ASSERT_EQ(batch.labels(static_cast<int>(i)), train_.labels[example]);
       const auto image = train_.image(example);
-      ASSERT_TRUE(std::equal(image.begin(), image.end(), reply.images.begin() + i * 784));
+      ASSERT_TRUE(
+          std::equal(image.begin(), image.end(), reply.images.begin() + std::ptrdiff_t{784} * i));
     }
   }
 

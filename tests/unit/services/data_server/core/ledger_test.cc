@@ -83,23 +83,29 @@ TEST(EpochOrderTest, IsAPermutationThatDependsOnSeedAndEpoch) {
   EXPECT_TRUE(EpochOrder(3, 1, 0).empty());
 }
 
+// How often each position of the order is in a batch of any part.
+std::vector<int> Visits(const PartLayout& layout, std::uint32_t batch_size) {
+  std::vector<int> visits(layout.examples());
+  for (std::uint32_t part = 0; part < layout.parts(); ++part) {
+    for (std::uint32_t batch = 0; batch < layout.Batches(part); ++batch) {
+      const std::uint32_t count = layout.BatchExamples(part, batch);
+      EXPECT_GE(count, 1u);
+      EXPECT_LE(count, batch_size);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        ++visits.at(layout.Position(part, batch, i));
+      }
+    }
+  }
+  return visits;
+}
+
 TEST(PartLayoutTest, BatchesOfAllPartsCoverEveryPositionOnce) {
   for (const std::uint32_t examples : {1u, 5u, 64u, 97u}) {
     for (const std::uint32_t parts : {1u, 2u, 3u, 7u}) {
       for (const std::uint32_t batch_size : {1u, 4u, 32u}) {
-        const PartLayout layout(examples, parts, batch_size);
-        std::vector<int> seen(examples);
-        for (std::uint32_t part = 0; part < parts; ++part) {
-          for (std::uint32_t batch = 0; batch < layout.Batches(part); ++batch) {
-            const std::uint32_t count = layout.BatchExamples(part, batch);
-            ASSERT_GE(count, 1u);
-            ASSERT_LE(count, batch_size);
-            for (std::uint32_t i = 0; i < count; ++i) {
-              ++seen.at(layout.Position(part, batch, i));
-            }
-          }
-        }
-        EXPECT_EQ(seen, std::vector<int>(examples, 1)) << examples << " " << parts;
+        EXPECT_EQ(Visits(PartLayout(examples, parts, batch_size), batch_size),
+                  std::vector<int>(examples, 1))
+            << examples << " examples, " << parts << " parts, batches of " << batch_size;
       }
     }
   }

@@ -29,7 +29,7 @@ Membership View(std::vector<WorkerId> workers, std::vector<std::uint32_t> owners
 
 // A dealer with worker A in an open epoch 1.
 class WorkDealerTest : public testing::Test {
- protected:
+ public:
   void Begin(std::uint32_t window) {
     h.Send(View({kA, kB}));
     h.Send(Hello{.worker = kA, .window = window});

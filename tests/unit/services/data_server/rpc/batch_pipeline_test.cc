@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kExamples = 200;
 constexpr std::uint32_t kBatchSize = 8;
+constexpr std::uint32_t kTakers = 4;
 constexpr std::uint32_t kBatches = kExamples / kBatchSize;
 
 BatchBuilder::SharedDataset MakeSet() {
@@ -51,6 +52,14 @@ class BatchPipelineTest : public testing::Test {
         batch.images.begin(), batch.images.end(), expected.images.begin(), expected.images.end()));
   }
 
+  // Takes and checks every kTakers-th batch of the epoch.
+  void TakeEvery(BatchPipeline& pipeline, std::uint64_t epoch, std::uint32_t first) const {
+    for (std::uint32_t index = first; index < kBatches; index += kTakers) {
+      const BatchId id{.epoch = epoch, .index = index};
+      Check(id, pipeline.Take(id));
+    }
+  }
+
   metrics::Registry registry_;
   const DataMetrics metrics_{registry_};
   const BatchBuilder builder_{
@@ -65,13 +74,8 @@ TEST_F(BatchPipelineTest, ManyTakersGetEveryBatchRightWhateverIsPrepared) {
     for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
       pipeline.Expect(AllBatches(epoch));
       std::vector<std::jthread> takers;
-      for (std::uint32_t taker = 0; taker < 4; ++taker) {
-        takers.emplace_back([&, taker] {
-          for (std::uint32_t index = taker; index < kBatches; index += 4) {
-            const BatchId id{.epoch = epoch, .index = index};
-            Check(id, pipeline.Take(id));
-          }
-        });
+      for (std::uint32_t taker = 0; taker < kTakers; ++taker) {
+        takers.emplace_back([&, taker] { TakeEvery(pipeline, epoch, taker); });
       }
     }
   }
