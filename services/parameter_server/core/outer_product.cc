@@ -16,7 +16,7 @@ using Lanes
     [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(alignof(float)), gnu::may_alias]] =
         float;
 
-constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileRows = 8;
 constexpr std::size_t kTileVectors = 2;
 constexpr std::size_t kStripColumns = kTileVectors * kLanes;
 
@@ -32,13 +32,17 @@ struct Block {
   std::size_t columns;
 };
 
-/// Rows from `row` of a strip of columns, summed in registers. `strip` holds the activations of its
-/// columns, [n, kStripColumns].
+[[gnu::always_inline]] inline void Store(const Lanes (&sums)[kTileVectors], float* out) {
+  for (std::size_t v = 0; v < kTileVectors; ++v) {
+    *reinterpret_cast<Lanes*>(out + v * kLanes) = sums[v];
+  }
+}
+
+/// Rows from `row` of a strip of columns, summed in registers. `strip` holds the activations of
+/// kStripColumns columns, [n, kStripColumns], of which the first `columns` are wanted.
 template <std::size_t kRows>
-[[gnu::always_inline]] inline void Tile(const Block& block,
-                                        const float* strip,
-                                        std::size_t row,
-                                        float* out) {
+[[gnu::always_inline]] inline void Tile(
+    const Block& block, const float* strip, std::size_t row, std::size_t columns, float* out) {
   Lanes sums[kRows][kTileVectors] = {};
   const float* errors = block.errors + row;
   for (std::size_t n = 0; n < block.n; ++n) {
@@ -50,24 +54,15 @@ template <std::size_t kRows>
     errors += block.outputs;
     strip += kStripColumns;
   }
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t v = 0; v < kTileVectors; ++v) {
-      *reinterpret_cast<Lanes*>(out + r * block.inputs + v * kLanes) = sums[r][v];
+  for (std::size_t r = 0; r < kRows; ++r, out += block.inputs) {
+    if (columns == kStripColumns) {
+      Store(sums[r], out);
+    } else {
+      float wide[kStripColumns];
+      Store(sums[r], wide);
+      std::copy_n(wide, columns, out);
     }
   }
-}
-
-/// A row of the last strip, which is narrower.
-[[gnu::always_inline]] inline void NarrowTile(
-    const Block& block, const float* strip, std::size_t row, std::size_t columns, float* out) {
-  float sums[kStripColumns] = {};
-  for (std::size_t n = 0; n < block.n; ++n) {
-    const float error = block.errors[n * block.outputs + row];
-    for (std::size_t c = 0; c < kStripColumns; ++c) {
-      sums[c] += error * strip[n * kStripColumns + c];
-    }
-  }
-  std::copy_n(sums, columns, out);
 }
 
 /// The strip from `column`, packed, so that it stays in cache while all rows use it.
@@ -83,11 +78,11 @@ ADAMANT_MULTIVERSION_FUSED void Multiply(const Block& block, float* strip) {
     Pack(block, column, columns, strip);
     float* out = block.gradient + column;
     std::size_t row = 0;
-    for (; columns == kStripColumns && row + kTileRows <= block.rows; row += kTileRows) {
-      Tile<kTileRows>(block, strip, row, out + row * block.inputs);
+    for (; row + kTileRows <= block.rows; row += kTileRows) {
+      Tile<kTileRows>(block, strip, row, columns, out + row * block.inputs);
     }
     for (; row < block.rows; ++row) {
-      NarrowTile(block, strip, row, columns, out + row * block.inputs);
+      Tile<1>(block, strip, row, columns, out + row * block.inputs);
     }
   }
 }
