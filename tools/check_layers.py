@@ -21,6 +21,7 @@ Includes = dict[str, list[tuple[int, str]]]  # by file: line and name of each in
 class Row:
     level: str
     folders: set[str]  # that it may include, besides itself
+    any_folder: bool  # "*" stands in the table: all of them
     outside: list[str]  # prefixes of third-party includes
 
 
@@ -49,7 +50,8 @@ def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
     folder, folders, outside = match[1], expand(match[2]), match[3].split()
     if folder in rules.rows:
         rules.faults.append(f"{where}: {folder} has a row already")
-    if folders == ["*"]:
+    any_folder = folders == ["*"]
+    if any_folder:
         folders = [name for name, row in rules.rows.items() if row.level != level]
     for other in folders:
         row = rules.rows.get(other)
@@ -57,7 +59,7 @@ def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
             rules.faults.append(f"{where}: {folder} may not include {other}: no row above has that name (cycle?)")
         elif row.level == level != "leaf":
             rules.faults.append(f"{where}: {folder} may not include {other}: both are {level}, siblings never link")
-    rules.rows[folder] = Row(level, set(folders), outside)
+    rules.rows[folder] = Row(level, set(folders), any_folder, outside)
 
 
 def parse_rules(path: pathlib.Path) -> Rules:
@@ -146,15 +148,32 @@ def includes_of(path: pathlib.Path) -> list[tuple[int, str]]:
     return [(number, match[1] or match[2]) for number, line in lines if (match := INCLUDE.match(line))]
 
 
-def check(root: pathlib.Path) -> tuple[int, list[str]]:
-    """The number of files checked, and the faults."""
+def find_idle(rules: Rules, includes: Includes) -> list[str]:
+    """What rows allow and no file uses: the table says what is, not what might be."""
+    used: dict[str, set[str]] = {name: set() for name in rules.rows}
+    for file, lines in includes.items():
+        used.get(folder_of(rules, file), set()).update(include for _, include in lines)
+    faults = []
+    for name, row in rules.rows.items():
+        ours = {folder_of(rules, include) for include in used[name] if include.startswith(OURS)}
+        idle = [] if row.any_folder else sorted(row.folders - ours)
+        idle += [word for word in row.outside if not any(starts_with_any(include, [word]) for include in used[name])]
+        faults += [f"layers.txt: {name} may include {word}, but does not" for word in idle]
+    return faults
+
+
+def load(root: pathlib.Path) -> tuple[Rules, Includes]:
     rules = parse_rules(root / "tools" / "layers.txt")
-    includes: Includes = {
+    return rules, {
         str(path.relative_to(root)): includes_of(path)
         for top in ("services", "operator", "tests")
         for path in sorted((root / top).rglob("*"))
         if path.suffix in (".h", ".cc")
     }
+
+
+def check(rules: Rules, includes: Includes) -> list[str]:
+    """The faults in the rules and in the files."""
     leaks = find_leaks(rules, includes)
     faults = list(rules.faults)
     for file, lines in includes.items():
@@ -163,15 +182,16 @@ def check(root: pathlib.Path) -> tuple[int, list[str]]:
             continue
         found = [(number, check_include(rules, leaks, file, include)) for number, include in lines]
         faults += [f"{file}:{number}: {fault}" for number, fault in found if fault]
-    return len(includes), faults
+    return faults
 
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
-    count, faults = check(root)
+    rules, includes = load(root)
+    faults = check(rules, includes) + find_idle(rules, includes)
     for fault in faults:
         print(fault)
-    print(f"layers: {count} files, {len(faults)} faults")
+    print(f"layers: {len(includes)} files, {len(faults)} faults")
     return 1 if faults else 0
 
 

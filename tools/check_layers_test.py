@@ -30,12 +30,15 @@ tests : * | *
 
 class CheckLayersTest(unittest.TestCase):
     def faults(self, files: dict[str, str], rules: str = RULES) -> list[str]:
+        return check_layers.check(*self.load(files, rules))
+
+    def load(self, files: dict[str, str], rules: str) -> tuple[check_layers.Rules, check_layers.Includes]:
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for name, text in {**files, "tools/layers.txt": rules}.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
-            return check_layers.check(root)[1]
+            return check_layers.load(root)
 
     def expect_fault(self, expected: str, files: dict[str, str], rules: str = RULES) -> None:
         faults = self.faults(files, rules)
@@ -111,6 +114,15 @@ class CheckLayersTest(unittest.TestCase):
         self.expect_fault(
             "both are core, siblings never link",
             {}, RULES.replace("operator/core : ", "operator/core : services/worker/core "))
+
+    def test_permission_that_nothing_uses_is_a_fault(self):
+        rules = "[base]\na : | unistd.h\n[leaf]\nb : a |\nc : a | zlib.h\n[tests]\ntests : * | *\n"
+        faults = check_layers.find_idle(*self.load({"tests/x.cc": "#include <gtest/gtest.h>\n"}, rules))
+        self.assertEqual(faults, [
+            "layers.txt: a may include unistd.h, but does not",
+            "layers.txt: b may include a, but does not",
+            "layers.txt: c may include a, but does not",
+            "layers.txt: c may include zlib.h, but does not"])
 
     def test_levels_out_of_order_are_a_fault(self):
         self.expect_fault("the levels are, in order", {}, "[core]\n[leaf]\n")
