@@ -6,15 +6,22 @@
 namespace adamant::data_server {
 namespace {
 
-// Lease ids of different processes differ, so that a late result is never taken for another's.
-constexpr int kLeaseBits = 40;
+// Lease ids of different processes differ, so that a late result is never taken for another's: 24
+// bits of incarnation, 12 of slot, 28 that count.
+constexpr int kIncarnationShift = 40;
+constexpr int kSlotShift = 28;
+
+std::uint64_t FirstLease(const WorkDealerOptions& options) {
+  return (options.incarnation << kIncarnationShift) + (std::uint64_t{options.slot} << kSlotShift) +
+         1;
+}
 
 }  // namespace
 
 WorkDealer::WorkDealer(const WorkDealerOptions& options)
     : options_(options),
       layout_(options.train_examples, options.parts, options.batch_size),
-      workers_(options.lease_time, (options.incarnation << kLeaseBits) + 1),
+      workers_(options.lease_time, FirstLease(options)),
       foreign_(options.parts) {}
 
 std::vector<Output> WorkDealer::Handle(const Input& input, TimePoint now) {

@@ -39,6 +39,20 @@ class WorkDealerTest : public testing::Test {
   DealerHarness h{Options()};
 };
 
+TEST_F(WorkDealerTest, LeasesOfDifferentDataServersDiffer) {
+  Begin(1);
+  WorkDealerOptions options = Options();
+  options.slot = 1;
+  DealerHarness other(options);
+  other.Send(View({kA}, {1}));
+  other.Send(Hello{.worker = kA, .window = 1});
+  other.Send(OpenEpoch{.epoch = 1});
+  EXPECT_THAT(h.TakeDealtTo(kA), ElementsAre(0));
+  EXPECT_THAT(other.TakeDealtTo(kA), ElementsAre(0));
+  EXPECT_EQ(h.LeaseOf(kA, 0).batch, other.LeaseOf(kA, 0).batch);
+  EXPECT_NE(h.LeaseOf(kA, 0).id, other.LeaseOf(kA, 0).id);
+}
+
 TEST_F(WorkDealerTest, DealsInOrderOneBatchPerFreePlace) {
   Begin(3);
   EXPECT_THAT(h.TakeDealtTo(kA), ElementsAre(0, 1, 2));
