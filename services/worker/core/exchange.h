@@ -129,6 +129,7 @@ class Exchange {
   std::size_t reset_answers_ = 0;
   std::uint32_t refusals_in_a_row_ = 0;
 
+  std::uint64_t newest_snapshot_ = 0;  // that a batch named
   std::uint64_t wanted_snapshot_ = 0;  // not yet asked for; 0: none
   std::uint64_t snapshot_ = 0;         // loaded, or being fetched
   FetchId snapshot_fetch_ = 0;

@@ -140,6 +140,13 @@ void Exchange::FinishRenewal() {
 // --- Evaluation
 
 void Exchange::WantSnapshot(std::uint64_t snapshot) {
+  // Ids rise: batches that name an older one are of an evaluation that was given up.
+  if (snapshot < newest_snapshot_) {
+    return;
+  }
+  newest_snapshot_ = snapshot;
+  replica_.evaluation.SetNewest(snapshot);
+  ring_ = true;
   if (snapshot != snapshot_) {
     wanted_snapshot_ = snapshot;
   }

@@ -125,6 +125,19 @@ TEST(ExchangeTest, ABatchWhoseSnapshotIsMissingIsHandedBack) {
   EXPECT_EQ(rig.handed_back.size(), 1u);
 }
 
+TEST(ExchangeTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
+  Rig rig({});
+  rig.Begin();
+  PutValidationBatch(rig, 7);
+  // A thread has taken it and waits for its values when the next evaluation begins.
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
+  PutValidationBatch(rig, 8);
+  PutValidationBatch(rig, 7);
+  rig.Settle();
+  EXPECT_EQ(rig.handed_back.size(), 2u);
+  EXPECT_EQ(rig.acknowledged.size(), 1u);
+}
+
 TEST(ExchangeTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
   Rig rig({.threads = 2});
   rig.Begin();
