@@ -1,0 +1,149 @@
+#include "tests/simulation/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/data_server_process.h"
+#include "tests/simulation/parameter_server_process.h"
+#include "tests/simulation/worker_process.h"
+
+namespace adamant::simulation {
+
+Cluster::Cluster(World& world) : world_(world), controller_disk_(false) {
+  for (std::uint32_t slot = 0; slot < world.setup.job.parameter_servers; ++slot) {
+    disks_.push_back(std::make_unique<Disk>(world.Has(Mutation::kLyingDisk)));
+  }
+}
+
+Cluster::~Cluster() {
+  KillAll();
+  if (controller_ != nullptr) {
+    world_.network.Remove(*controller_);
+  }
+}
+
+void Cluster::StartController() {
+  // Its first actions may start processes at once.
+  auto life = std::make_shared<LifePtr>();
+  controller_ = std::make_unique<ControllerProcess>(
+      world_,
+      ++processes_,
+      controller_disk_,
+      ControllerProcess::Body{
+          .start =
+              [this, life](const controller::StartProcess& start) {
+                world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(80)),
+                                       nullptr,
+                                       [this, life, start] {
+                                         if (!(*life)->ended) {
+                                           Start(start, *life);
+                                         }
+                                       });
+              },
+          .kill =
+              [this, life](const controller::KillProcess& kill) {
+                world_.scheduler.After(milliseconds(1), nullptr, [this, life, kill] {
+                  for (const Child& child : children_) {
+                    const ProcessStart& start = child.process->start();
+                    if (child.parent == *life && start.id == kill.id &&
+                        start.generation == kill.generation) {
+                      return Kill(*child.process, "was killed by signal 9");
+                    }
+                  }
+                });
+              }});
+  *life = controller_->life;
+}
+
+void Cluster::CrashController(bool group, Clock::Duration delay) {
+  if (controller_ == nullptr) {
+    return;
+  }
+  world_.scheduler.Record("fault", group ? "kills the whole group" : "kills the controller");
+  last_state_ = controller_->state();
+  controller_->life->ended = true;
+  world_.network.Remove(*controller_);
+  controller_disk_.store().Crash();
+  graveyard_.push_back(std::move(controller_));
+  if (group) {
+    KillAll();
+  }
+  world_.scheduler.After(delay, nullptr, [this] { StartController(); });
+}
+
+std::unique_ptr<MemberProcess> Cluster::Make(const ProcessStart& start) {
+  const auto exited = [this, number = start.number](const std::string& how) {
+    for (const Child& child : children_) {
+      if (child.process->start().number == number) {
+        return Remove(*child.process, how);
+      }
+    }
+  };
+  switch (start.id.role) {
+    case controller::Role::kDataServer:
+      return std::make_unique<DataServerProcess>(world_, start, exited);
+    case controller::Role::kParameterServer:
+      return std::make_unique<ParameterServerProcess>(
+          world_, start, exited, *disks_[start.id.slot]);
+    case controller::Role::kWorker:
+      break;
+  }
+  return std::make_unique<WorkerProcess>(world_, start, exited);
+}
+
+void Cluster::Start(const controller::StartProcess& start, const LifePtr& parent) {
+  children_.push_back({Make({start.id, start.generation, ++processes_}), parent});
+}
+
+void Cluster::Kill(MemberProcess& process, const std::string& how) {
+  world_.scheduler.Record(process.life->name, how);
+  Remove(process, how);
+}
+
+void Cluster::Remove(MemberProcess& process, const std::string& how) {
+  const auto child = std::ranges::find_if(
+      children_, [&](const Child& each) { return each.process.get() == &process; });
+  if (auto* worker = dynamic_cast<WorkerProcess*>(&process)) {
+    worker->CheckLosses();
+  }
+  process.life->ended = true;
+  world_.network.Remove(process);
+  process.OnKilled();
+  world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(20)),
+                         child->parent,
+                         [this, parent = child->parent, start = process.start(), how] {
+                           if (controller_ != nullptr && controller_->life == parent) {
+                             controller_->Handle(controller::ProcessExited{
+                                 .id = start.id, .generation = start.generation, .how = how});
+                           }
+                         });
+  graveyard_.push_back(std::move(child->process));
+  children_.erase(child);
+}
+
+void Cluster::KillAll() {
+  while (!children_.empty()) {
+    Kill(*children_.back().process, "is killed with the group");
+  }
+}
+
+std::vector<MemberProcess*> Cluster::members() const {
+  std::vector<MemberProcess*> members;
+  for (const Child& child : children_) {
+    members.push_back(child.process.get());
+  }
+  return members;
+}
+
+void Cluster::CheckDisks() {
+  for (const Shard& shard : world_.setup.layout.shards()) {
+    const Disk& disk = *disks_[shard.bucket % world_.setup.job.parameter_servers];
+    const auto values = disk.ReadShard(controller_->state().job_uid, shard.id);
+    if (!values.ok()) {
+      return world_.violations.Report("at the end: " + std::string(values.status().message()));
+    }
+    world_.updates.CheckEnd(shard.id, *values);
+  }
+}
+
+}  // namespace adamant::simulation

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tests/simulation/controller_process.h"
+#include "tests/simulation/disk.h"
+#include "tests/simulation/member_process.h"
+#include "tests/simulation/world.h"
+
+namespace adamant::simulation {
+
+/// The machines: processes that start, end and are killed, and the disks that outlive them.
+/// Threads: one.
+class Cluster {
+ public:
+  explicit Cluster(World& world);  // must outlive this
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  void StartController();
+
+  /// Kills the controller; it starts again after `delay`. Its processes live on unless `group`.
+  void CrashController(bool group, Clock::Duration delay);
+
+  /// Kills one process.
+  void Kill(MemberProcess& process, const std::string& how);
+  void KillAll();
+
+  /// Destroys what has ended; not while one of them is on the stack.
+  void Bury() { graveyard_.clear(); }
+
+  [[nodiscard]] std::vector<MemberProcess*> members() const;
+  [[nodiscard]] ControllerProcess* controller() const { return controller_.get(); }
+  [[nodiscard]] std::vector<std::unique_ptr<Disk>>& disks() { return disks_; }
+
+  /// Whether the job has ended, and how it stands or stood last.
+  [[nodiscard]] bool finished() const { return controller_ != nullptr && controller_->finished(); }
+  [[nodiscard]] const controller::JobState& last_state() const { return last_state_; }
+
+  /// Compares what is on the parameter servers' disks with what must be there.
+  void CheckDisks();
+
+ private:
+  struct Child {
+    std::unique_ptr<MemberProcess> process;
+    LifePtr parent;  // the controller that started it
+  };
+
+  void Start(const controller::StartProcess& start, const LifePtr& parent);
+  void Remove(MemberProcess& process, const std::string& how);
+  std::unique_ptr<MemberProcess> Make(const ProcessStart& start);
+
+  World& world_;
+  std::vector<std::unique_ptr<Disk>> disks_;  // of parameter servers
+  Disk controller_disk_;
+  std::unique_ptr<ControllerProcess> controller_;
+  std::vector<Child> children_;
+  std::vector<std::unique_ptr<Endpoint>> graveyard_;
+  std::uint64_t processes_ = 0;
+  controller::JobState last_state_;
+};
+
+}  // namespace adamant::simulation

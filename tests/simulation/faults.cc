@@ -1,0 +1,179 @@
+#include "tests/simulation/faults.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/parameter_server_process.h"
+
+namespace adamant::simulation {
+namespace {
+
+// About what the job takes undisturbed, so that the faults fall all over it.
+Clock::Duration ExpectedTime(const Setup& setup) {
+  const std::uint64_t batches = setup.train_examples / setup.batch_size * setup.job.epochs;
+  return setup.step_time / 2 * static_cast<std::int64_t>(batches) /
+         static_cast<std::int64_t>(setup.job.workers * setup.replica.threads);
+}
+
+}  // namespace
+
+Faults::Faults(World& world, Cluster& cluster)
+    : world_(world),
+      cluster_(cluster),
+      planned_(world.scheduler.Between(kFewest, kMost)),
+      longest_gap_(ExpectedTime(world.setup) * 3 / 2 / static_cast<std::int64_t>(planned_)) {}
+
+void Faults::PlanNext() {
+  if (injected_ < planned_) {
+    world_.scheduler.After(world_.scheduler.Random(milliseconds(1), longest_gap_), nullptr, [this] {
+      Inject();
+      PlanNext();
+    });
+  }
+}
+
+void Faults::Inject() {
+  ++injected_;
+  Lasts(Clock::Duration(0));
+  switch (world_.scheduler.Between(0, 11)) {
+    case 0:
+    case 1:
+    case 2:
+      return KillSome();
+    case 3:
+    case 4:
+      return BreakSome();
+    case 5:
+      return SilenceOne();
+    case 6:
+      return SlowDown();
+    case 7:
+    case 8:
+      return Pause();
+    case 9:
+      return FillDisk();
+    case 10:
+      return FailSync();
+    default:
+      return CrashController();
+  }
+}
+
+void Faults::Lasts(Clock::Duration time) {
+  over_at_ = std::max(over_at_, world_.scheduler.Now() + time);
+}
+
+MemberProcess* Faults::AnyMember() {
+  const std::vector<MemberProcess*> members = cluster_.members();
+  return members.empty() ? nullptr : members[world_.scheduler.rng().Below(members.size())];
+}
+
+void Faults::KillSome() {
+  const std::uint64_t count = world_.scheduler.Chance(0.2) ? 2 : 1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (MemberProcess* const member = AnyMember()) {
+      cluster_.Kill(*member, "is killed");
+    }
+  }
+}
+
+void Faults::BreakSome() {
+  if (MemberProcess* const member = AnyMember();
+      member != nullptr && world_.scheduler.Chance(0.4)) {
+    world_.scheduler.Record("fault", "breaks all streams of " + member->life->name);
+    return world_.network.BreakAll(*member);
+  }
+  for (const StreamId stream : world_.network.OpenStreams()) {
+    if (world_.scheduler.Chance(0.3)) {
+      world_.scheduler.Record("fault", "breaks stream", stream);
+      world_.network.Break(stream);
+    }
+  }
+}
+
+void Faults::SilenceOne() {
+  const std::vector<StreamId> streams = world_.network.OpenStreams();
+  if (streams.empty()) {
+    return;
+  }
+  const StreamId stream = streams[world_.scheduler.rng().Below(streams.size())];
+  const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
+  world_.scheduler.Record("fault", "silences one side of stream", stream);
+  world_.network.Silence(stream, world_.scheduler.Chance(0.5), time);
+  Lasts(time);
+}
+
+void Faults::SlowDown() {
+  const auto time = world_.scheduler.Random(seconds(1), seconds(8));
+  for (const StreamId stream : world_.network.OpenStreams()) {
+    if (world_.scheduler.Chance(0.3)) {
+      world_.scheduler.Record("fault", "slows stream", stream);
+      world_.network.Slow(stream, world_.scheduler.Random(milliseconds(20), milliseconds(800)));
+      world_.scheduler.After(
+          time, nullptr, [this, stream] { world_.network.Slow(stream, Clock::Duration(0)); });
+    }
+  }
+  Lasts(time);
+}
+
+// Half of the pauses are longer than a lease and than the controller's patience.
+void Faults::Pause() {
+  const auto time = world_.scheduler.Chance(0.5)
+                        ? world_.scheduler.Random(milliseconds(50), seconds(4))
+                        : world_.scheduler.Random(seconds(10), seconds(16));
+  Lasts(time);
+  LifePtr life;
+  if (ControllerProcess* const controller = cluster_.controller();
+      controller != nullptr && world_.scheduler.Chance(0.15)) {
+    life = controller->life;
+  } else if (MemberProcess* const member = AnyMember()) {
+    life = member->life;
+    if (auto* server = dynamic_cast<ParameterServerProcess*>(member)) {
+      server->Hindered(time);
+    }
+  }
+  if (life != nullptr) {
+    world_.scheduler.Record("fault", "pauses " + life->name);
+    life->paused_until = std::max(life->paused_until, world_.scheduler.Now() + time);
+  }
+}
+
+// One disk at a time and never long: a job whose disk stays full must fail.
+void Faults::FillDisk() {
+  if (world_.scheduler.Now() < disk_free_at_) {
+    return FailSync();
+  }
+  const std::size_t slot = world_.scheduler.rng().Below(cluster_.disks().size());
+  const auto time = world_.scheduler.Random(milliseconds(100), seconds(5));
+  world_.scheduler.Record("fault", "fills the disk of parameter-server", slot);
+  disk_free_at_ = world_.scheduler.Now() + 2 * time + seconds(10);
+  Disk& disk = *cluster_.disks()[slot];
+  disk.full_until = std::max(disk.full_until, world_.scheduler.Now() + time);
+  disk.store().SetFull(true);
+  world_.scheduler.At(disk.full_until, nullptr, [this, &disk] {
+    disk.store().SetFull(world_.scheduler.Now() < disk.full_until);
+  });
+  for (MemberProcess* const member : cluster_.members()) {
+    auto* server = dynamic_cast<ParameterServerProcess*>(member);
+    if (server != nullptr && server->start().id.slot == slot) {
+      server->Hindered(time + seconds(1));  // it tries again after a second
+    }
+  }
+  Lasts(time);
+}
+
+void Faults::FailSync() {
+  const std::size_t slot = world_.scheduler.rng().Below(cluster_.disks().size());
+  world_.scheduler.Record("fault", "fails the next sync of parameter-server", slot);
+  cluster_.disks()[slot]->store().FailNextSync();
+}
+
+// On one machine the controller's processes die with it; in a cluster they live on.
+void Faults::CrashController() {
+  const auto delay = world_.scheduler.Random(milliseconds(50), seconds(3));
+  cluster_.CrashController(world_.scheduler.Chance(0.5), delay);
+  Lasts(delay);
+}
+
+}  // namespace adamant::simulation

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/world.h"
+
+namespace adamant::simulation {
+
+/// What goes wrong in the course of a job: drawn from the seed, one after another, and each ends
+/// some time.
+/// Threads: one.
+class Faults {
+ public:
+  static constexpr std::uint64_t kFewest = 10;
+  static constexpr std::uint64_t kMost = 24;
+
+  /// Both must outlive this.
+  Faults(World& world, Cluster& cluster);
+
+  void PlanNext();
+
+  [[nodiscard]] std::uint64_t injected() const { return injected_; }
+
+  /// When the last of those injected so far has ended.
+  [[nodiscard]] Clock::TimePoint over_at() const { return over_at_; }
+
+ private:
+  void Inject();
+  void KillSome();
+  void BreakSome();
+  void SilenceOne();
+  void SlowDown();
+  void Pause();
+  void FillDisk();
+  void FailSync();
+  void CrashController();
+
+  MemberProcess* AnyMember();
+  void Lasts(Clock::Duration time);
+
+  World& world_;
+  Cluster& cluster_;
+  const std::uint64_t planned_;
+  const Clock::Duration longest_gap_;
+  std::uint64_t injected_ = 0;
+  Clock::TimePoint over_at_{};
+  Clock::TimePoint disk_free_at_{};
+};
+
+}  // namespace adamant::simulation

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/core/actions.h"
+#include "operator/core/state.h"
+#include "tests/simulation/violations.h"
+
+namespace adamant::simulation {
+
+/// Watches what the controllers do, one after another: terms, incarnations, map versions, snapshots
+/// and epochs rise; nobody in the membership trains while the epoch's snapshot is taken.
+/// Threads: one.
+class JobChecker {
+ public:
+  explicit JobChecker(Violations& violations) : violations_(violations) {}  // must outlive this
+
+  void Began(std::uint64_t term);
+
+  /// A process learns its incarnation.
+  void Admitted(controller::MemberId id, std::uint64_t incarnation);
+
+  void Sent(const controller::ControllerMessage& message);
+  void EpochDone(const controller::EpochResult& row);
+  void StateIs(const controller::JobState& state);
+
+  /// A parameter server applies an update of this worker.
+  void Applied(std::uint32_t worker, std::uint64_t incarnation);
+
+ private:
+  Violations& violations_;
+  std::uint64_t term_ = 0;
+  std::uint64_t map_version_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t snapshot_ = 0;
+  controller::Step step_ = controller::Step::kTraining;
+  std::set<std::pair<controller::MemberId, std::uint64_t>> admitted_;
+  std::vector<std::uint64_t> incarnations_;         // by slot, as the controller remembers them
+  std::map<std::uint32_t, std::uint64_t> workers_;  // in the membership: incarnation by slot
+};
+
+}  // namespace adamant::simulation

@@ -1,0 +1,72 @@
+#include "tests/simulation/run.h"
+
+#include <algorithm>
+
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/world.h"
+
+namespace adamant::simulation {
+namespace {
+
+/// After the last fault, the job must end within this time. The longest backoff is a minute.
+constexpr auto kPatience = std::chrono::minutes(20);
+
+constexpr std::size_t kMostPending = 20'000;
+
+/// Many times what a job takes.
+constexpr std::uint64_t kMostEvents = 1'000'000;
+
+void CheckQueues(World& world) {
+  if (world.scheduler.pending() > kMostPending) {
+    world.violations.Report("more than " + std::to_string(kMostPending) + " events are pending");
+  }
+  if (world.network.most_in_flight() > Network::kMostInFlight) {
+    world.violations.Report("messages pile up from " + world.network.busiest());
+  }
+}
+
+void CheckEnd(World& world, Cluster& cluster) {
+  const controller::JobState& state = cluster.controller()->state();
+  if (state.phase != controller::Phase::kSucceeded) {
+    world.violations.Report("the job failed: " + state.message);
+  }
+  cluster.KillAll();
+  cluster.CheckDisks();
+}
+
+}  // namespace
+
+Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
+  World world(seed, mutation);
+  Cluster cluster(world);
+  Faults faults(world, cluster);
+  const Clock::TimePoint begin = world.scheduler.Now();
+  cluster.StartController();
+  faults.PlanNext();
+  while (world.violations.first().empty() && !cluster.finished()) {
+    if (!world.scheduler.RunNext() || world.scheduler.executed() > kMostEvents ||
+        world.scheduler.Now() > std::max(begin, faults.over_at()) + kPatience) {
+      world.violations.Report("the job does not end");
+    }
+    cluster.Bury();
+    CheckQueues(world);
+  }
+  if (cluster.finished() && world.violations.first().empty()) {
+    CheckEnd(world, cluster);
+  }
+  Outcome outcome{.violation = world.violations.first(),
+                  .story = {},
+                  .hash = world.scheduler.hash(),
+                  .events = world.scheduler.executed(),
+                  .faults = faults.injected(),
+                  .trained = world.updates.trained(),
+                  .lost = world.updates.lost(),
+                  .virtual_time = world.scheduler.Now() - begin};
+  if (!outcome.violation.empty()) {
+    outcome.story = world.setup.Describe() + "\n" + world.scheduler.LastEvents();
+  }
+  return outcome;
+}
+
+}  // namespace adamant::simulation

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/data_server/core/messages.h"
+#include "services/parameter_server/core/messages.h"
+#include "services/worker/core/messages.h"
+#include "tests/simulation/messages.h"
+#include "tests/simulation/scheduler.h"
+#include "tests/simulation/setup.h"
+#include "tests/simulation/violations.h"
+
+namespace adamant::simulation {
+
+using data_server::WorkerId;
+
+/// Follows every trained batch by the element that it adds 1 to, from the worker to the disk:
+/// acknowledged means applied once and, while no server is lost, kept; refused means absent;
+/// unanswered means at most once. A server that is lost takes with it at most what it had not had
+/// time to flush.
+/// Threads: one.
+class UpdateChecker {
+ public:
+  /// All must outlive this.
+  UpdateChecker(const Setup& setup, const Scheduler& scheduler, Violations& violations);
+
+  // --- At workers
+
+  /// A batch is trained; returns its element. `poisoned`: it ends in NaN, so it must not be pushed.
+  std::uint32_t Trained(WorkerId worker, const worker::Lease& lease, bool poisoned);
+
+  void Sent(WorkerId worker, const PushFrame& push);
+  void Replied(WorkerId worker, const worker::PushReply& reply);
+  void Acknowledging(WorkerId worker, const worker::Lease& lease);
+  void HandingBack(WorkerId worker, const worker::Lease& lease);
+
+  /// Local weights right after a fetch was applied.
+  void CheckWeights(WorkerId worker, std::span<const float> weights);
+
+  /// At the end: what the worker believes was lost.
+  void CheckLosses(WorkerId worker, std::uint64_t lost_updates);
+
+  // --- At parameter servers
+
+  void Applied(const parameter_server::Writer& writer,
+               const PushFrame& push,
+               std::span<const parameter_server::ShardAck> acks);
+
+  /// All that was applied is on disk.
+  void Flushed(std::uint32_t server);
+
+  /// What was applied within `window` before now may be lost.
+  void Ended(std::uint32_t server, Clock::Duration window);
+
+  /// What a new process finds on disk.
+  void Loaded(ShardId shard, std::span<const float> values);
+
+  void SnapshotTaken(std::uint32_t server, std::uint64_t snapshot);
+
+  /// Values that somebody was given as those of a snapshot.
+  void CheckSnapshot(std::uint64_t snapshot, ShardId shard, std::span<const float> values);
+
+  /// After the job: what is on disk.
+  void CheckEnd(ShardId shard, std::span<const float> values);
+
+  [[nodiscard]] std::size_t trained() const { return trainings_.size(); }
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+ private:
+  using Present = std::vector<std::uint8_t>;  // by element: 0 or 1
+
+  struct Training {
+    WorkerId worker;
+    worker::Lease lease;
+    bool poisoned = false;
+    bool handed_back = false;
+    worker::Sequence sequence = 0;  // 0: not sent yet
+  };
+  struct Push {
+    std::vector<std::uint32_t> elements;
+    std::set<ShardId> acknowledged;
+  };
+  struct ShardState {
+    Present live;
+    Present durable;
+    Present ever;  // applied once, lost since or not
+    Present lost;  // applied, and gone with a server
+    std::vector<Clock::TimePoint> applied_at;
+    Clock::TimePoint may_be_lost_since{};
+    bool ended = false;  // its server has, and its successor has not loaded it
+    std::map<std::uint64_t, Present> snapshots;
+  };
+
+  [[nodiscard]] std::uint32_t ServerOf(ShardId shard) const;
+  std::vector<std::uint32_t> ElementsOf(const PushFrame& push, std::size_t update);
+  Present Decode(ShardId shard, std::span<const float> values);
+  Training* Find(WorkerId worker, const worker::Lease& lease);
+  void Report(const std::string& what) { violations_.Report(what); }
+
+  const Setup& setup_;
+  const Scheduler& scheduler_;
+  Violations& violations_;
+  std::vector<std::vector<float>> initial_;  // by shard
+  std::vector<Training> trainings_;          // by element
+  std::map<std::pair<WorkerId, data_server::BatchId>, std::map<std::uint64_t, std::uint32_t>>
+      by_lease_;  // elements by batch and lease id
+  std::map<std::pair<WorkerId, worker::Sequence>, Push> pushes_;
+  std::map<std::pair<WorkerId, std::uint64_t>, worker::Sequence> requests_;
+  std::map<WorkerId, std::uint64_t> poisoned_;  // batches
+  std::vector<ShardState> shards_;
+  std::uint64_t lost_ = 0;  // updates of single shards
+};
+
+}  // namespace adamant::simulation

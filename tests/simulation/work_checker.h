@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "operator/core/state.h"
+#include "services/data_server/core/ledger.h"
+#include "services/data_server/core/messages.h"
+#include "services/data_server/core/order.h"
+#include "tests/simulation/setup.h"
+#include "tests/simulation/violations.h"
+
+namespace adamant::simulation {
+
+using data_server::WorkerId;
+
+/// Keeps books of its own of every batch that is dealt, acknowledged and counted: each counts once
+/// per epoch, only what is stored is answered, nothing after the epoch is closed; and each
+/// validation batch once per evaluation.
+/// Threads: one.
+class WorkChecker {
+ public:
+  /// Both must outlive this.
+  WorkChecker(const Setup& setup, Violations& violations);
+
+  void Dealt(const data_server::Deal& deal);
+
+  /// A worker sends this result.
+  void Acknowledging(const data_server::BatchId& batch);
+
+  /// A data server answers results. `snapshot`: that it evaluates.
+  void Answered(WorkerId server, const data_server::Acknowledged& answer, std::uint64_t snapshot);
+
+  /// A ledger is on disk.
+  void LedgerStored(std::uint32_t part, const std::string& value);
+
+  /// A data server reports the sums of an evaluation.
+  void Evaluated(WorkerId server, const data_server::Evaluated& sum);
+
+  /// The controller has the row of an epoch whose parts are closed.
+  void EpochDone(const controller::EpochResult& row);
+
+ private:
+  using TrainBatch = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // epoch, part, index
+
+  [[nodiscard]] std::uint32_t ValidationBatches() const;
+
+  const Setup& setup_;
+  Violations& violations_;
+  const data_server::PartLayout layout_;
+  std::vector<data_server::Ledger> ledgers_;  // by part, as stored
+  std::set<TrainBatch> acknowledged_;         // by workers
+  std::set<TrainBatch> answered_;             // as counted
+  std::map<std::tuple<WorkerId, std::uint64_t>, std::set<std::uint32_t>> evaluated_;
+};
+
+}  // namespace adamant::simulation

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/simulation/job_checker.h"
+#include "tests/simulation/mutation.h"
+#include "tests/simulation/network.h"
+#include "tests/simulation/scheduler.h"
+#include "tests/simulation/setup.h"
+#include "tests/simulation/update_checker.h"
+#include "tests/simulation/violations.h"
+#include "tests/simulation/work_checker.h"
+
+namespace adamant::simulation {
+
+/// Where the controller listens, whichever process it is.
+inline constexpr char kControllerAddress[] = "controller";
+
+/// All that the processes of one simulation share.
+struct World {
+  World(std::uint64_t seed, Mutation mutation_in)
+      : mutation(mutation_in),
+        setup(seed),
+        scheduler(seed),
+        network(scheduler),
+        job(violations),
+        updates(setup, scheduler, violations),
+        work(setup, violations) {}
+
+  /// Whether this fault is put in.
+  [[nodiscard]] bool Has(Mutation which) const { return mutation == which; }
+
+  const Mutation mutation;
+  const Setup setup;
+  Violations violations;
+  Scheduler scheduler;
+  Network network;
+  JobChecker job;
+  UpdateChecker updates;
+  WorkChecker work;
+};
+
+}  // namespace adamant::simulation
