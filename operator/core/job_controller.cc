@@ -118,8 +118,9 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
     return OnJoin(event.connection, *join, now);
   }
   if (Roster::Slot* slot = roster_.Find(event.connection)) {
-    roster_.Heard(*slot, now);
+    Roster::Heard(*slot, now);
     OnMessage(*slot, event.message, now);
+    BeginWhenReady(now);
   }
 }
 
@@ -140,15 +141,11 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                  Welcome{.term = state_.term,
                          .incarnation = roster_.IncarnationOf(join.id),
                          .job_uid = state_.job_uid});
-  const bool moved = placement_.Update();
-  placement_.Publish();
+  placement_.AssignBuckets();
+  PublishMembers();
   if (ready_) {
     sequence_.Repeat(join.id);
-    if (moved) {
-      sequence_.RepeatAll(Role::kDataServer);
-    }
   }
-  BeginWhenReady(now);
 }
 
 void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now) {
@@ -176,7 +173,6 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
         if (*changed) {
           placement_.Publish();
         }
-        BeginWhenReady(now);
       } else if (const auto* taken = std::get_if<SnapshotTaken>(&message)) {
         FailOn(sequence_.OnSnapshotTaken(slot.id.slot, *taken, now));
       }
@@ -248,9 +244,13 @@ void JobController::OnLost(Roster::Slot& slot, const std::string& why, TimePoint
   if (IsFinal(state_.phase)) {
     return;
   }
-  const bool moved = placement_.Update();
+  PublishMembers();
+}
+
+void JobController::PublishMembers() {
+  const bool moved = ready_ && placement_.ReassignParts();
   placement_.Publish();
-  if (moved && ready_) {
+  if (moved) {
     sequence_.RepeatAll(Role::kDataServer);
   }
 }
@@ -279,7 +279,8 @@ void JobController::OnExported(const Exported& event) {
 }
 
 void JobController::BeginWhenReady(TimePoint now) {
-  if (!ready_ && placement_.Complete() && roster_.AnyRunning(Role::kWorker)) {
+  if (!ready_ && !IsFinal(state_.phase) && placement_.Complete() &&
+      roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
     sequence_.Begin(now);
   }

@@ -96,6 +96,9 @@ class JobController {
   void OnLost(Roster::Slot& slot, const std::string& why, TimePoint now);
   void ForgetMember(MemberId id);
 
+  /// Tells everybody who is there now, and who deals which part.
+  void PublishMembers();
+
   void CheckDeadlines();
   void BeginWhenReady(TimePoint now);
   void FailOn(const absl::Status& status);

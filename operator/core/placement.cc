@@ -12,28 +12,32 @@ Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbo
       roster_(roster),
       ready_(settings.buckets, false) {}
 
-bool Placement::Update() {
-  bool changed = false;
-  if (state_.buckets.empty() && roster_.AllRunning(Role::kParameterServer)) {
-    for (std::uint32_t i = 0; i < settings_.buckets; ++i) {
-      state_.buckets.push_back({.epoch = 1, .primary = i % settings_.parameter_servers});
-    }
-    changed = true;
+void Placement::AssignBuckets() {
+  if (!state_.buckets.empty() || !roster_.AllRunning(Role::kParameterServer)) {
+    return;
   }
+  for (std::uint32_t i = 0; i < settings_.buckets; ++i) {
+    state_.buckets.push_back({.epoch = 1, .primary = i % settings_.parameter_servers});
+  }
+  outbox_.StateChanged();
+}
+
+bool Placement::ReassignParts() {
   std::vector<std::uint32_t> running;
   for (std::uint32_t slot = 0; slot < settings_.data_servers; ++slot) {
     if (roster_.IsRunning({Role::kDataServer, slot})) {
       running.push_back(slot);
     }
   }
-  // A part without a running owner goes to the running server that deals the fewest.
+  // A part goes to the running server that deals the fewest.
+  const auto load = [&](std::uint32_t slot) {
+    return std::count(state_.part_owner.begin(), state_.part_owner.end(), slot);
+  };
+  bool changed = false;
   for (std::uint32_t& owner : state_.part_owner) {
     if (running.empty() || roster_.IsRunning({Role::kDataServer, owner})) {
       continue;
     }
-    const auto load = [&](std::uint32_t slot) {
-      return std::count(state_.part_owner.begin(), state_.part_owner.end(), slot);
-    };
     owner = *std::min_element(
         running.begin(), running.end(), [&](auto a, auto b) { return load(a) < load(b); });
     changed = true;
@@ -97,7 +101,7 @@ bool Placement::Complete() const {
   return !state_.buckets.empty() &&
          std::find(ready_.begin(), ready_.end(), false) == ready_.end() &&
          std::all_of(state_.part_owner.begin(), state_.part_owner.end(), [&](std::uint32_t owner) {
-           return roster_.IsRunning({Role::kDataServer, owner});
+           return roster_.IsStarted({Role::kDataServer, owner});
          });
 }
 
@@ -130,7 +134,5 @@ void Placement::Publish() {
     roster_.SendTo(member.id, view);
   }
 }
-
-void Placement::PublishTo(MemberId id) { roster_.SendTo(id, View()); }
 
 }  // namespace adamant::controller

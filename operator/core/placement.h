@@ -16,10 +16,12 @@ class Placement {
   /// The arguments must outlive this.
   Placement(const JobSettings& settings, JobState& state, Outbox& outbox, Roster& roster);
 
-  /// Brings the placement up to date with who is running: assigns the buckets once every parameter
-  /// server has joined, and parts of lost data servers to running ones. Returns whether anything
-  /// changed.
-  bool Update();
+  /// Assigns the buckets once every parameter server has joined.
+  void AssignBuckets();
+
+  /// Gives parts of data servers that do not run to running ones. While the job starts there is
+  /// nothing to gain from it: their owners are on their way. Returns whether anything changed.
+  bool ReassignParts();
 
   /// Gives each part back to the data server of its own number, where that one runs. Only between
   /// epochs: a part that moves takes its leases down. Returns whether anything changed.
@@ -33,7 +35,7 @@ class Placement {
   /// The buckets of this server must be reported anew.
   void OnServerLost(std::uint32_t server);
 
-  /// Every bucket is ready to be used and every part has a running owner.
+  /// Every bucket is ready to be used and every part has an owner that has started.
   [[nodiscard]] bool Complete() const;
 
   [[nodiscard]] std::uint32_t BucketsOf(std::uint32_t server) const;
@@ -41,16 +43,13 @@ class Placement {
   /// Sends the whole view to everybody, under a new version.
   void Publish();
 
-  /// Sends the view of now to one member.
-  void PublishTo(MemberId id);
-
  private:
+  [[nodiscard]] Membership View() const;
+
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
   Roster& roster_;
-  [[nodiscard]] Membership View() const;
-
   std::vector<bool> ready_;    // by bucket
   std::uint32_t changes_ = 0;  // published under this term
 };

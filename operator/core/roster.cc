@@ -75,6 +75,7 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
   slot.address = join.address;
   slot.metrics_address = join.metrics_address;
   slot.deadline = now + (same_process ? kSilenceTimeout : kLoadTimeout);
+  slot.started = slot.started && same_process;
   return replaces ? Joined::kReplaced : Joined::kNew;
 }
 
@@ -162,9 +163,9 @@ bool Roster::AllRunning(Role role) const {
   });
 }
 
-bool Roster::AnyRunning(Role role) const {
+bool Roster::AnyStarted(Role role) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-    return slot.id.role == role && slot.liveness == Liveness::kRunning;
+    return slot.id.role == role && IsStarted(slot.id);
   });
 }
 

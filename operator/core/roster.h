@@ -37,6 +37,7 @@ class Roster {
     Liveness liveness = Liveness::kAbsent;
     ConnectionId connection = 0;  ///< 0: none at the moment
     TimePoint deadline{};         ///< to join, to be heard, or of the restart; see Liveness
+    bool started = false;         ///< kRunning: has said something since it joined, so it is ready
     std::string address;
     std::string metrics_address;
   };
@@ -60,7 +61,10 @@ class Roster {
   Slot* Find(ConnectionId connection);
 
   /// Something was heard of this slot.
-  void Heard(Slot& slot, TimePoint now) const { slot.deadline = now + kSilenceTimeout; }
+  static void Heard(Slot& slot, TimePoint now) {
+    slot.started = true;
+    slot.deadline = now + kSilenceTimeout;
+  }
 
   /// The stream broke; the member may come back until it counts as silent.
   void OnDisconnected(ConnectionId connection);
@@ -85,8 +89,9 @@ class Roster {
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
   [[nodiscard]] bool IsRunning(MemberId id) const { return At(id).liveness == Liveness::kRunning; }
+  [[nodiscard]] bool IsStarted(MemberId id) const { return IsRunning(id) && At(id).started; }
   [[nodiscard]] bool AllRunning(Role role) const;
-  [[nodiscard]] bool AnyRunning(Role role) const;
+  [[nodiscard]] bool AnyStarted(Role role) const;
   [[nodiscard]] std::uint64_t IncarnationOf(MemberId id) const { return Record(id).incarnation; }
   [[nodiscard]] std::uint64_t GenerationOf(MemberId id) const { return Record(id).generation; }
 

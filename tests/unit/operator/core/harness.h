@@ -96,6 +96,7 @@ class Harness {
     for (std::size_t i = 0; i < controller_->state().slots.size(); ++i) {
       const MemberId id = SlotAt(settings_, i);
       Append(all, Join(id, ToString(id) + suffix));
+      Append(all, Tell(id, Heartbeat{}));
     }
     for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
       Append(all, BucketsAreReady(server));
