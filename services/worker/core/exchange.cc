@@ -126,6 +126,7 @@ void Exchange::TakeEvents(Clock::TimePoint now) {
     while (Batch* const batch = replica_.batches.Take()) {
       work_.HandBack({batch->lease});
       replica_.batches.Recycle(batch);
+      replica_.slot_bell.Ring();
     }
   }
 }

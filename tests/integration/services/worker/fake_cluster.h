@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "proto/adamant/v1/data_server.pb.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+#include "services/common/metrics/metrics.h"
+#include "services/common/rpc/server.h"
+#include "services/common/storage/memory_store.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/rpc/core_gate.h"
+#include "services/parameter_server/rpc/exchange.h"
+#include "services/parameter_server/rpc/traffic_metrics.h"
+
+namespace adamant::worker {
+
+/// Streams that are open, so that a test can break them. Threads: any.
+class OpenStreams {
+ public:
+  void Add(rpc::FrameStream& stream);
+  void Remove(rpc::FrameStream& stream);
+  void BreakAll();
+
+ private:
+  Mutex mutex_;
+  std::vector<rpc::FrameStream*> streams_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// The core of a parameter server behind a real listener; it has all buckets.
+/// Threads: any.
+class ParameterServerHere {
+ public:
+  explicit ParameterServerHere(parameter_server::ServerOptions options);
+  ~ParameterServerHere();
+
+  [[nodiscard]] const std::string& address() const { return server_->address(); }
+  [[nodiscard]] parameter_server::ParameterServer& core() { return core_; }
+  void BreakStreams() { streams_.BreakAll(); }
+
+  /// Versions of all shards: the updates they have taken.
+  std::vector<std::uint64_t> Versions() const;
+
+ private:
+  const SystemClock clock_;
+  storage::MemoryStore store_;
+  parameter_server::ParameterServer core_;
+  parameter_server::CoreGate gate_;
+  metrics::Registry registry_;
+  const parameter_server::TrafficMetrics metrics_{registry_};
+  OpenStreams streams_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+/// A data server played by the test: deals batches of noise (28x28) in order as the window allows,
+/// until one is handed back, and answers every result.
+/// Threads: any.
+class FakeDataServer {
+ public:
+  FakeDataServer();
+
+  [[nodiscard]] const std::string& address() const { return server_->address(); }
+  void BreakStreams() { streams_.BreakAll(); }
+
+  /// How inputs are normalised; before a worker comes.
+  void SetChannels(int channels) { channels_ = channels; }
+
+  /// Deals `batches` more training batches.
+  void Deal(std::uint32_t batches);
+
+  /// Deals `batches` validation batches for the snapshot.
+  void DealValidation(std::uint32_t batches, std::uint64_t snapshot);
+
+  void CloseEpoch(std::uint64_t epoch);
+
+  /// Waits until this many batches are acknowledged.
+  void AwaitAcknowledged(std::size_t batches);
+  void AwaitEvaluated(std::size_t batches);
+
+  /// Waits until every batch dealt is acknowledged or handed back, and the stream has ended.
+  void AwaitEnd();
+
+  [[nodiscard]] std::size_t acknowledged();
+  [[nodiscard]] std::size_t handed_back();
+  [[nodiscard]] std::size_t dealt();  ///< different batches
+
+ private:
+  /// How often each batch came back, by index.
+  using Counts = std::map<std::uint32_t, int>;
+
+  absl::Status Serve(rpc::FrameStream& stream);
+  void Handle(const v1::WorkRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DealSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendBatch(const v1::Lease& lease, std::uint64_t snapshot)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(const v1::WorkReply& reply, std::vector<rpc::LentBytes> payload = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  int channels_ = 1;
+  OpenStreams streams_;
+  Mutex mutex_;
+  CondVar changed_;
+  rpc::FrameStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<std::uint32_t> dealt_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<std::uint32_t> to_deal_ ABSL_GUARDED_BY(mutex_);          // last first
+  std::map<std::uint64_t, std::uint32_t> out_ ABSL_GUARDED_BY(mutex_);  // batch by lease
+  Counts acknowledged_ ABSL_GUARDED_BY(mutex_);
+  Counts handed_back_ ABSL_GUARDED_BY(mutex_);
+  Counts evaluated_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<rpc::Server> server_;
+};
+
+}  // namespace adamant::worker
