@@ -143,9 +143,12 @@ class BarDisplay final : public PlainDisplay {
   ~BarDisplay() override { Clear(); }
 
   void OnProgress(const JobReport& report) override {
-    std::printf("\r\033[K%s", Bar(report).c_str());
-    std::fflush(stdout);
-    shown_ = true;
+    const std::string bar = Bar(report);
+    if (bar != shown_) {
+      std::printf("\r\033[K%s", bar.c_str());
+      std::fflush(stdout);
+      shown_ = bar;
+    }
   }
 
   void OnEnding(const Ending& ending) override {
@@ -160,10 +163,10 @@ class BarDisplay final : public PlainDisplay {
   }
 
   void Clear() {
-    if (shown_) {
+    if (!shown_.empty()) {
       std::printf("\r\033[K");
       std::fflush(stdout);
-      shown_ = false;
+      shown_.clear();
     }
   }
 
@@ -174,12 +177,15 @@ class BarDisplay final : public PlainDisplay {
                                         static_cast<double>(report.counted_examples) /
                                             static_cast<double>(report.total_examples));
     std::string text = Text("epoch %llu/%llu ", Wide(report.epoch), Wide(report.epochs));
-    std::string tail = Text(" %3.0f%%  loss %.4f", 100 * share, report.training_loss);
+    std::string tail = Text(" %3.0f%%", 100 * share);
+    if (report.training_loss > 0) {
+      tail += Text("  loss %.4f", report.training_loss);
+    }
     if (report.accuracy > 0) {
       tail += Text("  top-1 %.2f%%", 100 * report.accuracy);
     }
     if (report.phase == Phase::kRunning) {
-      tail += Text("  %.0f/s", report.examples_per_second);
+      tail += report.examples_per_second > 0 ? Text("  %.0f/s", report.examples_per_second) : "";
       const double left = SecondsLeft(report, evaluation_seconds_);
       tail += left < 0 ? "" : "  ETA " + FormatSeconds(left);
     } else {
@@ -205,7 +211,7 @@ class BarDisplay final : public PlainDisplay {
   }
 
   bool colour_ = false;
-  bool shown_ = false;
+  std::string shown_;
 };
 
 class JsonDisplay final : public Display {
