@@ -17,7 +17,7 @@ namespace {
 /// step in the order given, pushes applied when they are handed over, fetches as the note says.
 class Sequential {
  public:
-  Sequential(const RigOptions& options, std::vector<float> weights)
+  Sequential(const RigOptions& options, const std::vector<float>& weights)
       : options_(options),
         graph_(TinyGraph()),
         layout_(graph_.parameters, 4),
@@ -93,7 +93,7 @@ class Sequential {
     batch.pixels.resize(24);
     batch.labels.resize(4);
     FillBatch(index, batch);
-    for (std::size_t i = 0; i < batch.examples * 6; ++i) {
+    for (std::size_t i = 0; i < std::size_t{batch.examples} * 6; ++i) {
       thread.context->input()[i] = (static_cast<float>(batch.pixels[i]) - 128.0f) / 64.0f;
     }
     std::copy_n(batch.labels.begin(), batch.examples, thread.context->labels().begin());

@@ -86,7 +86,7 @@ inline void FillBatch(std::uint32_t index, Batch& batch) {
   Rng rng(index + 1);
   batch.lease = {.kind = WorkKind::kTrain, .epoch = 1, .part = 0, .index = index, .id = index + 1};
   batch.examples = index % 5 == 4 ? 3 : 4;  // some are smaller
-  batch.job_examples = index * 4;
+  batch.job_examples = std::uint64_t{index} * 4;
   for (std::uint8_t& pixel : batch.pixels) {
     pixel = static_cast<std::uint8_t>(rng.Below(256));
   }
@@ -236,27 +236,9 @@ class Rig {
     const absl::Status status = exchange.Advance(now);
     for (Exchange::Message& message : exchange.TakeMessages()) {
       if (auto* push = std::get_if<PushMessage>(&message)) {
-        auto payload = std::make_shared<PushPayload>(exchange.PayloadOf(*push));
-        wires[push->server].push_back([this, push = std::move(*push), payload] {
-          replies.emplace_back([this, reply = servers.Apply(push, *payload)] {
-            return exchange.OnPushReply(reply, now);
-          });
-        });
+        Send(std::move(*push));
       } else if (auto* fetch = std::get_if<FetchMessage>(&message)) {
-        wires[fetch->server].push_back([this, fetch = std::move(*fetch)] {
-          std::vector<float> values;
-          const FetchReply reply = servers.Fetch(fetch, values);
-          replies.emplace_back([this, reply, values = std::move(values)] {
-            std::size_t next = 0;
-            const auto read = [&](std::span<float> out) {
-              std::copy_n(
-                  values.begin() + static_cast<std::ptrdiff_t>(next), out.size(), out.begin());
-              next += out.size();
-              return absl::OkStatus();
-            };
-            return exchange.OnFetchReply(reply, read, now);
-          });
-        });
+        Send(std::move(*fetch));
       } else if (auto* acknowledge = std::get_if<AcknowledgeMessage>(&message)) {
         for (const LeaseResult& result : acknowledge->results) {
           acknowledged.push_back(result.lease);
@@ -316,6 +298,33 @@ class Rig {
     return {weights.begin(), weights.end()};
   }
 
+ private:
+  void Send(PushMessage push) {
+    auto payload = std::make_shared<PushPayload>(exchange.PayloadOf(push));
+    wires[push.server].push_back([this, push = std::move(push), payload] {
+      replies.emplace_back([this, reply = servers.Apply(push, *payload)] {
+        return exchange.OnPushReply(reply, now);
+      });
+    });
+  }
+
+  void Send(FetchMessage fetch) {
+    wires[fetch.server].push_back([this, fetch = std::move(fetch)] {
+      std::vector<float> values;
+      const FetchReply reply = servers.Fetch(fetch, values);
+      replies.emplace_back([this, reply, values = std::move(values)] {
+        std::size_t next = 0;
+        const auto read = [&](std::span<float> out) {
+          std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(next), out.size(), out.begin());
+          next += out.size();
+          return absl::OkStatus();
+        };
+        return exchange.OnFetchReply(reply, read, now);
+      });
+    });
+  }
+
+ public:
   const model::Graph graph;
   const ShardLayout layout;
   const UpdatePlan plan;
