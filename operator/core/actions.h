@@ -37,7 +37,7 @@ struct ProcessExited {
   bool bad_configuration = false;  ///< another start would end the same way
 };
 
-/// The answer to Export.
+/// The answer to Export. Unavailable: a parameter server could not be read now.
 struct Exported {
   std::uint64_t snapshot = 0;
   absl::Status status;

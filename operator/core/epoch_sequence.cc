@@ -280,13 +280,20 @@ void EpochSequence::OnTimer(TimePoint now) {
     outbox_.StateChanged();
     AskForSnapshot(++state_.last_snapshot);
   }
+  if (export_retry_ && *export_retry_ <= now) {
+    export_retry_.reset();
+    outbox_.Add(Export{state_.evaluated_snapshot});
+  }
 }
 
 std::optional<EpochSequence::TimePoint> EpochSequence::NextTimer() const {
-  if (snapshot_retry_ && next_checkpoint_) {
-    return std::min(*snapshot_retry_, *next_checkpoint_);
+  std::optional<TimePoint> next;
+  for (const std::optional<TimePoint>& time : {snapshot_retry_, next_checkpoint_, export_retry_}) {
+    if (time && (!next || *time < *next)) {
+      next = time;
+    }
   }
-  return snapshot_retry_ ? snapshot_retry_ : next_checkpoint_;
+  return next;
 }
 
 }  // namespace adamant::controller

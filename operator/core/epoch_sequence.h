@@ -48,10 +48,13 @@ class EpochSequence {
   /// whether it is.
   [[nodiscard]] bool OnExported(const Exported& exported) const;
 
+  /// The export did not work this time.
+  void ExportAgain(TimePoint now) { export_retry_ = now + kSnapshotRetry; }
+
   /// Nothing more is expected of this worker.
   void OnWorkerLost(std::uint32_t worker);
 
-  /// Repeats snapshots and takes checkpoints that are due.
+  /// Repeats snapshots and exports, and takes checkpoints that are due.
   void OnTimer(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
@@ -81,6 +84,7 @@ class EpochSequence {
   int snapshot_failures_ = 0;
   std::optional<TimePoint> snapshot_retry_;
   std::optional<TimePoint> next_checkpoint_;
+  std::optional<TimePoint> export_retry_;
 };
 
 }  // namespace adamant::controller

@@ -85,7 +85,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
   } else if (const auto* exited = std::get_if<ProcessExited>(&event)) {
     OnProcessExited(*exited, now);
   } else if (const auto* exported = std::get_if<Exported>(&event)) {
-    OnExported(*exported);
+    OnExported(*exported, now);
   } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
     End(Phase::kSuspended, suspend->reason);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
@@ -162,6 +162,9 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
   }
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     return OnHeartbeat(slot, *heartbeat, now);
+  }
+  if (!ready_ && !std::holds_alternative<BucketsReady>(message)) {
+    return;  // an answer to an earlier controller; the step's command will be sent again
   }
   switch (slot.id.role) {
     case Role::kParameterServer:
@@ -267,12 +270,14 @@ void JobController::ForgetMember(MemberId id) {
   }
 }
 
-void JobController::OnExported(const Exported& event) {
+void JobController::OnExported(const Exported& event, TimePoint now) {
   if (IsFinal(state_.phase) || !sequence_.OnExported(event)) {
     return;
   }
   if (event.status.ok()) {
     End(Phase::kSucceeded, "");
+  } else if (absl::IsUnavailable(event.status)) {
+    sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {
     End(Phase::kFailed, "cannot write the model: " + std::string(event.status.message()));
   }

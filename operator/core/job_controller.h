@@ -89,7 +89,7 @@ class JobController {
   void OnHeartbeat(const Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   void OnProcessExited(const ProcessExited& event, TimePoint now);
-  void OnExported(const Exported& event);
+  void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
 
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.

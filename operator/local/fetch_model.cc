@@ -61,9 +61,12 @@ class Reader {
       const Shard& shard = shards[i];
       const v1::ShardValue& value = reply_.fetch().values(static_cast<int>(i));
       if (value.outcome() != v1::ShardValue::FOUND) {
-        return absl::NotFoundError(name_ + " has no shard " + std::to_string(shard.id) +
-                                   " of snapshot " + std::to_string(snapshot) + ": " +
-                                   v1::ShardValue::Outcome_Name(value.outcome()));
+        const bool later = value.outcome() == v1::ShardValue::NOT_READY ||
+                           value.outcome() == v1::ShardValue::NOT_PRIMARY;
+        return absl::Status(later ? absl::StatusCode::kUnavailable : absl::StatusCode::kNotFound,
+                            name_ + " has no shard " + std::to_string(shard.id) + " of snapshot " +
+                                std::to_string(snapshot) + ": " +
+                                v1::ShardValue::Outcome_Name(value.outcome()));
       }
       if (value.shard() != shard.id || value.elements() != shard.size()) {
         return absl::DataLossError(name_ + " sent a shard " + std::to_string(shard.id) +

@@ -224,6 +224,37 @@ TEST(EpochTest, AFailedExportFailsTheJobAndAResumeExportsAgain) {
   EXPECT_EQ(Pick<Export>(actions)[0].snapshot, 1u);
 }
 
+TEST(EpochTest, AnExportIsTriedAgainWhenAServerIsAway) {
+  JobSettings settings = SmallJob();
+  settings.epochs = 1;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.TrainAndEvaluate(50);
+  job.Handle(Exported{.snapshot = 1, .status = absl::UnavailableError("connection refused")});
+  EXPECT_NE(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(Pick<Export>(job.Pass(EpochSequence::kSnapshotRetry)), SizeIs(1));
+  job.Handle(Exported{.snapshot = 1, .status = absl::OkStatus()});
+  EXPECT_EQ(job.state().phase, Phase::kSucceeded);
+}
+
+TEST(EpochTest, AnswersToAnEarlierControllerWaitUntilTheMembersAreBack) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.StoreSnapshot(kServer0, 1);
+  job.StoreSnapshot(kServer1, 1);
+  job.RestartController();
+  job.Join(kData0, ToString(kData0), 1);
+  job.EvaluateAs(50);
+  EXPECT_EQ(job.state().epoch, 1u) << "the servers are not ready for another epoch";
+  EXPECT_EQ(job.state().step, Step::kEvaluating);
+}
+
 TEST(SnapshotTest, TheEvaluatedModelIsKeptWhileTheNextIsTaken) {
   Harness job;
   job.Begin();
