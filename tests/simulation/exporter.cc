@@ -27,7 +27,9 @@ void Exporter::OnMessage(StreamId stream, const Message& message) {
   world_.network.Close(stream, owner_);
   for (const parameter_server::ShardValue& value : answer->values) {
     if (value.outcome != parameter_server::FetchOutcome::kFound) {
-      return Finish(absl::NotFoundError("a server does not have the snapshot"));
+      const bool gone = value.outcome == parameter_server::FetchOutcome::kNoSuchSnapshot;
+      return Finish(gone ? absl::NotFoundError("a server does not have the snapshot")
+                         : absl::UnavailableError("a server is not ready"));
     }
     world_.updates.CheckSnapshot(snapshot_, value.shard, value.values);
   }

@@ -9,7 +9,7 @@
 namespace adamant::simulation {
 namespace {
 
-// About what the job takes undisturbed, so that the faults fall all over it.
+// About what the job takes undisturbed.
 Clock::Duration ExpectedTime(const Setup& setup) {
   const std::uint64_t batches = setup.train_examples / setup.batch_size * setup.job.epochs;
   return setup.step_time / 2 * static_cast<std::int64_t>(batches) /
@@ -22,7 +22,7 @@ Faults::Faults(World& world, Cluster& cluster)
     : world_(world),
       cluster_(cluster),
       planned_(world.scheduler.Between(kFewest, kMost)),
-      longest_gap_(ExpectedTime(world.setup) * 3 / 2 / static_cast<std::int64_t>(planned_)) {}
+      longest_gap_(ExpectedTime(world.setup) / static_cast<std::int64_t>(planned_)) {}
 
 void Faults::PlanNext() {
   if (injected_ < planned_) {

@@ -70,7 +70,7 @@ class Scheduler final : public Clock {
   [[nodiscard]] std::string LastEvents() const;
 
  private:
-  static constexpr std::size_t kRemembered = 120;
+  static constexpr std::size_t kRemembered = 200;
 
   struct Event {
     TimePoint time;
