@@ -156,9 +156,8 @@ class NodeWriter {
                               : graph_.nodes[static_cast<std::size_t>(i)].layer.name + ".output";
   }
 
-  [[nodiscard]] const std::string& ValueOf(int i) const {
-    static const std::string normalised = kNormalised;
-    return i < 0 ? normalised : values_[static_cast<std::size_t>(i)];
+  [[nodiscard]] std::string ValueOf(int i) const {
+    return i < 0 ? kNormalised : values_[static_cast<std::size_t>(i)];
   }
 
   [[nodiscard]] const Shape& ShapeOf(int i) const {
