@@ -213,9 +213,13 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
                                 " cannot store snapshot " + std::to_string(snapshot_) + ": " +
                                 message.error;
     outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
-    snapshot_retry_ = now + kSnapshotRetry;
-    return ++snapshot_failures_ < kSnapshotTries ? absl::OkStatus()
-                                                 : absl::ResourceExhaustedError(problem);
+    // Servers that fail together, or one that restarts and fails again, count once in a while.
+    if (!snapshot_retry_) {
+      snapshot_retry_ = now + kSnapshotRetry;
+      ++snapshot_failures_;
+    }
+    return snapshot_failures_ < kSnapshotTries ? absl::OkStatus()
+                                               : absl::ResourceExhaustedError(problem);
   }
   missing_servers_.erase(server);
   if (missing_servers_.empty()) {

@@ -278,12 +278,13 @@ TEST(SnapshotTest, AFailureIsTriedAgainAndFinallyFailsTheJob) {
   job.Flush(kWorker0);
   job.Flush(kWorker1);
   const SnapshotTaken failed{.snapshot = 1, .ok = false, .error = "disk full"};
-  job.Tell(kServer0, failed);
-  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(EpochSequence::kSnapshotRetry)), SizeIs(2));
   for (int i = 1; i < EpochSequence::kSnapshotTries; ++i) {
-    EXPECT_NE(job.state().phase, Phase::kFailed);
     job.Tell(kServer0, failed);
+    job.Tell(kServer1, failed);  // counts with the other one
+    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(EpochSequence::kSnapshotRetry)), SizeIs(2));
+    EXPECT_NE(job.state().phase, Phase::kFailed);
   }
+  job.Tell(kServer0, failed);
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("disk full"));
 }
