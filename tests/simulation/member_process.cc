@@ -54,11 +54,14 @@ void MemberProcess::OnEnded(StreamId stream, StreamKind kind) {
   if (std::exchange(attending_, false)) {
     backoff_.Reset();
   }
-  After(backoff_.Next(), [this] { Attend(); });
+  if (!over_) {
+    After(backoff_.Next(), [this] { Attend(); });
+  }
 }
 
 void MemberProcess::OnControlMessage(const controller::ControllerMessage& message) {
   if (const auto* refused = std::get_if<controller::Refused>(&message)) {
+    over_ = true;
     return End(absl::FailedPreconditionError("was refused: " + refused->reason));
   }
   if (std::holds_alternative<controller::Stop>(message)) {
@@ -79,6 +82,7 @@ void MemberProcess::OnWelcome(const controller::Welcome& welcome) {
   }
   if (welcome_.has_value() &&
       (welcome.incarnation != welcome_->incarnation || welcome.job_uid != welcome_->job_uid)) {
+    over_ = true;
     return End(absl::AbortedError("is not known any more"));
   }
   const bool first = !std::exchange(welcome_, welcome).has_value();

@@ -93,6 +93,7 @@ class MemberProcess : public Endpoint {
   std::optional<controller::Welcome> welcome_;
   std::deque<controller::MemberMessage> waiting_;
   std::optional<absl::Status> end_;
+  bool over_ = false;  // the controller wants nothing more of this process
   bool started_ = false;
 };
 

@@ -235,6 +235,7 @@ absl::Status ParameterServerProcess::Prepare() {
                               .lost = bucket.lost,
                               .detail = bucket.detail});
     if (!bucket.lost && prepared_.insert(bucket.bucket).second) {
+      world_.scheduler.Record(life->name, "has prepared bucket", bucket.bucket);
       Observe(bucket.bucket);
     }
   }
@@ -276,6 +277,7 @@ absl::Status ParameterServerProcess::Flush() {
   const std::uint64_t before = core_->flusher().totals().flushes;
   ADAMANT_RETURN_IF_ERROR(core_->flusher().Flush());
   if (core_->flusher().totals().flushes > before) {
+    world_.scheduler.Record(life->name, "has flushed");
     world_.updates.Flushed(start().id.slot);
   }
   return absl::OkStatus();
