@@ -229,7 +229,7 @@ void UpdateChecker::Applied(const parameter_server::Writer& writer,
 
 void UpdateChecker::Flushed(std::uint32_t server) {
   for (ShardId shard = 0; shard < shards_.size(); ++shard) {
-    if (ServerOf(shard) == server) {
+    if (ServerOf(shard) == server && !shards_[shard].ended) {
       shards_[shard].durable = shards_[shard].live;
     }
   }

@@ -51,7 +51,7 @@ class UpdateChecker {
                const PushFrame& push,
                std::span<const parameter_server::ShardAck> acks);
 
-  /// All that was applied is on disk.
+  /// All that was applied, in the shards that were loaded, is on disk.
   void Flushed(std::uint32_t server);
 
   /// What was applied within `window` before now may be lost.
