@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "operator/cli/commands.h"
@@ -28,6 +30,14 @@ void Collect(const CLI::App& app, const std::string& path, std::vector<Node>& no
   for (const CLI::App* command : Subcommands(app)) {
     Collect(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), nodes);
   }
+}
+
+std::string Concat(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) {
+    text += part;
+  }
+  return text;
 }
 
 std::string Escaped(const std::string& text, const std::string& special) {
@@ -73,10 +83,10 @@ std::string Bash(const std::vector<Node>& nodes) {
   for (const Node& node : nodes) {
     for (const CLI::App* command : Subcommands(*node.app)) {
       const std::string name = command->get_name();
-      script += "      '" + node.path + "/" + name + "') path='" + node.path +
-                (node.path.empty() ? "" : " ") + name + "' ;;\n";
+      const std::string path = node.path.empty() ? name : Concat({node.path, " ", name});
+      script += Concat({"      '", node.path, "/", name, "') path='", path, "' ;;\n"});
     }
-    choices += "    '" + node.path + "') words='" + Words(node) + "' ;;\n";
+    choices += Concat({"    '", node.path, "') words='", Words(node), "' ;;\n"});
   }
   return script +
          "    esac\n"
@@ -107,18 +117,20 @@ std::string Fish(const std::vector<Node>& nodes) {
     for (const CLI::App* command : Subcommands(*node.app)) {
       names += " " + command->get_name();
     }
+    const std::string here =
+        node.path.empty() ? condition
+                          : Concat({condition, "; and not __fish_seen_subcommand_from", names});
     for (const CLI::App* command : Subcommands(*node.app)) {
-      const std::string here = node.path.empty()
-                                   ? condition
-                                   : condition + "; and not __fish_seen_subcommand_from" + names;
-      script += "complete -c adamant -f -n '" + here + "' -a " + command->get_name() + " -d '" +
-                Escaped(command->get_description(), "'\\") + "'\n";
+      const std::string text = Escaped(command->get_description(), "'\\");
+      script += Concat({"complete -c adamant -f -n '", here, "' -a ", command->get_name()});
+      script += Concat({" -d '", text, "'\n"});
     }
     for (const CLI::Option* option : node.app->get_options()) {
+      const std::string text = Escaped(option->get_description(), "'\\");
+      const std::string_view value = option->get_expected_min() > 0 ? " -r" : "";
       for (const std::string& name : option->get_lnames()) {
-        script += "complete -c adamant -n '" + condition + "' -l " + name +
-                  (option->get_expected_min() > 0 ? " -r" : "") + " -d '" +
-                  Escaped(option->get_description(), "'\\") + "'\n";
+        script += Concat({"complete -c adamant -n '", condition, "' -l ", name, value});
+        script += Concat({" -d '", text, "'\n"});
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "operator/local/record.h"
@@ -99,7 +100,11 @@ class PlainDisplay : public Display {
       Say(Text("top-1 %.2f%% on the validation data after %llu epochs",
                100 * report.accuracy,
                Wide(report.epoch)));
-      Say("model: " + paths.safetensors().string() + "\n       " + paths.onnx().string());
+      for (const std::filesystem::path& model : {paths.safetensors(), paths.onnx()}) {
+        if (std::error_code error; std::filesystem::exists(model, error)) {
+          Say("model: " + model.string());
+        }
+      }
       return;
     }
     const std::string resume = "go on with: adamant train --resume " + ending.run_dir;

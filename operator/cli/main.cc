@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -81,4 +82,11 @@ void AddVersion(CLI::App& app, int& exit_code) {
 
 }  // namespace adamant::cli
 
-int main(int argc, char** argv) { return adamant::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return adamant::cli::Main(argc, argv);
+  } catch (const std::exception& error) {  // of a library; ours are values
+    std::fprintf(stderr, "adamant: %s\n", error.what());
+    return adamant::cli::kCannotRun;
+  }
+}

@@ -10,6 +10,23 @@
 
 namespace adamant::local {
 
+namespace {
+
+absl::Status WriteBoth(const v1::TrainingJob& job,
+                       const model::Graph& graph,
+                       const std::vector<float>& weights,
+                       const exports::Metadata& metadata,
+                       const RunPaths& paths) {
+  const absl::Status onnx =
+      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata);
+  if (!onnx.ok() && !absl::IsOutOfRange(onnx)) {  // ONNX ends at 2 GB
+    return onnx;
+  }
+  return WriteModel(paths.safetensors(), ModelFormat::kSafetensors, job, graph, weights, metadata);
+}
+
+}  // namespace
+
 absl::Status ExportModel(const v1::TrainingJob& job,
                          const ModelSource& source,
                          const exports::Metadata& metadata,
@@ -17,9 +34,9 @@ absl::Status ExportModel(const v1::TrainingJob& job,
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   const ShardLayout layout(graph.parameters, static_cast<std::uint32_t>(source.primaries.size()));
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> weights, FetchModel(source, layout));
-  ADAMANT_RETURN_IF_ERROR(
-      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata));
-  return WriteModel(paths.safetensors(), ModelFormat::kSafetensors, job, graph, weights, metadata);
+  const absl::Status written = WriteBoth(job, graph, weights, metadata, paths);
+  // Unavailable would mean that a server is away and the export is worth another try.
+  return absl::IsUnavailable(written) ? absl::InternalError(written.message()) : written;
 }
 
 }  // namespace adamant::local

@@ -117,7 +117,9 @@ class Plot {
       svg += Text(kPlotLeft - 8, Y(value) + 4, "end", Number(value));
     }
     const double step = std::max(1.0, RoundStep(last_ - first_, 12));
-    for (double epoch = std::ceil(first_ / step) * step; epoch <= last_; epoch += step) {
+    const auto ticks = static_cast<int>(std::floor(last_ / step));
+    for (auto tick = static_cast<int>(std::ceil(first_ / step)); tick <= ticks; ++tick) {
+      const double epoch = tick * step;
       svg += Line("axis", X(epoch), top_ + kPlotHeight, X(epoch), top_ + kPlotHeight + 4);
       svg += Text(X(epoch), top_ + kPlotHeight + 18, "middle", Number(epoch));
     }

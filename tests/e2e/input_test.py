@@ -107,6 +107,17 @@ class InputTest(adamant.TestCase):
         (run.folder / "model.safetensors").write_bytes(b"not a model")
         self.assert_refused(adamant.adamant("eval", run.folder), 2, "model.safetensors")
 
+    def test_a_model_that_cannot_be_written(self):
+        run = self.run_in().train(self.job(epochs=2))
+        run.await_epoch(0)
+        (run.folder / "model.onnx").mkdir()
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertIn("model.onnx", output)
+        (run.folder / "model.onnx").rmdir()
+        self.assertEqual(run.resume().wait()[0], 0)
+        self.assertTrue((run.folder / "model.onnx").is_file())
+
     def test_a_port_that_is_taken(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
