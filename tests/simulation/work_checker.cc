@@ -109,7 +109,7 @@ void WorkChecker::Evaluated(WorkerId server, const data_server::Evaluated& sum) 
   const auto counted = evaluated_[{server, sum.snapshot}].size();
   if (counted != batches || sum.examples != setup_.validation_examples ||
       sum.correct != setup_.validation_examples ||
-      sum.loss_sum != static_cast<double>(batches * (batches + 1) / 2)) {
+      sum.loss_sum != 0.5 * static_cast<double>(batches * (batches + 1))) {
     violations_.Report("the evaluation of snapshot " + std::to_string(sum.snapshot) + " counts " +
                        std::to_string(counted) + " of " + std::to_string(batches) + " batches, " +
                        std::to_string(sum.correct) + " right");

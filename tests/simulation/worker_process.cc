@@ -9,7 +9,7 @@
 namespace adamant::simulation {
 namespace {
 
-constexpr std::uint64_t kMaxMessageBytes = 3 * Setup::kElements * sizeof(float);
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{3} * Setup::kElements * sizeof(float);
 constexpr auto kStopPatience = seconds(4);
 constexpr auto kKeepLeasesEvery = seconds(1);
 
@@ -194,7 +194,7 @@ void WorkerProcess::ChangeBytes(PushFrame& frame) {
   frame.Copy();
   for (std::vector<float>& values : frame.copies) {
     if (!values.empty()) {
-      std::ranges::rotate(values, values.begin() + 1);
+      std::rotate(values.begin(), values.begin() + 1, values.end());
     }
   }
 }
@@ -204,7 +204,8 @@ void WorkerProcess::SendFetch(worker::FetchMessage fetch) {
     const std::uint64_t asked = std::exchange(fetch.snapshot, last_snapshot_);
     last_snapshot_ = asked;
   }
-  SendTo({StreamKind::kExchange, fetch.server}, std::move(fetch));
+  const worker::ServerSlot server = fetch.server;
+  SendTo({StreamKind::kExchange, server}, std::move(fetch));
 }
 
 void WorkerProcess::SendResults(const worker::AcknowledgeMessage& acknowledge) {
