@@ -33,7 +33,7 @@ TEST_P(HogwildTrainingTest, ThreadsThatShareTheirWeightsStillLearn) {
       std::vector<float> gradients(weights.size());
       for (std::uint64_t step = 0; step < 100; ++step) {
         context->Train(8, weights, gradients, step);
-        kernels::HogwildAxpy(weights, -0.05f, gradients);
+        kernels::HogwildAxpy(weights, -0.02f, gradients);
       }
     });
   }
