@@ -31,7 +31,7 @@ TEST_P(HogwildTrainingTest, ThreadsThatShareTheirWeightsStillLearn) {
   for (const std::unique_ptr<Context>& context : contexts) {
     threads.emplace_back([&weights, &context] {
       std::vector<float> gradients(weights.size());
-      for (std::uint64_t step = 0; step < 100; ++step) {
+      for (std::uint64_t step = 0; step < 50; ++step) {
         context->Train(8, weights, gradients, step);
         kernels::HogwildAxpy(weights, -0.02f, gradients);
       }
