@@ -301,7 +301,8 @@ class Rig {
  private:
   void Send(PushMessage push) {
     auto payload = std::make_shared<PushPayload>(exchange.PayloadOf(push));
-    wires[push.server].push_back([this, push = std::move(push), payload] {
+    auto& wire = wires[push.server];
+    wire.push_back([this, push = std::move(push), payload] {
       replies.emplace_back([this, reply = servers.Apply(push, *payload)] {
         return exchange.OnPushReply(reply, now);
       });
@@ -309,7 +310,8 @@ class Rig {
   }
 
   void Send(FetchMessage fetch) {
-    wires[fetch.server].push_back([this, fetch = std::move(fetch)] {
+    auto& wire = wires[fetch.server];
+    wire.push_back([this, fetch = std::move(fetch)] {
       std::vector<float> values;
       const FetchReply reply = servers.Fetch(fetch, values);
       replies.emplace_back([this, reply, values = std::move(values)] {
