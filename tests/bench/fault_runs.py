@@ -2,7 +2,7 @@
 """SIGKILL at a random moment: a worker, a data server, a parameter server, and the whole group followed by --resume.
 Each job must succeed, count every example once per epoch, leave no process, and end near the undisturbed runs.
 
-  ADAMANT_BIN_DIR=build/release/bin tests/bench/fault_runs.py [--runs 10] [--epochs 3]
+  ADAMANT_BIN_DIR=build/release/bin tests/bench/fault_runs.py [--runs 10] [--epochs 3] [--killed worker group]
 """
 
 import argparse
@@ -18,6 +18,7 @@ EXAMPLES = 60000
 FLUSH_SECONDS = 1  # spec.distribution.parameterServers.persistence.flushInterval
 BATCHES_PER_PUSH = 8
 BATCH = 32
+VICTIMS = (*runs.ROLES, "group")
 
 
 def start(folder, name, seed, epochs):
@@ -61,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--killed", nargs="+", choices=VICTIMS, default=VICTIMS)
     arguments = parser.parse_args()
     runs.print_header("killed", "runs", "top-1, %", "from undisturbed, points", "trained again", "updates lost",
                       "that is seconds", "flush interval, s")
@@ -72,7 +74,7 @@ def main():
             durations.append(runs.total(rows, "seconds"))
         mean = statistics.mean(undisturbed)
         runs.print_row("nothing", arguments.runs, runs.spread(undisturbed), "", "", "", "", FLUSH_SECONDS)
-        for victim in (*runs.ROLES, "group"):
+        for victim in arguments.killed:
             accuracies, retrained, lost, seconds = [], [], [], []
             for seed in range(1, arguments.runs + 1):
                 rng = random.Random(f"{victim}-{seed}")
