@@ -14,6 +14,10 @@ Change Set(std::string key, std::string value) { return {std::move(key), std::mo
 
 Change Erase(std::string key) { return {std::move(key), "", true}; }
 
+Change EraseRange(std::string begin, std::string end) {
+  return {std::move(begin), "", true, std::move(end)};
+}
+
 Entries ScanAll(const storage::KvStore& store, std::string_view prefix) {
   Entries entries;
   EXPECT_TRUE(store
@@ -49,6 +53,26 @@ TEST_P(KvStoreSuite, ErasingAnAbsentKeyIsNoError) {
   EXPECT_TRUE(store().Write({}).ok());
 }
 
+TEST_P(KvStoreSuite, ErasingARangeKeepsItsEndAndWhatIsWrittenAfterwards) {
+  ASSERT_TRUE(store().Write({Set("a", ""), Set("b", ""), Set("b/1", ""), Set("c", "")}).ok());
+  ASSERT_TRUE(store().Flush().ok());
+  ASSERT_TRUE(store().WriteLogged({Set("b/2", "")}).ok());
+  ASSERT_TRUE(store().WriteLazily({Set("b/3", "")}).ok());
+  ASSERT_TRUE(store().WriteLazily({EraseRange("b", "c"), Set("b/4", "")}).ok());
+  const Entries left{{"a", ""}, {"b/4", ""}, {"c", ""}};
+  EXPECT_EQ(ScanAll(store(), ""), left);
+  EXPECT_TRUE(absl::IsNotFound(store().Get("b").status()));
+  ASSERT_TRUE(store().Flush().ok());
+  rig_->LosePower();
+  EXPECT_EQ(ScanAll(store(), ""), left);
+}
+
+TEST_P(KvStoreSuite, ErasingAnEmptyRangeChangesNothing) {
+  ASSERT_TRUE(store().Write({Set("a", "1"), Set("b", "1")}).ok());
+  ASSERT_TRUE(store().Write({EraseRange("b", "a"), EraseRange("b", "b")}).ok());
+  EXPECT_EQ(ScanAll(store(), "").size(), 2u);
+}
+
 TEST_P(KvStoreSuite, ScanVisitsThePrefixInKeyOrderUntilToldToStop) {
   ASSERT_TRUE(store().Write({Set("b/2", "y"), Set("a", "x"), Set("b/1", "z"), Set("c", "w")}).ok());
   ASSERT_TRUE(store().WriteLazily({Set("b/10", "v")}).ok());
@@ -60,12 +84,37 @@ TEST_P(KvStoreSuite, ScanVisitsThePrefixInKeyOrderUntilToldToStop) {
   EXPECT_EQ(visited, 2);
 }
 
-TEST_P(KvStoreSuite, WritesSurviveACrash) {
+TEST_P(KvStoreSuite, WritesSurviveALossOfPower) {
   ASSERT_TRUE(store().Write({Set("a", "1"), Set("b", "1")}).ok());
   ASSERT_TRUE(store().Write({Erase("b")}).ok());
-  rig_->Crash();
+  rig_->LosePower();
   EXPECT_EQ(store().Get("a").value(), "1");
   EXPECT_TRUE(absl::IsNotFound(store().Get("b").status()));
+}
+
+TEST_P(KvStoreSuite, LoggedWritesSurviveTheDeathOfTheProcess) {
+  ASSERT_TRUE(store().WriteLogged({Set("a", "1"), Set("b", "1")}).ok());
+  ASSERT_TRUE(store().WriteLogged({Erase("b")}).ok());
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", "1"}}));
+  rig_->Crash();
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", "1"}}));
+}
+
+TEST_P(KvStoreSuite, LoggedWritesDoNotSurviveALossOfPower) {
+  ASSERT_TRUE(store().Write({Set("a", "1")}).ok());
+  ASSERT_TRUE(store().WriteLogged({Set("a", "2"), Set("b", "2")}).ok());
+  rig_->LosePower();
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", "1"}}));
+}
+
+TEST_P(KvStoreSuite, LoggedWritesAreDurableAfterAWriteOrAFlush) {
+  ASSERT_TRUE(store().WriteLogged({Set("a", "1")}).ok());
+  ASSERT_TRUE(store().Write({Set("b", "1")}).ok());
+  ASSERT_TRUE(store().WriteLogged({Set("c", "1")}).ok());
+  ASSERT_TRUE(store().Flush().ok());
+  ASSERT_TRUE(store().WriteLogged({Set("d", "1")}).ok());
+  rig_->LosePower();
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", "1"}, {"b", "1"}, {"c", "1"}}));
 }
 
 TEST_P(KvStoreSuite, LazyWritesAreVisibleAtOnceAndDurableAfterFlush) {
@@ -73,7 +122,7 @@ TEST_P(KvStoreSuite, LazyWritesAreVisibleAtOnceAndDurableAfterFlush) {
   EXPECT_EQ(store().Get("a").value().size(), std::size_t{1} << 20);
   ASSERT_TRUE(store().Flush().ok());
   ASSERT_TRUE(store().WriteLazily({Set("a", "lost")}).ok());
-  rig_->Crash();
+  rig_->LosePower();
   EXPECT_EQ(store().Get("a").value().size(), std::size_t{1} << 20);
 }
 
@@ -95,6 +144,17 @@ TEST_P(KvStoreSuite, WriteAfterALazyWriteOfTheSameKeyStays) {
   EXPECT_EQ(store().Get("key").value(), "newer");
 }
 
+TEST_P(KvStoreSuite, OlderFlushedValueDoesNotHideALaterLoggedOne) {
+  ASSERT_TRUE(store().WriteLazily({Set("key", "lazy")}).ok());
+  ASSERT_TRUE(store().WriteLogged({Set("key", "logged")}).ok());
+  rig_->Crash();
+  EXPECT_EQ(store().Get("key").value(), "logged");
+  ASSERT_TRUE(store().WriteLazily({Set("key", "flushed")}).ok());
+  ASSERT_TRUE(store().Flush().ok());
+  rig_->Crash();
+  EXPECT_EQ(store().Get("key").value(), "flushed");
+}
+
 TEST_P(KvStoreSuite, FlushOfNothingSucceeds) {
   EXPECT_TRUE(store().Flush().ok());
   EXPECT_TRUE(store().Flush().ok());
@@ -106,6 +166,7 @@ TEST_P(KvStoreSuite, FullDiskRefusesWritesServesReadsAndRecovers) {
   rig_->SetFull(true);
   EXPECT_TRUE(absl::IsResourceExhausted(store().Write({Set("b", "1")})));
   EXPECT_TRUE(absl::IsResourceExhausted(store().Write({Set("b", "2")})));
+  EXPECT_TRUE(absl::IsResourceExhausted(store().WriteLogged({Set("b", "2")})));
   EXPECT_TRUE(absl::IsResourceExhausted(store().Flush()));
   EXPECT_EQ(store().Get("a").value(), "1");
   EXPECT_EQ(store().Get("lazy").value(), "1");

@@ -20,6 +20,10 @@ class KvStoreRig {
   /// Replaces the store by what a new process finds after this one was killed.
   virtual void Crash() = 0;
 
+  /// Replaces the store by what a new process finds after a loss of power in the worst case:
+  /// nothing is left of what was not synced.
+  virtual void LosePower() = 0;
+
   /// Makes the disk full, or no longer.
   virtual void SetFull(bool full) = 0;
 

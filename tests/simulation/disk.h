@@ -22,6 +22,9 @@ class Disk final : public storage::KvStore {
   absl::Status Write(const std::vector<storage::Change>& changes) override {
     return lies_ ? store_.WriteLazily(changes) : store_.Write(changes);
   }
+  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
+    return store_.WriteLogged(changes);
+  }
   absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
     return store_.WriteLazily(changes);
   }

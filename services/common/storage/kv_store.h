@@ -10,14 +10,23 @@
 
 namespace adamant::storage {
 
-/// One change of a batch. A missing value deletes the key.
+/// One change of a batch: sets `key` to `value`, or deletes it, or deletes a range of keys.
 struct Change {
   std::string key;
   std::string value;
   bool erase = false;
+  std::string end = {};  ///< with `erase`: every key from `key` up to this one, which stays, goes
 };
 
 /// An ordered map of bytes to bytes that survives the process.
+///
+/// Three kinds of write differ in what they outlive, and in price:
+///   Write        the loss of power            one sync of the disk
+///   WriteLogged  the death of the process     one copy into the system's cache
+///   WriteLazily  nothing until Flush          memory
+/// Each is atomic, and kinds may be mixed on one key: the latest call wins, and what is found after
+/// a crash is the latest call that survived it. Of the calls of one kind that were not yet durable
+/// the first ones survive: none is missing before one that is there.
 /// Threads: all members may be called from any thread.
 class KvStore {
  public:
@@ -32,10 +41,14 @@ class KvStore {
   /// last success is unknown.
   virtual absl::Status Write(const std::vector<Change>& changes) = 0;
 
-  /// Like Write, but what was not yet synced may be lost with the process. Flush makes it durable.
+  /// Like Write, but survives only the death of the process, not the loss of power. The next Write
+  /// or Flush that succeeds makes it durable.
+  virtual absl::Status WriteLogged(const std::vector<Change>& changes) = 0;
+
+  /// Like Write, but may be lost with the process. Flush makes it durable.
   virtual absl::Status WriteLazily(const std::vector<Change>& changes) = 0;
 
-  /// Makes all lazily written changes durable.
+  /// Makes all changes so far durable. Errors: those of Write.
   virtual absl::Status Flush() = 0;
 
   /// Calls `visit` with every entry whose key starts with `prefix`, in key order, until it returns

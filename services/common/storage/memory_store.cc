@@ -8,6 +8,8 @@
 namespace adamant::storage {
 namespace {
 
+absl::Status FullError() { return absl::ResourceExhaustedError("memory: no space left"); }
+
 absl::Status CorruptError() { return absl::DataLossError("memory: checksum mismatch"); }
 
 }  // namespace
@@ -28,29 +30,35 @@ absl::Status MemoryStore::Write(const std::vector<Change>& changes) {
   MutexLock lock(mutex_);
   if (absl::Status status = Sync(); !status.ok()) {
     if (absl::IsDataLoss(status)) {
-      Show(changes);
+      Show(changes, Kind::kLazy);
     }
     return status;
   }
-  Show(changes);
-  Apply(changes, durable_);
-  DropUnflushed(changes);
+  Show(changes, Kind::kDurable);
+  MakeDurable(Kind::kLogged);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::WriteLogged(const std::vector<Change>& changes) {
+  MutexLock lock(mutex_);
+  if (full_) {
+    return FullError();
+  }
+  Show(changes, Kind::kLogged);
   return absl::OkStatus();
 }
 
 absl::Status MemoryStore::WriteLazily(const std::vector<Change>& changes) {
   MutexLock lock(mutex_);
-  Show(changes);
-  unflushed_.push_back(changes);
+  Show(changes, Kind::kLazy);
   return absl::OkStatus();
 }
 
 absl::Status MemoryStore::Flush() {
   MutexLock lock(mutex_);
   ADAMANT_RETURN_IF_ERROR(Sync());
-  for (const auto& changes : std::exchange(unflushed_, {})) {
-    Apply(changes, durable_);
-  }
+  MakeDurable(Kind::kLogged);
+  MakeDurable(Kind::kLazy);
   return absl::OkStatus();
 }
 
@@ -81,11 +89,12 @@ absl::Status MemoryStore::Scan(
 
 void MemoryStore::Crash(std::size_t survivors) {
   MutexLock lock(mutex_);
-  for (std::size_t i = 0; i < std::min(survivors, unflushed_.size()); ++i) {
-    Apply(unflushed_[i], durable_);
-  }
-  unflushed_.clear();
-  visible_ = durable_;
+  Lose(survivors, calls_.size());
+}
+
+void MemoryStore::LosePower(std::size_t survivors) {
+  MutexLock lock(mutex_);
+  Lose(survivors, survivors);
 }
 
 void MemoryStore::SetFull(bool full) {
@@ -105,22 +114,25 @@ void MemoryStore::Corrupt(std::string_view key) {
 
 std::size_t MemoryStore::unflushed() const {
   MutexLock lock(mutex_);
-  return unflushed_.size();
+  return static_cast<std::size_t>(std::count_if(
+      calls_.begin(), calls_.end(), [](const Call& call) { return call.kind != Kind::kDurable; }));
 }
 
 void MemoryStore::Apply(const std::vector<Change>& changes, Map& map) {
   for (const Change& change : changes) {
-    if (change.erase) {
-      map.erase(change.key);
-    } else {
+    if (!change.erase) {
       map.insert_or_assign(change.key, change.value);
+    } else if (change.end.empty()) {
+      map.erase(change.key);
+    } else if (change.key < change.end) {
+      map.erase(map.lower_bound(change.key), map.lower_bound(change.end));
     }
   }
 }
 
 absl::Status MemoryStore::Sync() {
   if (full_) {
-    return absl::ResourceExhaustedError("memory: no space left");
+    return FullError();
   }
   if (std::exchange(fail_sync_, false)) {
     return absl::DataLossError("memory: sync failed");
@@ -128,20 +140,36 @@ absl::Status MemoryStore::Sync() {
   return absl::OkStatus();
 }
 
-void MemoryStore::Show(const std::vector<Change>& changes) {
+void MemoryStore::Show(const std::vector<Change>& changes, Kind kind) {
   Apply(changes, visible_);
+  std::erase_if(corrupt_, [this](const std::string& key) { return !visible_.contains(key); });
   for (const Change& change : changes) {
     corrupt_.erase(change.key);
   }
+  calls_.push_back({changes, kind});
 }
 
-// Otherwise a later flush would put older values over the durable ones.
-void MemoryStore::DropUnflushed(const std::vector<Change>& changes) {
-  for (const Change& newer : changes) {
-    for (auto& older : unflushed_) {
-      std::erase_if(older, [&](const Change& change) { return change.key == newer.key; });
+void MemoryStore::MakeDurable(Kind kind) {
+  for (Call& call : calls_) {
+    if (call.kind == kind) {
+      call.kind = Kind::kDurable;
     }
   }
+  while (!calls_.empty() && calls_.front().kind == Kind::kDurable) {
+    Apply(calls_.front().changes, durable_);
+    calls_.pop_front();
+  }
+}
+
+void MemoryStore::Lose(std::size_t lazy_survivors, std::size_t logged_survivors) {
+  for (const Call& call : std::exchange(calls_, {})) {
+    std::size_t& left = call.kind == Kind::kLazy ? lazy_survivors : logged_survivors;
+    if (call.kind == Kind::kDurable || left > 0) {
+      Apply(call.changes, durable_);
+      left -= call.kind == Kind::kDurable ? 0 : 1;
+    }
+  }
+  visible_ = durable_;
 }
 
 }  // namespace adamant::storage

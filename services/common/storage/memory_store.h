@@ -19,17 +19,22 @@ class MemoryStore final : public KvStore {
  public:
   absl::StatusOr<std::string> Get(std::string_view key) const override;
   absl::Status Write(const std::vector<Change>& changes) override;
+  absl::Status WriteLogged(const std::vector<Change>& changes) override;
   absl::Status WriteLazily(const std::vector<Change>& changes) override;
   absl::Status Flush() override;
   absl::Status Scan(std::string_view prefix,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit)
       const override;
 
-  /// What a new process finds after this one was killed: of the lazily written changes not yet
-  /// flushed only the first `survivors` calls.
+  /// What a new process finds after this one was killed: of the lazy writes not yet durable only
+  /// the first `survivors` calls.
   void Crash(std::size_t survivors = 0);
 
-  /// While full, Write and Flush fail with ResourceExhausted and change nothing.
+  /// What a new process finds after a loss of power: of the lazy and of the logged writes not yet
+  /// durable only the first `survivors` calls each.
+  void LosePower(std::size_t survivors = 0);
+
+  /// While full, all but lazy writes fail with ResourceExhausted and change nothing.
   void SetFull(bool full);
 
   /// The next Write or Flush fails with DataLoss, and what it wrote does not survive a crash.
@@ -38,22 +43,29 @@ class MemoryStore final : public KvStore {
   /// Reading `key` fails with DataLoss until it is written again.
   void Corrupt(std::string_view key);
 
-  /// Lazy writes not yet flushed, in calls.
+  /// Lazy and logged writes not yet durable, in calls.
   [[nodiscard]] std::size_t unflushed() const;
 
  private:
   using Map = std::map<std::string, std::string, std::less<>>;
+  enum class Kind { kLazy, kLogged, kDurable };
+  struct Call {
+    std::vector<Change> changes;
+    Kind kind;
+  };
 
   static void Apply(const std::vector<Change>& changes, Map& map);
   absl::Status Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Show(const std::vector<Change>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropUnflushed(const std::vector<Change>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Show(const std::vector<Change>& changes, Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeDurable(Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Lose(std::size_t lazy_survivors, std::size_t logged_survivors)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Guarded.
   mutable Mutex mutex_;
   Map visible_ ABSL_GUARDED_BY(mutex_);
-  Map durable_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::vector<Change>> unflushed_ ABSL_GUARDED_BY(mutex_);
+  Map durable_ ABSL_GUARDED_BY(mutex_);             // before the first of calls_
+  std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);  // begins with one that is not durable
   std::set<std::string, std::less<>> corrupt_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   bool fail_sync_ ABSL_GUARDED_BY(mutex_) = false;

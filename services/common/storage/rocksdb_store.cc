@@ -28,6 +28,17 @@ absl::Status ReadError(const rocksdb::Status& status, const std::filesystem::pat
   return status.IsCorruption() ? absl::DataLossError(message) : absl::UnavailableError(message);
 }
 
+rocksdb::Status Add(const Change& change, rocksdb::WriteBatch& batch) {
+  if (!change.erase) {
+    return batch.Put(change.key, change.value);
+  }
+  if (change.end.empty()) {
+    return batch.Delete(change.key);
+  }
+  return change.key < change.end ? batch.DeleteRange(change.key, change.end)
+                                 : rocksdb::Status::OK();
+}
+
 // RocksDB would look for room every five seconds and refuse to be resumed meanwhile; the next write
 // resumes it at once.
 class ResumeByHand final : public rocksdb::EventListener {
@@ -95,11 +106,15 @@ absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {
 }
 
 absl::Status RocksDbStore::Write(const std::vector<Change>& changes) {
-  return Put(changes, /*lazily=*/false);
+  return Put(changes, Kind::kSynced);
+}
+
+absl::Status RocksDbStore::WriteLogged(const std::vector<Change>& changes) {
+  return Put(changes, Kind::kLogged);
 }
 
 absl::Status RocksDbStore::WriteLazily(const std::vector<Change>& changes) {
-  return Put(changes, /*lazily=*/true);
+  return Put(changes, Kind::kLazy);
 }
 
 absl::Status RocksDbStore::Flush() {
@@ -127,19 +142,17 @@ absl::Status RocksDbStore::GoOn() {
   return AfterWrite(db_->Resume());
 }
 
-absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool lazily) {
+absl::Status RocksDbStore::Put(const std::vector<Change>& changes, Kind kind) {
   ADAMANT_RETURN_IF_ERROR(GoOn());
   rocksdb::WriteBatch batch;
   for (const Change& change : changes) {
-    const rocksdb::Status added =
-        change.erase ? batch.Delete(change.key) : batch.Put(change.key, change.value);
-    if (!added.ok()) {
+    if (const rocksdb::Status added = Add(change, batch); !added.ok()) {
       return absl::InvalidArgumentError(folder_.string() + ": " + added.ToString());
     }
   }
   rocksdb::WriteOptions options;
-  options.sync = !lazily;
-  options.disableWAL = lazily;
+  options.sync = kind == Kind::kSynced;
+  options.disableWAL = kind == Kind::kLazy;
   return AfterWrite(db_->Write(options, &batch));
 }
 

@@ -26,11 +26,10 @@ struct RocksDbOptions {
   rocksdb::Env* env = nullptr;
 };
 
-/// A KvStore in a folder of RocksDB files. Write goes through its log and syncs it. WriteLazily
-/// bypasses the log, whose checksums would halve the throughput of shards (docs/bench/storage.md),
-/// so that what it wrote is durable with Flush, which writes and syncs a table. The destructor
-/// flushes.
-/// Both kinds may touch one key: the later wins, and after a crash the last durable one.
+/// A KvStore in a folder of RocksDB files. Write goes through its log and syncs it, WriteLogged
+/// does not sync it. WriteLazily bypasses the log, whose checksums would halve the throughput of
+/// shards (docs/bench/storage.md), so that what it wrote is durable with Flush, which writes and
+/// syncs a table. The destructor flushes.
 class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist.
@@ -42,6 +41,7 @@ class RocksDbStore final : public KvStore {
 
   absl::StatusOr<std::string> Get(std::string_view key) const override;
   absl::Status Write(const std::vector<Change>& changes) override;
+  absl::Status WriteLogged(const std::vector<Change>& changes) override;
   absl::Status WriteLazily(const std::vector<Change>& changes) override;
   absl::Status Flush() override;
   absl::Status Scan(std::string_view prefix,
@@ -53,7 +53,8 @@ class RocksDbStore final : public KvStore {
 
   // After a full disk RocksDB refuses writes until it is told to go on.
   absl::Status GoOn();
-  absl::Status Put(const std::vector<Change>& changes, bool lazily);
+  enum class Kind { kLazy, kLogged, kSynced };
+  absl::Status Put(const std::vector<Change>& changes, Kind kind);
   absl::Status AfterWrite(const rocksdb::Status& status);
 
   // Constant after construction.

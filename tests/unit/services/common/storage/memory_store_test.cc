@@ -13,6 +13,7 @@ class MemoryRig final : public KvStoreRig {
  public:
   storage::KvStore& store() override { return store_; }
   void Crash() override { store_.Crash(); }
+  void LosePower() override { store_.LosePower(); }
   void SetFull(bool full) override { store_.SetFull(full); }
   void FailNextSync() override { store_.FailNextSync(); }
   void Corrupt(const std::string& key) override { store_.Corrupt(key); }
@@ -45,6 +46,17 @@ TEST(MemoryStoreTest, SurvivingLazyWriteDoesNotHideALaterWrite) {
   ASSERT_TRUE(store.Write({{"key", "newer"}}).ok());
   store.Crash(1);
   EXPECT_EQ(store.Get("key").value(), "newer");
+}
+
+TEST(MemoryStoreTest, OldestOfEachKindMaySurviveALossOfPower) {
+  MemoryStore store;
+  for (const std::string key : {"a", "b"}) {
+    ASSERT_TRUE(store.WriteLogged({{key, "logged"}}).ok());
+    ASSERT_TRUE(store.WriteLazily({{key, "lazy"}}).ok());
+  }
+  store.LosePower(1);
+  EXPECT_EQ(store.Get("a").value(), "lazy");
+  EXPECT_TRUE(absl::IsNotFound(store.Get("b").status()));
 }
 
 TEST(MemoryStoreTest, WritingAgainMendsACorruptValue) {

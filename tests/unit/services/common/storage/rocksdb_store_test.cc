@@ -1,16 +1,14 @@
 #include "services/common/storage/rocksdb_store.h"
 
 #include <gtest/gtest.h>
-#include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "tests/conformance/kv_store_suite.h"
+#include "tests/fakes/faulty_file_system.h"
 
 namespace adamant::conformance {
 namespace {
@@ -18,62 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using storage::RocksDbOptions;
 using storage::RocksDbStore;
-
-struct Faults {
-  std::atomic<bool> full = false;
-  std::atomic<bool> fail_sync = false;
-};
-
-// A file that fails as the faults say.
-class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
- public:
-  FaultyFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, Faults& faults)
-      : FSWritableFileOwnerWrapper(std::move(file)), faults_(faults) {}
-
-  rocksdb::IOStatus Append(const rocksdb::Slice& data,
-                           const rocksdb::IOOptions& options,
-                           rocksdb::IODebugContext* debug) override {
-    return faults_.full ? rocksdb::IOStatus::NoSpace("No space left on device")
-                        : FSWritableFileOwnerWrapper::Append(data, options, debug);
-  }
-  rocksdb::IOStatus Append(const rocksdb::Slice& data,
-                           const rocksdb::IOOptions& options,
-                           const rocksdb::DataVerificationInfo&,
-                           rocksdb::IODebugContext* debug) override {
-    return Append(data, options, debug);
-  }
-  rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
-                         rocksdb::IODebugContext* debug) override {
-    return faults_.fail_sync.exchange(false) ? rocksdb::IOStatus::IOError("sync failed")
-                                             : FSWritableFileOwnerWrapper::Sync(options, debug);
-  }
-
- private:
-  Faults& faults_;
-};
-
-class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
- public:
-  explicit FaultyFileSystem(Faults& faults)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), faults_(faults) {}
-
-  [[nodiscard]] const char* Name() const override { return "FaultyFileSystem"; }
-
-  rocksdb::IOStatus NewWritableFile(const std::string& name,
-                                    const rocksdb::FileOptions& options,
-                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
-                                    rocksdb::IODebugContext* debug) override {
-    std::unique_ptr<rocksdb::FSWritableFile> file;
-    const auto status = FileSystemWrapper::NewWritableFile(name, options, &file, debug);
-    if (status.ok()) {
-      *result = std::make_unique<FaultyFile>(std::move(file), faults_);
-    }
-    return status;
-  }
-
- private:
-  Faults& faults_;
-};
 
 fs::path NewFolder() {
   std::string name = (fs::temp_directory_path() / "adamant-rocksdb-XXXXXX").string();
@@ -92,7 +34,7 @@ class RocksDbRig final : public KvStoreRig {
  public:
   RocksDbRig() { Open(); }
   ~RocksDbRig() override {
-    faults_.full = false;
+    disk_.SetFull(false);
     store_.reset();
     fs::remove_all(root_);
   }
@@ -101,16 +43,19 @@ class RocksDbRig final : public KvStoreRig {
 
   // The files as they are while the store is open are what a killed process leaves behind.
   void Crash() override {
-    const fs::path copy = root_ / std::to_string(++generation_);
+    const fs::path copy = NextFolder();
     fs::copy(folder_, copy);
-    faults_.full = false;
-    store_.reset();
-    folder_ = copy;
-    Open();
+    Reopen(copy);
   }
 
-  void SetFull(bool full) override { faults_.full = full; }
-  void FailNextSync() override { faults_.fail_sync = true; }
+  void LosePower() override {
+    const fs::path copy = NextFolder();
+    disk_.LosePower(folder_, copy);
+    Reopen(copy);
+  }
+
+  void SetFull(bool full) override { disk_.SetFull(full); }
+  void FailNextSync() override { disk_.FailNextSync(); }
 
   void Corrupt(const std::string& key) override {
     for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -128,15 +73,22 @@ class RocksDbRig final : public KvStoreRig {
  private:
   void Open() {
     RocksDbOptions options;
-    options.env = env_.get();
+    options.env = disk_.env();
     auto store = RocksDbStore::Open(folder_, options);
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
   }
 
-  Faults faults_;
-  const std::unique_ptr<rocksdb::Env> env_ =
-      rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(faults_));
+  fs::path NextFolder() { return root_ / std::to_string(++generation_); }
+
+  void Reopen(const fs::path& folder) {
+    disk_.SetFull(false);
+    store_.reset();
+    folder_ = folder;
+    Open();
+  }
+
+  fakes::FaultyFileSystem disk_;
   const fs::path root_ = NewFolder();
   fs::path folder_ = root_ / "0";
   int generation_ = 0;
