@@ -4,6 +4,7 @@
 include(CheckCXXCompilerFlag)
 
 option(ADAMANT_WERROR "Treat warnings as errors" ON)
+option(ADAMANT_FAILPOINTS "Build the failpoints in (services/common/base/failpoint.h)" OFF)
 set(ADAMANT_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -42,6 +43,10 @@ if(ADAMANT_SANITIZE)
   if(ADAMANT_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
+endif()
+
+if(ADAMANT_FAILPOINTS)
+  add_compile_definitions(ADAMANT_FAILPOINTS)
 endif()
 
 # adamant_library(name SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ...)

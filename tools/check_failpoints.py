@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Checks that docs/failpoints.md lists the failpoints of services/ and operator/ and that their names are sound; given
+programs, also that these hold none of the names.
+
+usage: tools/check_failpoints.py [--fix] [--root ROOT] [PROGRAM...]
+--fix writes the page anew and keeps what it says of each failpoint; exit code 1 if there are faults
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+
+PAGE = "docs/failpoints.md"
+HOME = "services/common/base"  # where they are declared, not used
+INTRODUCTION = """\
+# Failpoints
+
+Places in the code where a test can make things go wrong (`services/common/base/failpoint.h` says how). They exist only
+in builds with the CMake option `ADAMANT_FAILPOINTS`. `tools/check_failpoints.py --fix` writes all but the last column.
+*Error*: whether an error can be returned there.
+
+| name | error | file | what is about to happen |
+|---|---|---|---|
+"""
+USE = re.compile(r"\bADAMANT_FAILPOINT(_STATUS)?\(\s*([^)]*?)\s*\)")
+LITERAL = re.compile(r'"([^"\\]*)"')
+NAME = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*")
+ROW = re.compile(r"\| `([^`]*)` \| [^|]* \| [^|]* \| (.*) \|")
+
+
+@dataclasses.dataclass(frozen=True)
+class Failpoint:
+    name: str
+    error: bool
+    file: str
+
+    def row(self, meaning: str) -> str:
+        return f"| `{self.name}` | {'yes' if self.error else 'no'} | `{self.file}` | {meaning} |\n"
+
+
+def collect(root: pathlib.Path) -> tuple[dict[str, Failpoint], list[str]]:
+    """The failpoints by name, and what is wrong with them."""
+    failpoints: dict[str, Failpoint] = {}
+    faults = []
+    files = sorted(path for top in ("services", "operator") for path in (root / top).rglob("*"))
+    for path in files:
+        if path.suffix not in (".cc", ".h") or path.parent == root / HOME:
+            continue
+        file = str(path.relative_to(root))
+        text = path.read_text()
+        for use in USE.finditer(text):
+            where = f"{file}:{text.count(chr(10), 0, use.start()) + 1}"
+            literal = LITERAL.fullmatch(use[2])
+            if not literal or not NAME.fullmatch(literal[1]):
+                faults.append(f'{where}: the name of a failpoint is a literal of lower-case words, "area/what"')
+            elif literal[1] in failpoints:
+                faults.append(f"{where}: {literal[1]} stands in {failpoints[literal[1]].file} already")
+            else:
+                failpoints[literal[1]] = Failpoint(literal[1], use[1] is not None, file)
+    return failpoints, faults
+
+
+def page(failpoints: dict[str, Failpoint], meanings: dict[str, str]) -> str:
+    return INTRODUCTION + "".join(failpoints[name].row(meanings.get(name, "")) for name in sorted(failpoints))
+
+
+def check(root: pathlib.Path, fix: bool = False) -> tuple[dict[str, Failpoint], list[str]]:
+    """The failpoints, and the faults in them and in the page."""
+    failpoints, faults = collect(root)
+    path = root / PAGE
+    old = path.read_text() if path.exists() else ""
+    meanings = dict(ROW.findall(old))
+    new = page(failpoints, meanings)
+    if fix:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(new)
+    elif old != new:
+        faults.append(f"{PAGE} differs from the code: run tools/check_failpoints.py --fix")
+    silent = [name for name in sorted(failpoints) if not meanings.get(name)]
+    faults += [f"{PAGE}: say what is about to happen at {name}" for name in silent]
+    return failpoints, faults
+
+
+def find_leaks(failpoints: dict[str, Failpoint], programs: list[pathlib.Path]) -> list[str]:
+    """The names that stand in programs built without failpoints."""
+    faults = []
+    for program in programs:
+        content = program.read_bytes()
+        faults += [f"{program}: contains the failpoint {name}" for name in failpoints if name.encode() in content]
+    return faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fix", action="store_true")
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("programs", nargs="*", type=pathlib.Path)
+    options = parser.parse_args()
+    failpoints, faults = check(options.root, options.fix)
+    faults += find_leaks(failpoints, options.programs)
+    for fault in faults:
+        print(fault)
+    print(f"failpoints: {len(failpoints)} failpoints, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
