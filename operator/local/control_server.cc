@@ -189,9 +189,11 @@ class GrpcControlServer final : public ControlServer {
   GrpcControlServer(const v1::TrainingJob& job, const std::string& data_root, EventQueue& events)
       : service_(job, data_root, events) {}
 
-  absl::Status Start() {
+  absl::Status Start(const std::string& listen) {
     ADAMANT_ASSIGN_OR_RETURN(
-        server_, rpc::StartServer({.max_message_bytes = kMaxMessageBytes}, {&service_}, {}));
+        server_,
+        rpc::StartServer(
+            {.address = listen, .max_message_bytes = kMaxMessageBytes}, {&service_}, {}));
     return absl::OkStatus();
   }
 
@@ -208,11 +210,12 @@ class GrpcControlServer final : public ControlServer {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const v1::TrainingJob& job,
+absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const std::string& listen,
+                                                                  const v1::TrainingJob& job,
                                                                   const std::string& data_root,
                                                                   EventQueue& events) {
   auto server = std::make_unique<GrpcControlServer>(job, data_root, events);
-  ADAMANT_RETURN_IF_ERROR(server->Start());
+  ADAMANT_RETURN_IF_ERROR(server->Start(listen));
   return server;
 }
 

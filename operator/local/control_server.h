@@ -20,7 +20,7 @@ class ControlServer {
  public:
   virtual ~ControlServer() = default;
 
-  /// host:port, reachable from this machine.
+  /// host:port, with the port in use.
   [[nodiscard]] virtual const std::string& address() const = 0;
 
   /// Queues a message. A connection that is gone or does not take its messages is closed.
@@ -36,9 +36,10 @@ class ControlServer {
   virtual void Stop() = 0;
 };
 
-/// Starts it on a port of the kernel's choice, on loopback. `job` and `data_root` are handed out in
-/// Welcome; `events` must outlive the server. Errors: Unavailable.
-absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const v1::TrainingJob& job,
+/// Starts it at `listen`, host:port; port 0: of the kernel's choice. `job` and `data_root` are
+/// handed out in Welcome; `events` must outlive the server. Errors: Unavailable.
+absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const std::string& listen,
+                                                                  const v1::TrainingJob& job,
                                                                   const std::string& data_root,
                                                                   EventQueue& events);
 

@@ -56,7 +56,7 @@ std::string Describe(const siginfo_t& info) {
 }  // namespace
 
 Processes::~Processes() {
-  KillAll();
+  Processes::KillAll();
   for (const Child& child : children_) {
     waitpid(child.pid, nullptr, 0);
     close(child.descriptor);

@@ -88,7 +88,9 @@ class Runner {
       : job_(std::move(job)),
         paths_(std::filesystem::absolute(options.run_dir)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
-        observer_(observer) {}
+        listen_(options.listen),
+        observer_(observer),
+        launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
   absl::Status Open();
   void Run();
@@ -112,6 +114,7 @@ class Runner {
   v1::TrainingJob job_;
   const RunPaths paths_;
   const std::filesystem::path bin_dir_;
+  const std::string listen_;
   Observer& observer_;
   const SystemClock clock_;
   const SignalReader signals_;
@@ -122,7 +125,8 @@ class Runner {
   std::optional<Recorder> recorder_;
   EventQueue events_;
   std::unique_ptr<ControlServer> server_;
-  Processes processes_;
+  Processes processes_;  // the launcher, unless another is given
+  Launcher& launcher_;
   std::jthread export_;
 
   bool finished_ = false;
@@ -136,7 +140,8 @@ absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_));
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
   ADAMANT_RETURN_IF_ERROR(OpenController());
-  ADAMANT_ASSIGN_OR_RETURN(server_, StartControlServer(job_, paths_.root.string(), events_));
+  ADAMANT_ASSIGN_OR_RETURN(server_,
+                           StartControlServer(listen_, job_, paths_.root.string(), events_));
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
@@ -178,7 +183,7 @@ void Runner::Run() {
   while (!finished_) {
     Wait();
     HandleSignals();
-    for (const controller::ProcessExited& exited : processes_.Reap()) {
+    for (const controller::ProcessExited& exited : launcher_.Reap()) {
       Handle(exited);
     }
     for (const controller::Event& event : events_.TakeAll()) {
@@ -187,7 +192,7 @@ void Runner::Run() {
     Handle(controller::Tick{});
     ShowProgress();
   }
-  processes_.KillAll();
+  launcher_.KillAll();
   server_->Stop();
   Record(recorder_->Finish());
   unlink(paths_.endpoint().c_str());
@@ -196,7 +201,7 @@ void Runner::Run() {
 void Runner::Wait() {
   std::vector<pollfd> descriptors = {{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
                                      {.fd = events_.descriptor(), .events = POLLIN, .revents = 0}};
-  processes_.AddDescriptors(descriptors);
+  launcher_.AddDescriptors(descriptors);
   const auto now = clock_.Now();
   const auto until = std::min(controller_->NextTimer(now), next_progress_);
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
@@ -206,7 +211,7 @@ void Runner::Wait() {
 void Runner::HandleSignals() {
   while (const int signal = signals_.Take()) {
     if (std::exchange(suspending_, true)) {
-      processes_.KillAll();
+      launcher_.KillAll();
     }
     Handle(controller::SuspendRequested{"stopped by signal " + std::to_string(signal)});
   }
@@ -229,7 +234,7 @@ void Runner::Perform(std::vector<Action> actions) {
     } else if (const auto* start = std::get_if<controller::StartProcess>(&action)) {
       Start(*start);
     } else if (const auto* kill = std::get_if<controller::KillProcess>(&action)) {
-      processes_.Kill(kill->id, kill->generation);
+      launcher_.Kill(kill->id, kill->generation);
     } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
       StartExport(wanted->snapshot);
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
@@ -262,16 +267,16 @@ bool Runner::Persist(const controller::Persist& persist) {
 void Runner::Start(const controller::StartProcess& start) {
   const std::string name = controller::ToString(start.id);
   const absl::Status status =
-      processes_.Start({.id = start.id,
-                        .generation = start.generation,
-                        .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
-                                      "--controller",
-                                      server_->address(),
-                                      "--slot",
-                                      std::to_string(start.id.slot),
-                                      "--data-dir",
-                                      (paths_.data() / name).string()},
-                        .log = paths_.logs() / (name + ".log")});
+      launcher_.Start({.id = start.id,
+                       .generation = start.generation,
+                       .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
+                                     "--controller",
+                                     server_->address(),
+                                     "--slot",
+                                     std::to_string(start.id.slot),
+                                     "--data-dir",
+                                     (paths_.data() / name).string()},
+                       .log = paths_.logs() / (name + ".log")});
   if (!status.ok()) {
     events_.Push(
         controller::ProcessExited{.id = start.id,

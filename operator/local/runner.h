@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/core/job_controller.h"
+#include "operator/local/launcher.h"
 #include "operator/local/observer.h"
 
 namespace adamant::v1 {
@@ -17,7 +18,9 @@ namespace adamant::local {
 
 struct RunOptions {
   std::filesystem::path run_dir;
-  std::filesystem::path bin_dir;  ///< passes CheckPrograms
+  std::filesystem::path bin_dir;       ///< passes CheckPrograms
+  std::string listen = "127.0.0.1:0";  ///< host:port of the controller; port 0: the kernel chooses
+  Launcher* launcher = nullptr;        ///< borrowed; null: the processes are children of this one
 };
 
 /// How a run ended.
