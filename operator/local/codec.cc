@@ -84,7 +84,7 @@ void Fill(const controller::Membership& view, v1::ControllerMessage& message) {
   for (const controller::Bucket& bucket : view.buckets) {
     v1::Bucket& added = *encoded.add_buckets();
     added.set_epoch(bucket.epoch);
-    added.set_primary(bucket.primary);
+    added.mutable_primary()->set_slot(bucket.primary);
     added.set_created(bucket.created);
   }
   encoded.mutable_part_owner()->Add(view.part_owner.begin(), view.part_owner.end());
@@ -170,6 +170,9 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
                                  .fatal = message.failure().fatal()};
     case v1::MemberMessage::kLeaving:
       return controller::Leaving{};
+    case v1::MemberMessage::kStoredBuckets:
+    case v1::MemberMessage::kProposals:
+    case v1::MemberMessage::kPushesHeld:
     case v1::MemberMessage::KIND_NOT_SET:
       return std::nullopt;
   }

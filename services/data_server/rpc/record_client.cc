@@ -101,7 +101,7 @@ BucketAddresses BucketAddressesOf(const v1::Membership& view) {
   }
   BucketAddresses addresses;
   for (const v1::Bucket& bucket : view.buckets()) {
-    const auto server = servers.find(bucket.primary());
+    const auto server = servers.find(bucket.primary().slot());
     addresses.push_back(server == servers.end() ? "" : server->second);
   }
   return addresses;

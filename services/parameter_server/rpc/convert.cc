@@ -127,7 +127,7 @@ std::vector<BucketRecord> BucketsOf(const v1::Membership& membership) {
   std::vector<BucketRecord> buckets;
   for (const v1::Bucket& bucket : membership.buckets()) {
     buckets.push_back(
-        {.epoch = bucket.epoch(), .primary = bucket.primary(), .created = bucket.created()});
+        {.epoch = bucket.epoch(), .primary = bucket.primary().slot(), .created = bucket.created()});
   }
   return buckets;
 }

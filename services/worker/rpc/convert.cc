@@ -73,7 +73,7 @@ ClusterMap ClusterMapOf(const v1::Membership& membership) {
   ClusterMap map;
   map.version = membership.version();
   for (const v1::Bucket& bucket : membership.buckets()) {
-    map.buckets.push_back({.epoch = bucket.epoch(), .primary = bucket.primary()});
+    map.buckets.push_back({.epoch = bucket.epoch(), .primary = bucket.primary().slot()});
   }
   map.part_owners.assign(membership.part_owner().begin(), membership.part_owner().end());
   return map;

@@ -59,7 +59,7 @@ TEST(CodecTest, MembershipIsSentWhole) {
   EXPECT_EQ(encoded.members(0).role(), v1::WORKER);
   EXPECT_EQ(encoded.members(0).incarnation(), 2u);
   EXPECT_TRUE(encoded.buckets(0).created());
-  EXPECT_EQ(encoded.buckets(0).primary(), 2u);
+  EXPECT_EQ(encoded.buckets(0).primary().slot(), 2u);
   EXPECT_EQ(encoded.part_owner_size(), 2);
 }
 

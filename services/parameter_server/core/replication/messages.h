@@ -1,0 +1,186 @@
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/parameter_server/core/messages.h"
+
+// What the holders of a bucket and the controller say to each other about it:
+// proto/adamant/v1/replication.proto and the replication part of control.proto as plain values,
+// whose comments hold here too. The protocol: docs/design/0002-replication.md.
+namespace adamant::parameter_server {
+
+/// Log sequence number: the entries of a bucket are 1, 2, 3, …; 0 lies before the first.
+using Lsn = std::uint64_t;
+using Epoch = std::uint64_t;
+
+// --- Who holds a bucket
+
+/// One process of a parameter server.
+struct Holder {
+  std::uint32_t slot = 0;
+  std::uint64_t incarnation = 0;
+
+  auto operator<=>(const Holder&) const = default;
+};
+
+/// The record of a bucket. Only the controller changes it, by compare and swap on the epoch.
+struct Configuration {
+  Epoch epoch = 0;  ///< rises by one with every change of primary or members; 0: none yet
+  std::uint64_t generation = 0;  ///< rises when all members were lost and one was restored
+  Holder primary = {};
+  std::vector<Holder> members = {};  ///< the primary among them
+  bool created = false;              ///< its shards have been initialised once
+
+  // Advice to the primary; changes no epoch.
+  std::optional<Holder> learner = {};  ///< to copy the bucket to and to add
+  std::optional<Holder> leaver = {};   ///< to drop
+  std::optional<Holder> heir = {};     ///< to hand over to
+
+  [[nodiscard]] bool Has(const Holder& holder) const {
+    return std::ranges::find(members, holder) != members.end();
+  }
+};
+
+// --- The log
+
+/// Operands that several updates share.
+struct SharedOperands {
+  Operands operands;
+  std::shared_ptr<const void> owner = {};  ///< keeps the spans valid
+};
+
+/// One update to one shard, judged and numbered.
+struct LoggedUpdate {
+  ShardId shard = 0;
+  Writer writer = {};
+  std::uint64_t sequence = 0;
+  bool after_loss = false;
+  UpdateKind kind = UpdateKind::kWeightChange;
+  std::uint64_t job_examples = 0;
+  std::span<const float> values = {};                   ///< dense kinds: one per element
+  std::shared_ptr<const SharedOperands> operands = {};  ///< kOuterProduct
+  std::uint64_t fetched_version = 0;                    ///< at the primary only, for staleness
+};
+
+/// One change of a record.
+struct LoggedPut {
+  std::string key;
+  std::uint64_t version = 0;  ///< of the record when this is applied
+  std::string value;
+};
+
+/// What is prepared, committed and applied as one.
+struct Entry {
+  Lsn lsn = 0;
+  Epoch origin = 0;  ///< of the primary that made it: with the lsn it names the content
+  std::vector<LoggedUpdate> updates = {};
+  std::vector<LoggedPut> puts = {};
+  std::shared_ptr<const void> owner = {};  ///< keeps the values valid
+  std::uint64_t bytes = 0;                 ///< of payload
+};
+using EntryPtr = std::shared_ptr<const Entry>;
+
+// --- Between holders
+
+struct Prepare {
+  Lsn base = 0;
+  Lsn committed = 0;
+  EntryPtr entry;
+};
+
+struct PrepareAck {
+  Lsn acked = 0;
+  bool gap = false;
+};
+
+struct Beacon {
+  std::uint64_t generation = 0;
+  Holder primary;
+  std::vector<Holder> members = {};
+  Lsn base = 0;
+  Lsn committed = 0;
+  Clock::TimePoint sent{};  ///< by the primary's clock
+};
+
+struct BeaconAnswer {
+  Clock::TimePoint sent{};
+  Lsn acked = 0;
+};
+
+struct Released {};
+
+struct CopyBegin {
+  std::uint64_t copy = 0;
+  Lsn base = 0;
+  std::uint64_t generation = 0;
+  std::uint32_t parts = 0;
+};
+
+struct CopiedShard {
+  ShardId shard = 0;
+  std::shared_ptr<const std::string> stored;  ///< as EncodeShard and SealShard make it
+};
+
+struct CopiedRecord {
+  std::string key;
+  std::uint64_t version = 0;
+  std::string value;
+};
+
+struct CopyPart {
+  std::uint64_t copy = 0;
+  std::uint32_t index = 0;
+  std::variant<CopiedShard, CopiedRecord> content;
+};
+
+struct CopyAck {
+  std::uint64_t copy = 0;
+  std::uint32_t index = 0;
+};
+
+struct PeerMessage {
+  BucketId bucket = 0;
+  Epoch epoch = 0;
+  std::variant<Prepare, PrepareAck, Beacon, BeaconAnswer, Released, CopyBegin, CopyPart, CopyAck>
+      kind;
+
+  /// Whether it may be large: prepares and copies go their own way, so that no beacon waits behind
+  /// them.
+  [[nodiscard]] bool bulk() const {
+    return std::holds_alternative<Prepare>(kind) || std::holds_alternative<CopyBegin>(kind) ||
+           std::holds_alternative<CopyPart>(kind);
+  }
+};
+
+// --- To the controller
+
+struct Proposal {
+  enum class Kind : std::uint8_t { kTakeOver, kDrop, kAdd };
+  BucketId bucket = 0;
+  Epoch epoch = 0;  ///< that it changes
+  Kind kind = Kind::kTakeOver;
+  Holder proposer;
+  Holder subject{};  ///< kDrop, kAdd
+  Lsn last_lsn = 0;
+  bool released = false;
+
+  bool operator==(const Proposal&) const = default;
+};
+
+/// Times that all replicas of a job agree on.
+struct ReplicationTimes {
+  Clock::Duration beacon = std::chrono::milliseconds(500);
+  Clock::Duration lease = std::chrono::seconds(3);  ///< D
+  Clock::Duration grace = std::chrono::seconds(4);  ///< G; at least lease x 1.1 / 0.9
+};
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/parameter_server/core/replication/replica.h"
+
+// The primary: entries, beacons, commits, learners.
+namespace adamant::parameter_server {
+namespace {
+
+constexpr auto kResendAfter = std::chrono::seconds(1);
+constexpr auto kCopyAgainAfter = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Replica::Peer* Replica::FindPeer(const Holder& holder) {
+  const auto found = std::ranges::find(peers_, holder, &Peer::holder);
+  return found == peers_.end() ? nullptr : &*found;
+}
+
+Replica::Peer* Replica::FindLearner() {
+  const auto found = std::ranges::find_if(
+      peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; });
+  return found == peers_.end() ? nullptr : &*found;
+}
+
+void Replica::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
+  host_.Send(to, {.bucket = bucket_, .epoch = configuration_.epoch, .kind = std::move(kind)});
+}
+
+// --- Entries
+
+bool Replica::CanAppend() const {
+  return role_ == Role::kServing && configuration_.members.size() >= options_.min_in_sync &&
+         log_bytes_ < options_.max_log_bytes;
+}
+
+Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
+  ADAMANT_CHECK(CanAppend(), "the primary was asked whether it may append");
+  entry.lsn = prepared() + 1;
+  entry.origin = configuration_.epoch;
+  log_bytes_ += entry.bytes;
+  const Lsn lsn = entry.lsn;
+  log_.push_back(std::make_shared<const Entry>(std::move(entry)));
+  if (options_.logged) {
+    host_.Persist(bucket_, log_.back());
+  }
+  for (Peer& peer : peers_) {
+    SendEntries(peer, now);
+  }
+  TryCommit(now);
+  return lsn;
+}
+
+void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
+  if (!peer.in_step || peer.sent >= prepared()) {
+    return;
+  }
+  if (peer.sent < committed_) {
+    // Only a learner can lack what is committed, and it needs it from the copy.
+    peer.progress_at = Clock::TimePoint::min();
+    return;
+  }
+  if (peer.acked == peer.sent) {
+    peer.progress_at = now;
+  }
+  while (peer.sent < prepared()) {
+    const EntryPtr& entry = log_[peer.sent - committed_];
+    Send(peer.holder, Prepare{.base = base_, .committed = committed_, .entry = entry});
+    ++peer.sent;
+  }
+  peer.resend_at = now + kResendAfter;
+}
+
+void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint now) {
+  Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
+  if (peer == nullptr || ack.acked > prepared()) {
+    return;
+  }
+  if (ack.acked > peer->acked) {
+    peer->acked = ack.acked;
+    peer->progress_at = now;
+  }
+  // A burst behind a gap is answered once each: only the first such answer starts it again.
+  if (ack.gap && peer->sent > ack.acked && now + kResendAfter > peer->resend_at) {
+    peer->sent = std::max(peer->acked, ack.acked);
+    SendEntries(*peer, now);
+    peer->resend_at = now + kResendAfter + std::chrono::milliseconds(20);
+  }
+  TryCommit(now);
+}
+
+// --- Commit
+
+Lsn Replica::AckedByAll() const {
+  Lsn acked = options_.logged ? persisted_ : prepared();
+  for (const Peer& peer : peers_) {
+    if (peer.kind != Peer::Kind::kCopying) {
+      acked = std::min(acked, peer.acked);
+    }
+  }
+  return acked;
+}
+
+bool Replica::LeaseHolds(Clock::TimePoint now) const {
+  return std::ranges::all_of(peers_, [&](const Peer& peer) {
+    return peer.kind == Peer::Kind::kCopying ||
+           (peer.answered.has_value() && now - *peer.answered < options_.times.lease);
+  });
+}
+
+void Replica::TryCommit(Clock::TimePoint now) {
+  if (!IsPrimary() || role_ == Role::kLoading) {
+    return;
+  }
+  if (configuration_.members.size() >= options_.min_in_sync && LeaseHolds(now)) {
+    const Lsn limit = AckedByAll();
+    while (committed_ < limit) {
+      CommitOne();
+    }
+  }
+  ServeIfReconciled(now);
+  Release(now);
+  TryAdd(now);
+}
+
+void Replica::CommitOne() {
+  const EntryPtr entry = std::move(log_.front());
+  log_.pop_front();
+  log_bytes_ -= entry->bytes;
+  ++committed_;
+  host_.Commit(bucket_, entry);
+}
+
+void Replica::ServeIfReconciled(Clock::TimePoint now) {
+  if (role_ == Role::kReconciling && committed_ >= promotion_) {
+    role_ = Role::kServing;
+    failover_.reconcile = now - adopted_at_;
+    host_.Serving(bucket_);
+    FollowAdvice(now);
+  }
+}
+
+bool Replica::CanRead(Clock::TimePoint now) const {
+  return role_ == Role::kServing && LeaseHolds(now);
+}
+
+void Replica::Persisted(Epoch origin, Lsn lsn, Clock::TimePoint now) {
+  if (lsn != persisted_ + 1 || lsn > prepared() ||
+      (lsn > committed_ && log_[lsn - committed_ - 1]->origin != origin)) {
+    return;  // overwritten since
+  }
+  persisted_ = lsn;
+  if (IsPrimary()) {
+    TryCommit(now);
+  } else if (acked_.has_value()) {
+    Acknowledge(false);
+    LearnCommitted(known_committed_);
+  }
+}
+
+// --- Beacons
+
+void Replica::SendBeacons(Clock::TimePoint now) {
+  next_beacon_ = now + options_.times.beacon;
+  if (role_ == Role::kLoading) {
+    return;
+  }
+  for (const Peer& peer : peers_) {
+    if (peer.kind != Peer::Kind::kCopying) {
+      SendBeacon(peer, now);
+    }
+  }
+}
+
+void Replica::SendBeacon(const Peer& peer, Clock::TimePoint now) {
+  Send(peer.holder,
+       Beacon{.generation = configuration_.generation,
+              .primary = configuration_.primary,
+              .members = configuration_.members,
+              .base = base_,
+              .committed = committed_,
+              .sent = now});
+}
+
+void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now) {
+  Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
+  if (peer == nullptr || answer.sent > now || answer.acked > prepared()) {
+    return;
+  }
+  if (!peer->answered.has_value() || answer.sent > *peer->answered) {
+    peer->answered = answer.sent;
+    peer->heard = std::max(peer->heard, answer.sent);
+  }
+  if (!peer->in_step) {
+    peer->in_step = true;
+    peer->acked = std::max(peer->acked, answer.acked);
+    peer->sent = peer->acked;
+    SendEntries(*peer, now);
+  }
+  TryCommit(now);
+}
+
+void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
+  Peer* const peer = IsPrimary() && role_ != Role::kLoading ? FindPeer(holder) : nullptr;
+  if (peer == nullptr) {
+    return;
+  }
+  if (peer->kind == Peer::Kind::kCopying) {
+    GiveUpCopy();
+    return FollowAdvice(now);
+  }
+  peer->in_step = false;
+  SendBeacon(*peer, now);
+}
+
+void Replica::CheckPeers(Clock::TimePoint now) {
+  for (Peer& peer : peers_) {
+    if (peer.in_step && peer.acked < peer.sent && now >= peer.resend_at) {
+      peer.sent = peer.acked;
+      SendEntries(peer, now);
+    }
+  }
+  if (proposal_.has_value()) {
+    return;
+  }
+  const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
+    const bool stuck = peer.acked < peer.sent && now - 2 * options_.times.lease >= peer.progress_at;
+    return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck;
+  });
+  if (lost == peers_.end()) {
+    return;
+  }
+  if (lost->kind == Peer::Kind::kMember) {
+    Drop(lost->holder, now);
+  } else {
+    next_copy_ = now + kCopyAgainAfter;
+    GiveUpCopy();
+  }
+}
+
+// --- Learners
+
+void Replica::BeginCopy(const Holder& learner, Clock::TimePoint now) {
+  peers_.push_back({.holder = learner,
+                    .kind = Peer::Kind::kCopying,
+                    .in_step = true,
+                    .acked = committed_,
+                    .sent = committed_,
+                    .heard = now,
+                    .progress_at = now});
+  host_.StartCopy(bucket_, learner, ++last_copy_, committed_);
+  SendEntries(peers_.back(), now);
+}
+
+void Replica::GiveUpCopy() {
+  if (FindLearner() != nullptr) {
+    std::erase_if(peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; });
+    host_.StopCopy(bucket_);
+  }
+}
+
+void Replica::Handle(const Holder& from, const CopyAck& ack, Clock::TimePoint now) {
+  if (Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
+      peer != nullptr && peer->kind == Peer::Kind::kCopying && ack.copy == last_copy_) {
+    peer->heard = now;
+  }
+}
+
+void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
+  Peer* const learner = FindLearner();
+  if (learner == nullptr || learner->kind != Peer::Kind::kCopying || copy != last_copy_) {
+    return;
+  }
+  learner->kind = Peer::Kind::kJoint;
+  learner->heard = now;
+  learner->joint_from = committed_;
+  SendBeacon(*learner, now);
+  TryAdd(now);
+}
+
+// All that was committed without the learner it has acknowledged, and what is committed since has
+// waited for it.
+void Replica::TryAdd(Clock::TimePoint now) {
+  const Peer* const learner = FindLearner();
+  if (learner != nullptr && learner->kind == Peer::Kind::kJoint && !proposal_.has_value() &&
+      learner->acked >= std::max(learner->joint_from, committed_)) {
+    Propose(Proposal::Kind::kAdd, learner->holder, false, now);
+  }
+}
+
+}  // namespace adamant::parameter_server
