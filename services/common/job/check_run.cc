@@ -28,7 +28,6 @@ class RunChecker {
   void Check() {
     CheckOptimiser();
     CheckProtocols();
-    CheckServers();
     CheckParallelism();
     CheckMemory();
     CheckProgress();
@@ -107,20 +106,6 @@ class RunChecker {
                    " (allowed: " + Join(names) + ")",
                DidYouMean(name, names));
       }
-    }
-  }
-
-  void CheckServers() {
-    const v1::ParameterServers& servers = spec_.distribution().parameter_servers();
-    if (servers.copies() > 1) {
-      Report("spec.distribution.parameterServers.copies",
-             std::to_string(servers.copies()) + " copies: replication does not exist yet; use 1");
-    }
-    if (servers.has_buckets() && servers.buckets() < servers.count()) {
-      Report("spec.distribution.parameterServers.buckets",
-             std::to_string(servers.buckets()) + " buckets leave some of " +
-                 std::to_string(servers.count()) + " servers without any (allowed: at least " +
-                 std::to_string(servers.count()) + ")");
     }
   }
 

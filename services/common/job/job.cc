@@ -43,10 +43,12 @@ void Build(const YamlNode& root,
   }
   v1::JobSpec& spec = *job.mutable_spec();
   ConnectLayers(spec, given);
+  CompleteServers(spec, given);
   ResolvePaths(spec, FolderOf(file_name));
   const std::optional<model::Graph> graph = CheckModel(job, given, problems);
   const model::Graph* const net = graph ? &*graph : nullptr;
   const std::optional<std::int64_t> examples = CheckData(spec, net, given, problems);
+  CheckServers(spec, given, problems);
   CheckRun(spec, net, examples, given, problems);
 }
 

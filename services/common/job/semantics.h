@@ -19,6 +19,9 @@ namespace adamant::job {
 /// Gives layers without inputs the layer listed before them ("input" for the first).
 void ConnectLayers(v1::JobSpec& spec, const Locations& given);
 
+/// Fills in minInSync, whose default depends on the number of copies.
+void CompleteServers(v1::JobSpec& spec, const Locations& given);
+
 /// Makes relative paths of data files absolute; they start at `folder`.
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
 
@@ -33,6 +36,9 @@ std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,
                                       const model::Graph* graph,
                                       const Locations& given,
                                       Problems& problems);
+
+/// Checks the parameter servers: copies against their number, time-outs against each other.
+void CheckServers(const v1::JobSpec& spec, const Locations& given, Problems& problems);
 
 /// Checks optimiser, distribution and run policy against each other, the net and the data.
 void CheckRun(const v1::JobSpec& spec,

@@ -73,6 +73,7 @@ TEST(JobTest, AMinimalManifestGetsEveryDefault) {
   EXPECT_EQ(spec.distribution().threads_per_worker(), 1);
   EXPECT_EQ(spec.distribution().parameter_servers().count(), 3);
   EXPECT_EQ(spec.distribution().parameter_servers().copies(), 1);
+  EXPECT_EQ(spec.distribution().parameter_servers().min_in_sync(), 1);
   EXPECT_EQ(spec.distribution().parameter_servers().persistence().flush_interval().seconds(), 1);
   EXPECT_EQ(spec.distribution().data_servers(), 1);
   EXPECT_EQ(spec.run_policy().epochs(), 10);
@@ -93,19 +94,18 @@ TEST(JobTest, AllProblemsAreReportedAtOnceInTheirOrder) {
                                           "  optimizer: {}\n"
                                           "  distribution:\n"
                                           "    workers: two\n"
-                                          "    parameterServers: {copies: 2}\n",
+                                          "    parameterServers: {copies: 4}\n",
                                       "job.yaml");
   EXPECT_EQ(result.job, nullptr);
-  EXPECT_THAT(
-      result.problems,
-      ElementsAre(
-          AllOf(Field(&Diagnostic::line, 13),
-                Field(&Diagnostic::field_path, "spec.data.batchSize")),
-          AllOf(Field(&Diagnostic::line, 14), Field(&Diagnostic::hint, "did you mean optimiser?")),
-          AllOf(Field(&Diagnostic::line, 16),
-                Field(&Diagnostic::field_path, "spec.distribution.workers")),
-          AllOf(Field(&Diagnostic::line, 17),
-                Field(&Diagnostic::message, HasSubstr("replication does not exist yet; use 1")))));
+  EXPECT_THAT(result.problems,
+              ElementsAre(AllOf(Field(&Diagnostic::line, 13),
+                                Field(&Diagnostic::field_path, "spec.data.batchSize")),
+                          AllOf(Field(&Diagnostic::line, 14),
+                                Field(&Diagnostic::hint, "did you mean optimiser?")),
+                          AllOf(Field(&Diagnostic::line, 16),
+                                Field(&Diagnostic::field_path, "spec.distribution.workers")),
+                          AllOf(Field(&Diagnostic::line, 17),
+                                Field(&Diagnostic::message, HasSubstr("4 is out of range")))));
 }
 
 TEST(JobTest, ADiagnosticIsFormattedOnOneLine) {
