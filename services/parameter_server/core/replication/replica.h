@@ -161,6 +161,7 @@ class Replica {
     Clock::TimePoint heard{};                    ///< the same, or when it became a peer
     Clock::TimePoint progress_at{};  ///< when it began to owe acknowledgements, or gave one
     Clock::TimePoint resend_at{};    ///< if it still owes some then
+    bool stale = false;              ///< lacks entries that are no longer in the log
     Lsn joint_from = 0;              ///< kJoint: committed when it became so
   };
 
@@ -197,12 +198,12 @@ class Replica {
   void Handle(const Holder& from, const Released& released, Clock::TimePoint now);
   void Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoint now);
   void Handle(const Holder& /*from*/, const CopyPart& /*part*/, Clock::TimePoint /*now*/) {}
-  void Handle(const Holder& /*from*/, const CopyAck& /*ack*/, Clock::TimePoint /*now*/) {}
+  void Handle(const Holder& from, const CopyAck& ack, Clock::TimePoint now);
 
   // The secondary.
   [[nodiscard]] bool Follows(const Holder& from) const;
   void StartEpochAt(Lsn base);
-  bool Accept(const EntryPtr& entry);
+  void Accept(const EntryPtr& entry);
   void Acknowledge(bool gap);
   void LearnCommitted(Lsn committed);
   void ProposeTakeOver(bool released, Clock::TimePoint now);

@@ -57,8 +57,7 @@ void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
     return;
   }
   if (peer.sent < committed_) {
-    // Only a learner can lack what is committed, and it needs it from the copy.
-    peer.progress_at = Clock::TimePoint::min();
+    peer.stale = true;  // a learner: what it lacks must come with a new copy
     return;
   }
   if (peer.acked == peer.sent) {
@@ -226,7 +225,7 @@ void Replica::CheckPeers(Clock::TimePoint now) {
   }
   const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
     const bool stuck = peer.acked < peer.sent && now - 2 * options_.times.lease >= peer.progress_at;
-    return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck;
+    return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck || peer.stale;
   });
   if (lost == peers_.end()) {
     return;
