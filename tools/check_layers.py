@@ -84,9 +84,12 @@ def parse_rules(path: pathlib.Path) -> Rules:
 
 
 def folder_of(rules: Rules, file: str) -> str:
-    """The folder whose row governs `file`: its own, or "tests" for everything below tests/."""
-    folder = str(pathlib.PurePosixPath(file).parent)
-    return "tests" if file.startswith("tests/") and "tests" in rules.rows else folder
+    """The folder whose row governs `file`: its own, or the nearest above it; a program's folder (main) governs only itself."""
+    own = pathlib.PurePosixPath(file).parent
+    for folder in map(str, (own, *own.parents)):
+        if folder in rules.rows and (folder == str(own) or rules.rows[folder].level != "main"):
+            return folder
+    return str(own)
 
 
 def is_standard(include: str) -> bool:
