@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "operator/cli/text.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
 
@@ -23,18 +23,6 @@ using controller::EpochResult;
 using controller::JobReport;
 using controller::Note;
 using controller::Phase;
-
-// Text formatted as printf does.
-__attribute__((format(printf, 1, 2))) std::string Text(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  char text[512];
-  std::vsnprintf(text, sizeof(text), format, arguments);
-  va_end(arguments);
-  return text;
-}
-
-unsigned long long Wide(std::uint64_t value) { return value; }
 
 bool IsWorthSaying(Note::Kind kind) {
   return kind == Note::Kind::kLost || kind == Note::Kind::kRestarting ||
@@ -277,20 +265,6 @@ std::unique_ptr<Display> NewDisplay(Output output) {
     return std::make_unique<BarDisplay>();
   }
   return std::make_unique<PlainDisplay>();
-}
-
-std::string FormatSeconds(double seconds) {
-  const auto whole = static_cast<long>(std::lround(std::max(seconds, 0.0)));
-  if (seconds < 10) {
-    return Text("%.1fs", std::max(seconds, 0.0));
-  }
-  if (whole < 60) {
-    return Text("%lds", whole);
-  }
-  if (whole < 3600) {
-    return Text("%ldm%02lds", whole / 60, whole % 60);
-  }
-  return Text("%ldh%02ldm", whole / 3600, whole / 60 % 60);
 }
 
 double SecondsLeft(const JobReport& report, double evaluation_seconds) {

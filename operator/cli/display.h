@@ -32,9 +32,6 @@ class Display : public local::Observer {
 /// objects, one a line, for kJson. Colours unless NO_COLOR is set.
 std::unique_ptr<Display> NewDisplay(Output output);
 
-/// "1m20s", "45s", "2h03m".
-std::string FormatSeconds(double seconds);
-
 /// Seconds until the last epoch ends at the present speed; negative when it cannot be told.
 double SecondsLeft(const controller::JobReport& report, double evaluation_seconds);
 

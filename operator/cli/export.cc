@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
 #include "operator/cli/exit_codes.h"
 #include "operator/cli/print_error.h"
@@ -28,19 +29,26 @@ struct ExportFlags {
   std::string out;
 };
 
+absl::StatusOr<local::ModelFile> ReadRunModel(const local::RunPaths& paths,
+                                              const model::Graph& graph) {
+  if (std::error_code error; !std::filesystem::exists(paths.safetensors(), error)) {
+    return absl::InvalidArgumentError(paths.root.string() +
+                                      " holds no model yet; a run writes it when it succeeds");
+  }
+  return local::ReadModel(paths.safetensors(), graph);
+}
+
 absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
-  const local::RunPaths paths(flags.run_dir);
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model,
-                           local::ReadModel(paths.safetensors(), graph));
+                           ReadRunModel(local::RunPaths(flags.run_dir), graph));
   return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
 }
 
 int Export(const ExportFlags& flags) {
   const local::RunPaths paths(flags.run_dir);
-  std::error_code error;
-  if (!std::filesystem::exists(paths.safetensors(), error)) {
-    PrintError(flags.run_dir + " holds no model yet; a run writes it when it succeeds");
+  if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
+    PrintError(flags.run_dir + " holds no run (it has no job.yaml)");
     return kBadInput;
   }
   const job::ParseResult parsed = job::LoadJob(paths.job());

@@ -77,9 +77,29 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "in use")
 
     def test_a_folder_without_a_run(self):
-        for command in (["train", "--resume"], ["status"]):
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):
             self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
-        self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x"), 2, "no model")
+
+    def test_a_run_without_a_model_is_not_exported(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(0)
+        result = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        self.assert_refused(result, 2, "no model yet")
+        self.assertFalse((self.folder / "model.onnx").exists())
+
+    def test_copies_and_timeouts_that_do_not_fit(self):
+        job = self.job(parameter_servers=2)
+        job.write_text(job.read_text().replace("buckets: 8", "buckets: 8, copies: 3, minInSync: 3, "
+                                                             "failover: {lease: 5s}"))
+        self.assert_refused(self.train(job), 2, "3 copies need at least 3 parameter servers; count is 2",
+                            "failover.grace: 4s is too short for a lease of 5s")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_mode_without_what_is_set_for_it(self):
+        job = self.job()
+        job.write_text(job.read_text().replace("flushInterval: 200ms", "mode: None, flushInterval: 200ms"))
+        self.assert_refused(self.train(job), 2, "persistence.flushInterval: not used with None",
+                            "Delayed, Wal, WalSync")
 
     def test_programs_that_are_missing(self):
         result = self.train(self.job(), "--bin-dir", self.folder)

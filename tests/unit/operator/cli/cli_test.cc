@@ -7,6 +7,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/completion.h"
 #include "operator/cli/display.h"
+#include "operator/cli/text.h"
 
 namespace adamant::cli {
 namespace {
@@ -19,6 +20,17 @@ TEST(FormatSecondsTest, IsShortAtEverySize) {
   EXPECT_EQ(FormatSeconds(80), "1m20s");
   EXPECT_EQ(FormatSeconds(7380), "2h03m");
   EXPECT_EQ(FormatSeconds(-1), "0.0s");
+}
+
+TEST(FormatLatencyTest, HasMillisecondsBelowASecond) {
+  EXPECT_EQ(FormatLatency(0), "0ms");
+  EXPECT_EQ(FormatLatency(0.0514), "51ms");
+  EXPECT_EQ(FormatLatency(0.9996), "1.0s");
+  EXPECT_EQ(FormatLatency(80), "1m20s");
+}
+
+TEST(TextTest, IsCutRatherThanOverrun) {
+  EXPECT_EQ(Text("%s", std::string(1000, 'x').c_str()), std::string(511, 'x'));
 }
 
 TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {

@@ -174,11 +174,13 @@ TEST(JobTest, TheDigitsExampleIsValid) {
   ASSERT_NE(result.job, nullptr) << ProblemsOf(result);
 }
 
-TEST(JobTest, TheMnistExampleLacksNothingButItsFiles) {
-  const ParseResult result =
-      LoadJob(std::filesystem::path(ADAMANT_SOURCE_DIR) / "deploy" / "examples" / "mnist.yaml");
-  for (const Diagnostic& problem : result.problems) {
-    EXPECT_THAT(problem.message, HasSubstr("there is no file"));
+TEST(JobTest, TheMnistExamplesLackNothingButTheirFiles) {
+  for (const char* name : {"mnist.yaml", "mnist-replicated.yaml"}) {
+    const ParseResult result =
+        LoadJob(std::filesystem::path(ADAMANT_SOURCE_DIR) / "deploy" / "examples" / name);
+    for (const Diagnostic& problem : result.problems) {
+      EXPECT_THAT(problem.message, HasSubstr("there is no file"));
+    }
   }
 }
 

@@ -1,0 +1,101 @@
+#include <nlohmann/json.hpp>
+
+#include "operator/cli/status_view.h"
+#include "operator/core/messages.h"
+#include "proto/adamant/v1/control.pb.h"
+
+namespace adamant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json HolderJson(const v1::Holder& holder) {
+  return {{"slot", holder.slot()}, {"start", holder.incarnation()}};
+}
+
+/// null for a holder that the record does not name.
+Json HolderJson(bool named, const v1::Holder& holder) {
+  return named ? HolderJson(holder) : Json();
+}
+
+Json BucketJson(int index, const v1::BucketStatus& bucket) {
+  const v1::Bucket& record = bucket.record();
+  Json members = Json::array();
+  for (const v1::Holder& member : record.members()) {
+    members.push_back(HolderJson(member));
+  }
+  return {{"bucket", index},
+          {"state", bucket.state()},
+          {"epoch", record.epoch()},
+          {"generation", record.generation()},
+          {"primary", HolderJson(record.has_primary(), record.primary())},
+          {"members", std::move(members)},
+          {"learner", HolderJson(record.has_learner(), record.learner())},
+          {"leaver", HolderJson(record.has_leaver(), record.leaver())},
+          {"heir", HolderJson(record.has_heir(), record.heir())},
+          {"committed", bucket.committed()},
+          {"lag", bucket.lag()},
+          {"rolled_back", bucket.rolled_back()}};
+}
+
+Json MemberJson(const v1::MemberStatus& member) {
+  const controller::MemberId id{.role = static_cast<controller::Role>(member.role()),
+                                .slot = member.slot()};
+  Json json = {{"name", controller::ToString(id)},
+               {"state", member.state()},
+               {"start", member.incarnation()},
+               {"metrics_address", member.metrics_address()}};
+  if (member.role() == v1::PARAMETER_SERVER) {
+    json["primaries"] = member.buckets();
+    json["copies"] = member.copies();
+    json["oldest_unflushed_seconds"] = member.oldest_unflushed_seconds();
+  }
+  return json;
+}
+
+Json FailoverJson(const v1::FailoverStatus& failover) {
+  const v1::FailoverTimes& times = failover.times();
+  return {{"bucket", failover.bucket()},
+          {"epoch", failover.epoch()},
+          {"detect_seconds", times.detect_seconds()},
+          {"replace_seconds", times.replace_seconds()},
+          {"reconcile_seconds", times.reconcile_seconds()},
+          {"catch_up_seconds", failover.catch_up_seconds()},
+          {"seconds_ago", failover.seconds_ago()},
+          {"failovers", failover.failovers()},
+          {"restores", failover.restores()}};
+}
+
+}  // namespace
+
+std::string StatusJson(const std::string& time, const v1::JobStatus& status, bool live) {
+  Json json = {
+      {"time", time},
+      {"event", "status"},
+      {"job", status.name()},
+      {"live", live},
+      {"phase", status.phase()},
+      {"epoch", status.epoch()},
+      {"epochs", status.epochs()},
+      {"examples", status.counted_examples()},
+      {"examples_total", status.total_examples()},
+      {"examples_per_second", status.examples_per_second()},
+      {"training_loss", status.training_loss()},
+      {"top1", status.accuracy()},
+      {"restarts", status.restarts()},
+      {"message", status.message()},
+      {"checkpoint", status.checkpoint()},
+      {"last_failover", status.has_last_failover() ? FailoverJson(status.last_failover()) : Json()},
+      {"members", Json::array()},
+      {"buckets", Json::array()}};
+  for (const v1::MemberStatus& member : status.members()) {
+    json["members"].push_back(MemberJson(member));
+  }
+  for (int i = 0; i < status.buckets_size(); ++i) {
+    json["buckets"].push_back(BucketJson(i, status.buckets(i)));
+  }
+  // What members say may hold anything; JSON is UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace adamant::cli

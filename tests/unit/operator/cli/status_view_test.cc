@@ -1,0 +1,200 @@
+#include "operator/cli/status_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "proto/adamant/v1/control.pb.h"
+
+namespace adamant::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+v1::Holder Holder(std::uint32_t slot, std::uint64_t incarnation) {
+  v1::Holder holder;
+  holder.set_slot(slot);
+  holder.set_incarnation(incarnation);
+  return holder;
+}
+
+v1::BucketStatus& AddBucket(v1::JobStatus& status, const std::string& state) {
+  v1::BucketStatus& bucket = *status.add_buckets();
+  bucket.set_state(state);
+  v1::Bucket& record = *bucket.mutable_record();
+  record.set_epoch(1);
+  *record.mutable_primary() = Holder(0, 1);
+  *record.add_members() = Holder(0, 1);
+  *record.add_members() = Holder(1, 1);
+  *record.add_members() = Holder(2, 1);
+  bucket.set_committed(1200);
+  return bucket;
+}
+
+/// A job that runs, on one worker and one parameter server.
+v1::JobStatus RunningJob() {
+  v1::JobStatus status;
+  status.set_name("digits");
+  status.set_phase("Running");
+  status.set_epoch(2);
+  status.set_epochs(5);
+  status.set_counted_examples(12800);
+  status.set_total_examples(60000);
+  status.set_examples_per_second(3120.4);
+  status.set_training_loss(0.12345);
+  status.set_accuracy(0.9712);
+  status.set_restarts(1);
+  v1::MemberStatus& server = *status.add_members();
+  server.set_role(v1::PARAMETER_SERVER);
+  server.set_slot(1);
+  server.set_incarnation(2);
+  server.set_state("Running");
+  server.set_metrics_address("127.0.0.1:4242");
+  server.set_buckets(22);
+  server.set_copies(64);
+  server.set_oldest_unflushed_seconds(0.42);
+  v1::MemberStatus& worker = *status.add_members();
+  worker.set_role(v1::WORKER);
+  worker.set_incarnation(1);
+  worker.set_state("Starting");
+  return status;
+}
+
+v1::FailoverStatus& AddFailover(v1::JobStatus& status) {
+  v1::FailoverStatus& failover = *status.mutable_last_failover();
+  failover.set_bucket(7);
+  failover.set_epoch(3);
+  failover.mutable_times()->set_detect_seconds(3.95);
+  failover.mutable_times()->set_replace_seconds(0.052);
+  failover.mutable_times()->set_reconcile_seconds(0.0204);
+  failover.set_catch_up_seconds(1.41);
+  failover.set_seconds_ago(72);
+  failover.set_failovers(4);
+  return failover;
+}
+
+TEST(StatusTextTest, AJobWithoutReplicationShowsProgressAndMembers) {
+  EXPECT_EQ(StatusText(RunningJob(), /*live=*/true),
+            "digits: Running\n"
+            "epoch 2 of 5, top-1 97.12%, 1 restart\n"
+            "12800 of 60000 examples, loss 0.1235, 3120 examples/s\n"
+            "  parameter-server-1   Running    start 2  http://127.0.0.1:4242/metrics  "
+            "primary of 22, copies 64, oldest unflushed 420ms\n"
+            "  worker-0             Starting   start 1\n");
+}
+
+TEST(StatusTextTest, AReplicatedJobShowsItsBucketsLastFailoverAndCheckpoint) {
+  v1::JobStatus status = RunningJob();
+  status.clear_members();
+  AddBucket(status, "Degraded");
+  AddBucket(status, "Ready");
+  AddBucket(status, "Ready");
+  AddFailover(status);
+  status.set_checkpoint(9);
+  EXPECT_EQ(StatusText(status, /*live=*/true),
+            "digits: Running\n"
+            "epoch 2 of 5, top-1 97.12%, 1 restart\n"
+            "12800 of 60000 examples, loss 0.1235, 3120 examples/s\n"
+            "buckets      3: 2 Ready, 1 Degraded\n"
+            "failover     bucket 7, 1m12s ago: detect 4.0s, replace 52ms, reconcile 20ms, catch up "
+            "1.4s; 4 failovers so far\n"
+            "checkpoint   9\n");
+}
+
+TEST(StatusTextTest, ACopyThatIsStillBeingMadeIsSaidToCatchUp) {
+  v1::JobStatus status = RunningJob();
+  AddFailover(status).set_catch_up_seconds(0);
+  EXPECT_THAT(StatusText(status, /*live=*/true), HasSubstr("reconcile 20ms, catching up; 4"));
+}
+
+TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
+  v1::JobStatus status = RunningJob();
+  AddBucket(status, "Ready").set_rolled_back(17);
+  AddBucket(status, "Ready").set_rolled_back(1);
+  AddBucket(status, "Ready");
+  status.mutable_last_failover()->set_restores(2);
+  for (const bool live : {true, false}) {
+    EXPECT_THAT(StatusText(status, live),
+                HasSubstr("rolled back  18 updates in 2 buckets; 2 restores from disk so far\n"));
+  }
+  EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
+}
+
+TEST(StatusTextTest, AnEndedJobShowsNeitherProgressNorMembers) {
+  v1::JobStatus status = RunningJob();
+  status.set_phase("Failed");
+  status.set_message("the loss is not a number");
+  AddBucket(status, "Ready");
+  EXPECT_EQ(StatusText(status, /*live=*/false),
+            "digits: Failed\n"
+            "epoch 2 of 5, top-1 97.12%, 1 restart\n"
+            "the loss is not a number\n");
+}
+
+TEST(BucketTableTest, HasALineForEachBucketWithItsColumnsAligned) {
+  v1::JobStatus status;
+  AddBucket(status, "Ready");
+  v1::BucketStatus& degraded = AddBucket(status, "Degraded");
+  degraded.mutable_record()->set_epoch(12);
+  degraded.mutable_record()->mutable_members()->RemoveLast();
+  *degraded.mutable_record()->mutable_learner() = Holder(2, 3);
+  degraded.set_lag(15);
+  v1::BucketStatus& restoring = AddBucket(status, "Restoring");
+  restoring.mutable_record()->clear_primary();
+  restoring.mutable_record()->clear_members();
+  restoring.mutable_record()->set_generation(1);
+  restoring.set_committed(0);
+  restoring.set_rolled_back(31);
+  EXPECT_EQ(
+      BucketTable(status),
+      "bucket  state      epoch  generation  primary  members       committed  lag  rolled back\n"
+      "     0  Ready          1           0  0.1      0.1 1.1 2.1        1200    0            0\n"
+      "     1  Degraded      12           0  0.1      0.1 1.1 +2.3       1200   15            0\n"
+      "     2  Restoring      1           1  -                              0    0           31\n");
+}
+
+TEST(BucketTableTest, IsEmptyWithoutBuckets) { EXPECT_EQ(BucketTable(RunningJob()), ""); }
+
+TEST(StatusJsonTest, HoldsEverything) {
+  v1::JobStatus status = RunningJob();
+  AddBucket(status, "Ready").set_rolled_back(17);
+  *status.mutable_buckets(0)->mutable_record()->mutable_heir() = Holder(1, 1);
+  AddFailover(status).set_restores(1);
+  status.set_checkpoint(9);
+  const auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/true));
+  EXPECT_EQ(json["time"], "now");
+  EXPECT_EQ(json["event"], "status");
+  EXPECT_EQ(json["live"], true);
+  EXPECT_EQ(json["phase"], "Running");
+  EXPECT_EQ(json["checkpoint"], 9);
+  EXPECT_EQ(json["last_failover"],
+            nlohmann::json::parse(R"({"bucket": 7, "epoch": 3, "detect_seconds": 3.95,
+                "replace_seconds": 0.052, "reconcile_seconds": 0.0204, "catch_up_seconds": 1.41,
+                "seconds_ago": 72.0, "failovers": 4, "restores": 1})"));
+  EXPECT_EQ(json["members"],
+            nlohmann::json::parse(R"([{"name": "parameter-server-1", "state": "Running",
+                "start": 2, "metrics_address": "127.0.0.1:4242", "primaries": 22, "copies": 64,
+                "oldest_unflushed_seconds": 0.42},
+                {"name": "worker-0", "state": "Starting", "start": 1, "metrics_address": ""}])"));
+  EXPECT_EQ(json["buckets"],
+            nlohmann::json::parse(R"([{"bucket": 0, "state": "Ready", "epoch": 1, "generation": 0,
+                "primary": {"slot": 0, "start": 1},
+                "members": [{"slot": 0, "start": 1}, {"slot": 1, "start": 1},
+                            {"slot": 2, "start": 1}],
+                "learner": null, "leaver": null, "heir": {"slot": 1, "start": 1},
+                "committed": 1200, "lag": 0, "rolled_back": 17}])"));
+}
+
+TEST(StatusJsonTest, IsValidWhateverTheMessageHolds) {
+  v1::JobStatus status = RunningJob();
+  status.set_message("line\n\"quoted\"\x01");
+  const auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/false));
+  EXPECT_EQ(json["message"], "line\n\"quoted\"\x01");
+  EXPECT_TRUE(json["last_failover"].is_null());
+}
+
+}  // namespace
+}  // namespace adamant::cli
