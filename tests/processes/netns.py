@@ -58,32 +58,36 @@ def main():
 
 
 class Network:
-    """`with Network(["a", "b"]) as network:`; names have at most 12 characters."""
+    """`with Network(["a", "b"]) as network:`"""
 
     def __init__(self, nodes):
         self._addresses = {node: f"{SUBNET}.{number}" for number, node in enumerate(nodes, start=1)}
         self._cut = set()  # nodes that have rules
         self._proxies = {}
+        self._cleanup = None
 
     def __enter__(self):
-        _run("ip", "link", "add", "bridge", "type", "bridge")
-        _run("ip", "link", "set", "bridge", "up")
-        for node, address in self._addresses.items():
-            _run("ip", "netns", "add", node)
-            _run("ip", "link", "add", f"to-{node}", "type", "veth", "peer", "name", "eth0", "netns", node)
-            _run("ip", "link", "set", f"to-{node}", "master", "bridge", "up")
-            _run("ip", "-n", node, "address", "add", f"{address}/24", "dev", "eth0")
-            _run("ip", "-n", node, "link", "set", "eth0", "up")
-            _run("ip", "-n", node, "link", "set", "lo", "up")
+        with contextlib.ExitStack() as stack:
+            _run("ip", "link", "add", "bridge", "type", "bridge")
+            stack.callback(_run, "ip", "link", "delete", "bridge")
+            _run("ip", "link", "set", "bridge", "up")
+            for number, (node, address) in enumerate(self._addresses.items()):
+                port = f"port{number}"
+                _run("ip", "netns", "add", node)
+                stack.callback(_run, "ip", "netns", "delete", node)
+                _run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", node)
+                stack.callback(_run, "ip", "link", "delete", port)
+                _run("ip", "link", "set", port, "master", "bridge", "up")
+                _run("ip", "-n", node, "address", "add", f"{address}/24", "dev", "eth0")
+                _run("ip", "-n", node, "link", "set", "eth0", "up")
+                _run("ip", "-n", node, "link", "set", "lo", "up")
+            self._cleanup = stack.pop_all()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *error):
         for proxy in self._proxies.values():
             proxy.stop()
-        for node in self._addresses:
-            _run("ip", "link", "delete", f"to-{node}")
-            _run("ip", "netns", "delete", node)
-        _run("ip", "link", "delete", "bridge")
+        return self._cleanup.__exit__(*error)
 
     def address(self, node):
         return self._addresses[node]

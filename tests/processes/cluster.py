@@ -1,0 +1,331 @@
+"""A job of real processes, each in a network namespace of its own: starts them for their controller, and hurts them.
+
+The controller decides what runs (process_controller); this side starts it, tells of exits, and keeps everything else
+running while the controller is dead. A node is named like its process: "controller", "parameter-server-0", "worker-1".
+"""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import netns
+
+CONTROLLER = "controller"
+CONTROLLER_PORT = 7077
+PATIENCE = 60  # seconds for what must happen
+
+MANIFEST = """\
+apiVersion: adamant.dev/v1alpha1
+kind: TrainingJob
+metadata: {{name: processes}}
+spec:
+  model:
+    network:
+      input: [1, 28, 28]
+      classes: 10
+      layers:{layers}
+  data:
+    train: {{digits: {{seed: 1, examples: 1000}}}}
+    validation: {{digits: {{seed: 2, examples: 100}}}}
+  distribution:
+    workers: {workers}
+    dataServers: 1
+    parameterServers: {parameter_servers}
+  runPolicy:
+    epochs: 100000
+    restartBudget: {{limit: 100000, backoff: 100ms}}
+"""
+
+
+def layers(hidden):
+    """A net whose layer l has hidden[l] outputs: 28 x 28 inputs, 10 outputs at the end."""
+    lines = []
+    for number, outputs in enumerate([*hidden, 10]):
+        lines.append(f"\n        - {{name: fc{number}, kind: FullyConnected, outputs: {outputs}}}")
+        if number < len(hidden):
+            lines.append(f"\n        - {{name: relu{number}, kind: Relu}}")
+    return "".join(lines)
+
+
+def manifest(parameter_servers, workers=1, hidden=(64,)):
+    """`parameter_servers`: the text of that field, "{count: 3, copies: 3, buckets: 8}"."""
+    return MANIFEST.format(layers=layers(hidden), workers=workers, parameter_servers=parameter_servers)
+
+
+def _folder(variable):
+    return pathlib.Path(os.environ[variable])
+
+
+def known_failpoints():
+    """The names in docs/failpoints.md; empty when the programs are built without failpoints."""
+    if os.environ.get("ADAMANT_HAS_FAILPOINTS") != "1":
+        return frozenset()
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "failpoints.md"
+    return frozenset(re.findall(r"^\| `([^`]+)` \|", page.read_text(), re.MULTILINE))
+
+
+class Process:
+    """One that runs, or did."""
+
+    def __init__(self, name, generation, popen):
+        self.name = name
+        self.generation = generation
+        self.popen = popen
+        self.ready = False  # controllers: it has given an order
+
+
+class Cluster:
+    """`with Cluster(manifest("{count: 3}"), parameter_servers=3) as cluster:` starts the controller; leaving stops all.
+
+    Faults take names of processes. What a dead process did not tell is in log(name).
+    """
+
+    def __init__(self, job, *, parameter_servers, workers=1, worker_program="adamant-worker", environment=None):
+        self._job = job
+        self._worker_program = worker_program
+        self.servers = [f"parameter-server-{slot}" for slot in range(parameter_servers)]
+        self.workers = [f"worker-{slot}" for slot in range(workers)]
+        self.network = netns.Network([CONTROLLER, "data-server-0", *self.servers, *self.workers])
+        self._environment = dict(environment or {})  # of all processes
+        self._failpoints = {}  # by name: of its next start
+        self._held = set()  # not started again until released
+        self._lock = threading.RLock()
+        self._processes = {}
+        self._waiting_starts = {}  # of processes that are held
+        self._exits = collections.Counter()
+        self._controller = None
+        self._follower = None
+        self._stopping = False
+
+    def __enter__(self):
+        self._stack = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            self.folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adamant-processes-")))
+            stack.enter_context(self.network)
+            stack.callback(self._kill_everything)
+            (self.folder / "job.yaml").write_text(self._job)
+            self.start_controller()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    # --- What goes on
+
+    @property
+    def run_dir(self):
+        return self.folder / "run"
+
+    def events(self):
+        """The controller's log of events so far, one dictionary each."""
+        try:
+            lines = (self.run_dir / "events.jsonl").read_text().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def status(self):
+        """`adamant status` as a dictionary; None while the controller does not answer."""
+        if not self._controller.ready:  # to look whether it runs would keep it from taking the run directory
+            return None
+        command = self.network.command(CONTROLLER, _folder("ADAMANT_BIN_DIR") / "adamant", "status", self.run_dir,
+                                       "--output", "json")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def log(self, name):
+        """What all processes of this name have logged."""
+        path = self.folder / "controller.log" if name == CONTROLLER else self.run_dir / "logs" / f"{name}.log"
+        try:
+            return path.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def pid(self, name):
+        """None when it does not run."""
+        with self._lock:
+            process = self._controller if name == CONTROLLER else self._processes.get(name)
+            return process.popen.pid if process is not None and process.popen.poll() is None else None
+
+    def exits(self, name):
+        """How many processes of this name have ended."""
+        with self._lock:
+            return self._exits[name]
+
+    def await_that(self, condition, what, seconds=PATIENCE):
+        """Waits until condition() is true; returns what it returned."""
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what}: not within {seconds} s\n{self.tails()}")
+            time.sleep(0.01)
+        return value
+
+    def await_phase(self, phase, seconds=PATIENCE):
+        self.await_that(lambda: (self.status() or {}).get("phase") == phase, f"phase {phase}", seconds)
+
+    def tails(self, lines=15):
+        """The ends of all logs, for messages of failed tests."""
+        names = [CONTROLLER, "data-server-0", *self.servers, *self.workers]
+        return "\n".join(f"--- {name}\n" + "\n".join(self.log(name).splitlines()[-lines:]) for name in names)
+
+    # --- Faults
+
+    def signal(self, name, number):
+        """Sends a signal; returns whether the process ran."""
+        with self._lock:  # so that it cannot be reaped, and its pid reused, meanwhile
+            pid = self.pid(name)
+            if pid is not None:
+                os.kill(pid, number)
+            return pid is not None
+
+    def kill(self, *names):
+        """SIGKILL. The controller hears of exits and starts members again; a killed controller stays dead until
+        start_controller()."""
+        for name in names:
+            self.signal(name, signal.SIGKILL)
+
+    def pause(self, name):
+        self.signal(name, signal.SIGSTOP)
+
+    def resume(self, name):
+        self.signal(name, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def paused(self, name):
+        self.pause(name)
+        try:
+            yield
+        finally:
+            self.resume(name)
+
+    @contextlib.contextmanager
+    def kept_down(self, *names):
+        """Processes of these names that end are not started again before this ends."""
+        with self._lock:
+            self._held.update(names)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.difference_update(names)
+                for name in names:
+                    if (order := self._waiting_starts.pop(name, None)) is not None:
+                        self._start(order)
+
+    def arm(self, name, failpoints):
+        """The next process of this name starts with these failpoints: {"area/what": "crash@3"}."""
+        unknown = failpoints.keys() - known_failpoints()
+        if unknown:
+            raise ValueError(f"no such failpoints: {sorted(unknown)}")
+        with self._lock:
+            self._failpoints[name] = ";".join(f"{key}={action}" for key, action in failpoints.items())
+
+    # --- The controller
+
+    def start_controller(self):
+        """Starts it, or another after one was killed: members that still run go on."""
+        binaries = _folder("ADAMANT_BIN_DIR")
+        listen = f"{self.network.address(CONTROLLER)}:{CONTROLLER_PORT}"
+        with self._lock, open(self.folder / "controller.log", "a") as log:
+            popen = self.network.start(
+                CONTROLLER, _folder("ADAMANT_TEST_BIN_DIR") / "process_controller", self.folder / "job.yaml",
+                self.run_dir, binaries, listen, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=self._environment_of(CONTROLLER))
+            self._controller = Process(CONTROLLER, 0, popen)
+        self._follower = threading.Thread(target=self._follow_orders, args=(self._controller,))
+        self._follower.start()
+
+    def stop_job(self):
+        """Suspends the job in good order; returns the controller's exit code."""
+        self.signal(CONTROLLER, signal.SIGTERM)
+        return self._controller.popen.wait(timeout=PATIENCE)
+
+    def _follow_orders(self, controller):
+        for line in controller.popen.stdout:
+            controller.ready = True
+            order = json.loads(line)
+            with self._lock:
+                if self._stopping:
+                    continue
+                if "start" in order:
+                    self._start(order)
+                elif "kill" in order:
+                    process = self._processes.get(order["kill"])
+                    if process is not None and process.generation == order["generation"]:
+                        self.kill(process.name)
+                else:
+                    self.kill(*self._processes)
+        with self._lock:
+            controller.popen.wait()
+            controller.popen.stdout.close()
+            with contextlib.suppress(BrokenPipeError):
+                controller.popen.stdin.close()
+            self._exits[CONTROLLER] += 1
+
+    # --- Members
+
+    def _start(self, order):
+        name = order["start"]
+        if self.pid(name) is not None:
+            self._processes[name].generation = order["generation"]
+            return
+        if name in self._held:
+            self._waiting_starts[name] = order
+            return
+        program, *arguments = order["arguments"]
+        if name in self.workers:
+            program = _folder("ADAMANT_BIN_DIR") / self._worker_program
+            program = program if program.exists() else _folder("ADAMANT_TEST_BIN_DIR") / self._worker_program
+        address = self.network.address(name)
+        flags = ["--listen", f"{address}:0", "--metrics-listen", f"{address}:0"]
+        with open(order["log"], "a") as log:
+            popen = self.network.start(name, program, *arguments, *flags, stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log, env=self._environment_of(name))
+        self._processes[name] = Process(name, order["generation"], popen)
+        threading.Thread(target=self._watch, args=(self._processes[name],), daemon=True).start()
+
+    def _environment_of(self, name):
+        failpoints = self._failpoints.pop(name, None)
+        extra = {} if failpoints is None else {"ADAMANT_FAILPOINTS": failpoints}
+        return {**os.environ, **self._environment, **extra}
+
+    def _watch(self, process):
+        with contextlib.suppress(ChildProcessError):  # pid() may see the end first
+            os.waitid(os.P_PID, process.popen.pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            code = process.popen.wait()
+            self._exits[process.name] += 1
+            if self._stopping:
+                return
+            how = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
+            self._tell({"exited": process.name, "generation": process.generation, "how": how,
+                        "bad_configuration": code in (2, 127)})
+
+    def _tell(self, message):
+        # Without a controller nobody need know: its successor starts all members that do not run.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._controller.popen.stdin.write(json.dumps(message) + "\n")
+            self._controller.popen.stdin.flush()
+
+    def _kill_everything(self):
+        with self._lock:
+            self._stopping = True
+            processes = [self._controller, *self._processes.values()]
+            for process in processes:
+                if process is not None:
+                    process.popen.kill()
+        for process in processes:
+            if process is not None:
+                process.popen.wait(timeout=PATIENCE)
+        if self._follower is not None:
+            self._follower.join()

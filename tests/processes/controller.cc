@@ -1,0 +1,137 @@
+// process_controller: a job's controller whose processes are started by somebody else, who lets
+// them outlive it.
+//
+// usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN
+//
+// RUN_DIR is created, or gone on with if it holds a run. What to do is told on standard output, a
+// JSON object per line:
+//
+//   {"start": "worker-0", "generation": 3, "arguments": [PROGRAM, …], "log": FILE}
+//       if the process of this name runs, that is it, under the new generation
+//   {"kill": "worker-0", "generation": 3}
+//   {"kill_all": true}
+//
+// and how a process ended is heard on standard input:
+//
+//   {"exited": "worker-0", "generation": 3, "how": "was killed by signal 9", "bad_configuration":
+//   false}
+//
+// SIGTERM suspends the job, as in `adamant train`.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "operator/local/run_dir.h"
+#include "operator/local/runner.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+
+namespace adamant::processes {
+namespace {
+
+using nlohmann::json;
+
+// Whoever is at the other end of the standard streams starts the processes.
+class RemoteLauncher final : public local::Launcher {
+ public:
+  RemoteLauncher() { fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK); }
+
+  absl::Status Start(const local::Command& command) override {
+    const std::string name = controller::ToString(command.id);
+    ids_[name] = command.id;
+    Say({{"start", name},
+         {"generation", command.generation},
+         {"arguments", command.arguments},
+         {"log", command.log.string()}});
+    return absl::OkStatus();
+  }
+
+  void Kill(controller::MemberId id, std::uint64_t generation) override {
+    Say({{"kill", controller::ToString(id)}, {"generation", generation}});
+  }
+
+  void KillAll() override { Say({{"kill_all", true}}); }
+
+  void AddDescriptors(std::vector<pollfd>& descriptors) const override {
+    if (!ended_) {
+      descriptors.push_back({.fd = STDIN_FILENO, .events = POLLIN, .revents = 0});
+    }
+  }
+
+  std::vector<controller::ProcessExited> Reap() override {
+    char buffer[4096];
+    ssize_t got = 0;
+    while ((got = read(STDIN_FILENO, buffer, sizeof(buffer))) > 0) {
+      input_.append(buffer, static_cast<std::size_t>(got));
+    }
+    ended_ = ended_ || got == 0;
+    std::vector<controller::ProcessExited> exits;
+    for (std::size_t end = input_.find('\n'); end != std::string::npos; end = input_.find('\n')) {
+      const json line = json::parse(input_.substr(0, end));
+      input_.erase(0, end + 1);
+      exits.push_back({.id = ids_.at(line.at("exited").get<std::string>()),
+                       .generation = line.at("generation").get<std::uint64_t>(),
+                       .how = line.at("how").get<std::string>(),
+                       .bad_configuration = line.at("bad_configuration").get<bool>()});
+    }
+    return exits;
+  }
+
+ private:
+  static void Say(const json& line) {
+    std::puts(line.dump().c_str());
+    std::fflush(stdout);
+  }
+
+  std::map<std::string, controller::MemberId> ids_;
+  std::string input_;
+  bool ended_ = false;
+};
+
+// The run directory tells all there is to tell.
+class NoObserver final : public local::Observer {
+ public:
+  void OnNote(const controller::Note& /*note*/) override {}
+  void OnEpoch(const controller::EpochResult& /*result*/) override {}
+  void OnProgress(const controller::JobReport& /*report*/) override {}
+};
+
+absl::Status Run(char** arguments) {
+  job::ParseResult parsed = job::LoadJob(arguments[0]);
+  if (parsed.job == nullptr) {
+    return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
+  }
+  RemoteLauncher launcher;
+  const local::RunOptions options{.run_dir = arguments[1],
+                                  .bin_dir = arguments[2],
+                                  .listen = arguments[3],
+                                  .launcher = &launcher};
+  if (!std::filesystem::exists(local::RunPaths(options.run_dir).job())) {
+    ADAMANT_RETURN_IF_ERROR(local::PrepareRun(*parsed.job, options.run_dir));
+  }
+  NoObserver observer;
+  return local::RunJob(std::move(*parsed.job), options, observer).status();
+}
+
+}  // namespace
+}  // namespace adamant::processes
+
+int main(int argc, char** argv) {
+  adamant::local::BlockStopSignals();
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN\n");
+    return 2;
+  }
+  const absl::Status status = adamant::processes::Run(argv + 1);
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    return 1;
+  }
+  return 0;
+}
