@@ -1,8 +1,12 @@
 #include "tests/conformance/kv_store_suite.h"
 
+#include <array>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "services/common/base/rng.h"
+#include "services/common/storage/memory_store.h"
 
 namespace adamant::conformance {
 namespace {
@@ -29,6 +33,82 @@ Entries ScanAll(const storage::KvStore& store, std::string_view prefix) {
                   .ok());
   return entries;
 }
+
+// The same random calls on the store and on a model.
+class RandomHistory {
+ public:
+  explicit RandomHistory(std::uint64_t seed) : rng_(seed) {}
+
+  void Run(KvStoreRig& rig) {
+    for (int step = 0; step < 150 && !testing::Test::HasFailure(); ++step) {
+      switch (rng_.Below(10)) {
+        case 0:
+          ASSERT_TRUE(rig.store().Flush().ok());
+          ASSERT_TRUE(model_.Flush().ok());
+          break;
+        case 1:
+          if (rng_.Below(4) == 0) {
+            Die(rig);
+          }
+          break;
+        default:
+          Write(rig.store());
+      }
+      ASSERT_EQ(ScanAll(rig.store(), ""), ScanAll(model_, "")) << "after step " << step;
+      const std::string key = Key();
+      ASSERT_EQ(rig.store().Get(key).value_or("none"), model_.Get(key).value_or("none")) << key;
+    }
+  }
+
+ private:
+  void Die(KvStoreRig& rig) {
+    if (rng_.Below(2) == 0) {
+      rig.Crash();
+      model_.Crash();
+    } else {
+      rig.LosePower();
+      model_.LosePower();
+    }
+  }
+
+  void Write(storage::KvStore& store) {
+    using WriteMember = absl::Status (storage::KvStore::*)(const std::vector<Change>&);
+    const WriteMember member =
+        std::array<WriteMember, 4>{&storage::KvStore::Write,
+                                   &storage::KvStore::WriteLogged,
+                                   &storage::KvStore::WriteLazily,
+                                   &storage::KvStore::WriteLazily}[rng_.Below(4)];
+    std::vector<Change> changes;
+    for (std::uint64_t left = rng_.Below(4); left > 0; --left) {
+      changes.push_back(RandomChange());
+    }
+    ASSERT_TRUE((store.*member)(changes).ok());
+    ASSERT_TRUE((model_.*member)(changes).ok());
+  }
+
+  Change RandomChange() {
+    switch (rng_.Below(8)) {
+      case 0:
+        return Erase(Key());
+      case 1:
+        return EraseRange(Key(), Key());
+      case 2:
+      case 3:
+        return Set(Key(), RandomValue(100'000));
+      default:
+        return Set(Key(), RandomValue(10));
+    }
+  }
+
+  std::string Key() { return std::string(1, static_cast<char>('a' + rng_.Below(12))); }
+
+  std::string RandomValue(std::size_t bytes) {
+    return std::to_string(rng_()) + std::string(bytes, 'v');
+  }
+
+  Rng rng_;
+  storage::MemoryStore model_;
+};
 
 TEST_P(KvStoreSuite, AbsentKeyIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(store().Get("none").status()));
@@ -153,6 +233,27 @@ TEST_P(KvStoreSuite, OlderFlushedValueDoesNotHideALaterLoggedOne) {
   ASSERT_TRUE(store().Flush().ok());
   rig_->Crash();
   EXPECT_EQ(store().Get("key").value(), "flushed");
+}
+
+TEST_P(KvStoreSuite, SmallAndLargeValuesReplaceEachOther) {
+  const std::string large(300'000, 'l');
+  ASSERT_TRUE(store().Write({Set("a", "small"), Set("b", "small"), Set("c", "small")}).ok());
+  ASSERT_TRUE(store().WriteLazily({Set("a", large), Set("b", large), Set("d", large)}).ok());
+  ASSERT_TRUE(store().Flush().ok());
+  ASSERT_TRUE(store().WriteLogged({Set("b", "small"), Erase("d")}).ok());
+  ASSERT_TRUE(store().WriteLazily({Set("c", large), Set("e", large), Erase("a")}).ok());
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"b", "small"}, {"c", large}, {"e", large}}));
+  rig_->Crash();
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", large}, {"b", "small"}, {"c", "small"}}));
+}
+
+// What a random history leaves, with crashes in between, is what it leaves in MemoryStore.
+TEST_P(KvStoreSuite, RandomCallsLeaveWhatTheModelSays) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    rig_ = GetParam().make();
+    RandomHistory(seed).Run(*rig_);
+  }
 }
 
 TEST_P(KvStoreSuite, FlushOfNothingSucceeds) {

@@ -38,6 +38,12 @@ void DurableFiles::Rename(const std::string& from, const std::string& to) {
   names_.erase(from);
 }
 
+std::shared_ptr<DurableFiles::Bytes> DurableFiles::Reuse(const std::string& from,
+                                                         const std::string& to) {
+  names_.erase(from);
+  return Create(to);
+}
+
 void DurableFiles::SyncFolder(const std::string& folder) {
   for (auto& [path, name] : names_) {
     if (fs::path(path).parent_path() == fs::path(folder)) {
@@ -52,9 +58,13 @@ void DurableFiles::Survive(const fs::path& from, const fs::path& to, Rng* rng) c
   const bool names_survive = rng != nullptr && rng->Below(2) == 1;
   for (const auto& entry : fs::directory_iterator(from)) {
     const fs::path copy = to / entry.path().filename();
+    if (entry.is_directory()) {
+      Survive(entry.path(), copy, rng);
+      continue;
+    }
     const auto found = names_.find(entry.path().string());
     if (found == names_.end()) {
-      fs::copy(entry.path(), copy, fs::copy_options::recursive);
+      fs::copy(entry.path(), copy);
       continue;
     }
     const Name& name = found->second;

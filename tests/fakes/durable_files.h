@@ -26,6 +26,8 @@ class DurableFiles {
 
   std::shared_ptr<Bytes> Create(const std::string& path);
   void Rename(const std::string& from, const std::string& to);
+  /// `from` is renamed, and then written from the start.
+  std::shared_ptr<Bytes> Reuse(const std::string& from, const std::string& to);
   void Delete(const std::string& path) { names_.erase(path); }
   void SyncFolder(const std::string& folder);
 

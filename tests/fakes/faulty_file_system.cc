@@ -265,6 +265,18 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
                              std::move(*result), files.Create(name), disk_);
                        });
   }
+  IOStatus ReuseWritableFile(const std::string& name,
+                             const std::string& old_name,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSWritableFile>* result,
+                             IODebugContext* debug) override {
+    return disk_.Apply(
+        [&] { return target()->ReuseWritableFile(name, old_name, options, result, debug); },
+        [&](DurableFiles& files) {
+          *result = std::make_unique<WritableFile>(
+              std::move(*result), files.Reuse(old_name, name), disk_);
+        });
+  }
   IOStatus NewRandomAccessFile(const std::string& name,
                                const FileOptions& options,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/rocksdb_status.h"
 
 namespace adamant::storage {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
-bool IsDiskFull(const rocksdb::Status& status) {
-  return status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||
-         status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
-}
-
-absl::Status ReadError(const rocksdb::Status& status, const std::filesystem::path& folder) {
-  const std::string message = folder.string() + ": " + status.ToString();
-  return status.IsCorruption() ? absl::DataLossError(message) : absl::UnavailableError(message);
-}
 
 rocksdb::Status Add(const Change& change, rocksdb::WriteBatch& batch) {
   if (!change.erase) {
@@ -84,12 +75,7 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
     const std::filesystem::path& folder, const RocksDbOptions& options) {
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(MakeOptions(options), folder.string(), &db);
-  if (IsDiskFull(status)) {
-    return absl::ResourceExhaustedError(folder.string() + ": " + status.ToString());
-  }
-  if (!status.ok()) {
-    return ReadError(status, folder);
-  }
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
   return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
 }
 
@@ -99,9 +85,7 @@ absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {
   if (status.IsNotFound()) {
     return absl::NotFoundError(folder_.string() + ": no such key");
   }
-  if (!status.ok()) {
-    return ReadError(status, folder_);
-  }
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder_));
   return value;
 }
 
@@ -132,7 +116,7 @@ absl::Status RocksDbStore::Scan(
       return absl::OkStatus();
     }
   }
-  return at->status().ok() ? absl::OkStatus() : ReadError(at->status(), folder_);
+  return ReadStatus(at->status(), folder_);
 }
 
 absl::Status RocksDbStore::GoOn() {
@@ -158,11 +142,7 @@ absl::Status RocksDbStore::Put(const std::vector<Change>& changes, Kind kind) {
 
 absl::Status RocksDbStore::AfterWrite(const rocksdb::Status& status) {
   stopped_ = !status.ok();
-  if (status.ok()) {
-    return absl::OkStatus();
-  }
-  const std::string message = folder_.string() + ": " + status.ToString();
-  return IsDiskFull(status) ? absl::ResourceExhaustedError(message) : absl::DataLossError(message);
+  return WriteStatus(status, folder_);
 }
 
 }  // namespace adamant::storage

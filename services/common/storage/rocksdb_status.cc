@@ -1,0 +1,44 @@
+#include "services/common/storage/rocksdb_status.h"
+
+#include <rocksdb/status.h>
+
+#include <string>
+
+namespace adamant::storage {
+namespace {
+
+bool IsDiskFull(const rocksdb::Status& status) {
+  return status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||
+         status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
+}
+
+absl::Status Make(absl::StatusCode code,
+                  const rocksdb::Status& status,
+                  const std::filesystem::path& path) {
+  return {code, path.string() + ": " + status.ToString()};
+}
+
+}  // namespace
+
+absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  if (IsDiskFull(status)) {
+    return Make(absl::StatusCode::kResourceExhausted, status, path);
+  }
+  return Make(status.IsCorruption() ? absl::StatusCode::kDataLoss : absl::StatusCode::kUnavailable,
+              status,
+              path);
+}
+
+absl::Status WriteStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
+  return IsDiskFull(status) ? Make(absl::StatusCode::kResourceExhausted, status, path)
+                            : SyncStatus(status, path);
+}
+
+absl::Status SyncStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
+  return status.ok() ? absl::OkStatus() : Make(absl::StatusCode::kDataLoss, status, path);
+}
+
+}  // namespace adamant::storage

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace rocksdb {
+class Status;
+}  // namespace rocksdb
+
+namespace adamant::storage {
+
+/// What RocksDB says, in the terms of KvStore. `path` begins the message.
+
+/// DataLoss for damage; ResourceExhausted for a full disk; else Unavailable.
+absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::path& path);
+
+/// ResourceExhausted for a full disk; else DataLoss.
+absl::Status WriteStatus(const rocksdb::Status& status, const std::filesystem::path& path);
+
+/// DataLoss.
+absl::Status SyncStatus(const rocksdb::Status& status, const std::filesystem::path& path);
+
+}  // namespace adamant::storage

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/conformance/kv_store_suite.h"
+#include "tests/fakes/faulty_file_system.h"
+
+namespace adamant::conformance {
+
+/// A new folder, removed at the end.
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "adamant-store-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A store of RocksDB files or segments on a faulty disk.
+template <class Store, class Options>
+class DiskStoreRig final : public KvStoreRig {
+ public:
+  explicit DiskStoreRig(const Options& options) : options_(options) { Open(); }
+  ~DiskStoreRig() override { disk_.SetFull(false); }
+
+  storage::KvStore& store() override { return *store_; }
+
+  // The files as they are while the store is open are what a killed process leaves behind.
+  void Crash() override {
+    const std::filesystem::path copy = NextFolder();
+    std::filesystem::copy(folder_, copy, std::filesystem::copy_options::recursive);
+    Reopen(copy);
+  }
+
+  void LosePower() override {
+    const std::filesystem::path copy = NextFolder();
+    disk_.LosePower(folder_, copy);
+    Reopen(copy);
+  }
+
+  void SetFull(bool full) override { disk_.SetFull(full); }
+  void FailNextSync() override { disk_.FailNextSync(); }
+
+  void Corrupt(const std::string& key) override {
+    const std::string text(1000, key[0]);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+      if (entry.path().extension() != ".sst" && entry.path().extension() != ".segment") {
+        continue;
+      }
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string content((std::istreambuf_iterator<char>(in)),
+                                std::istreambuf_iterator<char>());
+      if (const std::size_t at = content.find(text); at != std::string::npos) {
+        std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(at) + 500);
+        file.put('#');
+        return;
+      }
+    }
+    FAIL() << "no file has the value of " << key;
+  }
+
+ private:
+  std::filesystem::path NextFolder() { return root_.path() / std::to_string(++generation_); }
+
+  void Reopen(const std::filesystem::path& folder) {
+    disk_.SetFull(false);
+    store_.reset();
+    folder_ = folder;
+    Open();
+  }
+
+  void Open() {
+    Options options = options_;
+    options.env = disk_.env();
+    auto store = Store::Open(folder_, options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+  }
+
+  const Options options_;
+  fakes::FaultyFileSystem disk_;
+  const TestFolder root_;
+  std::filesystem::path folder_ = root_.path() / "0";
+  int generation_ = 0;
+  std::unique_ptr<storage::KvStore> store_;
+};
+
+}  // namespace adamant::conformance
