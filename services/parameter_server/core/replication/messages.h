@@ -100,6 +100,7 @@ struct Prepare {
 struct PrepareAck {
   Lsn acked = 0;
   bool gap = false;
+  std::uint64_t copy = 0;
 };
 
 struct Beacon {
@@ -114,6 +115,7 @@ struct Beacon {
 struct BeaconAnswer {
   Clock::TimePoint sent{};
   Lsn acked = 0;
+  std::uint64_t copy = 0;
 };
 
 struct Released {};

@@ -34,11 +34,15 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
     failover_.replace = now - proposed_at_;
   }
   GiveUpCopy();
+  if (configuration.generation != configuration_.generation) {
+    Forget();  // all members were lost: what counts is on a disk
+  }
   configuration_ = configuration;
   adopted_at_ = now;
   proposal_.reset();
   acked_.reset();
   known_committed_ = 0;
+  heir_.reset();
   peers_.clear();
   const bool primary = configuration.primary == options_.self;
   if (was_primary && !primary) {
@@ -56,7 +60,11 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
 void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
   for (const Holder& member : configuration_.members) {
     if (member != options_.self) {
-      peers_.push_back({.holder = member, .acked = committed_, .sent = committed_, .heard = now});
+      peers_.push_back({.holder = member,
+                        .acked = committed_,
+                        .sent = committed_,
+                        .heard = now,
+                        .progress_at = now});
     }
   }
   base_ = committed_;
@@ -73,12 +81,12 @@ void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
   }
   SendBeacons(now);
   TryCommit(now);
-  ServeIfReconciled(now);
   FollowAdvice(now);
 }
 
 void Replica::BecomeSecondary(Clock::TimePoint now) {
   role_ = Role::kSecondary;
+  copy_ = 0;
   promised_until_ = now + options_.times.grace;
   last_beacon_ = now;
   if (IsDead(configuration_.primary)) {
@@ -90,7 +98,11 @@ void Replica::Leave() {
   if (role_ != Role::kNone) {
     host_.Clear(bucket_);
   }
+  Forget();
   role_ = Role::kNone;
+}
+
+void Replica::Forget() {
   has_content_ = false;
   copy_ = 0;
   committed_ = 0;
@@ -113,8 +125,19 @@ void Replica::Loaded(Clock::TimePoint now) {
 
 // --- Advice
 
+bool Replica::FollowsAdvice() const {
+  return (role_ == Role::kServing || role_ == Role::kReconciling) && !proposal_.has_value();
+}
+
+bool Replica::LearnerWaits() const {
+  const std::optional<Holder>& learner = configuration_.learner;
+  const bool copying = peers_.size() == configuration_.members.size();
+  return learner.has_value() && FollowsAdvice() && !copying && !configuration_.Has(*learner) &&
+         !IsDead(*learner);
+}
+
 void Replica::FollowAdvice(Clock::TimePoint now) {
-  if ((role_ != Role::kServing && role_ != Role::kReconciling) || proposal_.has_value()) {
+  if (!FollowsAdvice()) {
     return;
   }
   const std::optional<Holder>& heir = configuration_.heir;
@@ -122,6 +145,7 @@ void Replica::FollowAdvice(Clock::TimePoint now) {
       configuration_.Has(*heir) && !IsDead(*heir)) {
     GiveUpCopy();
     role_ = Role::kDraining;
+    heir_ = heir;
     next_release_ = now;
     return Release(now);
   }
@@ -129,22 +153,21 @@ void Replica::FollowAdvice(Clock::TimePoint now) {
   if (leaver.has_value() && *leaver != options_.self && configuration_.Has(*leaver)) {
     return Drop(*leaver, now);
   }
-  const std::optional<Holder>& learner = configuration_.learner;
   const Peer* const current = FindLearner();
-  if (current != nullptr && learner != current->holder) {
+  if (current != nullptr && configuration_.learner != current->holder) {
     GiveUpCopy();
   }
-  if (learner.has_value() && FindLearner() == nullptr && !configuration_.Has(*learner) &&
-      !IsDead(*learner) && now >= next_copy_) {
-    BeginCopy(*learner, now);
+  if (LearnerWaits() && now >= next_copy_) {
+    BeginCopy(*configuration_.learner, now);
   }
 }
 
+// Once released the epoch is over for this primary, whatever the advice says later: the heir takes
+// over, or falls silent and is dropped.
 void Replica::Release(Clock::TimePoint now) {
-  if (role_ == Role::kDraining && log_.empty() && configuration_.heir.has_value() &&
-      now >= next_release_) {
+  if (role_ == Role::kDraining && log_.empty() && now >= next_release_) {
     next_release_ = now + kRepeatRelease;
-    Send(*configuration_.heir, Released{});
+    Send(*heir_, Released{});
   }
 }
 
@@ -240,7 +263,7 @@ Clock::TimePoint Replica::NextTick() const {
   if (role_ == Role::kDraining && log_.empty()) {
     next = std::min(next, next_release_);
   }
-  if (configuration_.learner.has_value() && peers_.size() < configuration_.members.size()) {
+  if (LearnerWaits()) {
     next = std::min(next, next_copy_);
   }
   return next;

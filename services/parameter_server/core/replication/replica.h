@@ -40,11 +40,13 @@ class ReplicaHost {
   virtual void Demoted(BucketId bucket) = 0;
 
   /// Primary: send all that the bucket holds, including what is committed up to `base`, to a
-  /// learner, naming `copy`; then call Copied. A copy begun before is given up.
+  /// learner, naming `copy`; then call Copied. A copy begun before is given up. CopyBegin must be
+  /// on its way before this returns: entries follow at once, and count for nothing before it.
   virtual void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) = 0;
   virtual void StopCopy(BucketId bucket) = 0;
 
-  /// Learner: forget what is held of this bucket, it will come anew.
+  /// This server holds the bucket no longer, or is to learn it anew: forget it, and a Load under
+  /// way.
   virtual void Clear(BucketId bucket) = 0;
 };
 
@@ -161,6 +163,7 @@ class Replica {
     Clock::TimePoint heard{};                    ///< the same, or when it became a peer
     Clock::TimePoint progress_at{};  ///< when it began to owe acknowledgements, or gave one
     Clock::TimePoint resend_at{};    ///< if it still owes some then
+    Clock::TimePoint rewind_at{};    ///< for a gap, not before
     bool stale = false;              ///< lacks entries that are no longer in the log
     Lsn joint_from = 0;              ///< kJoint: committed when it became so
   };
@@ -170,12 +173,14 @@ class Replica {
   void BecomePrimary(bool was_primary, Clock::TimePoint now);
   void BecomeSecondary(Clock::TimePoint now);
   void Leave();
+  void Forget();
   void FollowAdvice(Clock::TimePoint now);
 
   // The primary.
   void SendBeacons(Clock::TimePoint now);
   void SendBeacon(const Peer& peer, Clock::TimePoint now);
   void SendEntries(Peer& peer, Clock::TimePoint now);
+  void Acknowledged(Peer& peer, Lsn acked, Clock::TimePoint now);
   void TryCommit(Clock::TimePoint now);
   void CommitOne();
   void ServeIfReconciled(Clock::TimePoint now);
@@ -189,6 +194,9 @@ class Replica {
   [[nodiscard]] Lsn AckedByAll() const;
   [[nodiscard]] Peer* FindPeer(const Holder& holder);
   [[nodiscard]] Peer* FindLearner();
+  [[nodiscard]] bool Counts(const Peer& peer, std::uint64_t copy) const;
+  [[nodiscard]] bool FollowsAdvice() const;
+  [[nodiscard]] bool LearnerWaits() const;
 
   // Messages.
   void Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint now);
@@ -205,6 +213,7 @@ class Replica {
   void StartEpochAt(Lsn base);
   void Accept(const EntryPtr& entry);
   void Acknowledge(bool gap);
+  [[nodiscard]] Lsn Acked() const;
   void LearnCommitted(Lsn committed);
   void ProposeTakeOver(bool released, Clock::TimePoint now);
 
@@ -235,6 +244,7 @@ class Replica {
   std::uint64_t last_copy_ = 0;
   Clock::TimePoint next_copy_{};  // not before
   Clock::TimePoint next_release_{};
+  std::optional<Holder> heir_;  // kDraining: to whom
 
   // The secondary and the learner.
   std::optional<Lsn> acked_;  // in this epoch

@@ -9,6 +9,8 @@ namespace adamant::parameter_server {
 namespace {
 
 constexpr auto kResendAfter = std::chrono::seconds(1);
+// A burst behind a gap is answered once each: only the first such answer starts it again.
+constexpr auto kRewindAgainAfter = std::chrono::milliseconds(20);
 constexpr auto kCopyAgainAfter = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -22,6 +24,11 @@ Replica::Peer* Replica::FindLearner() {
   const auto found = std::ranges::find_if(
       peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; });
   return found == peers_.end() ? nullptr : &*found;
+}
+
+// What a learner had of a copy that was given up, it has no longer.
+bool Replica::Counts(const Peer& peer, std::uint64_t copy) const {
+  return copy == (peer.kind == Peer::Kind::kMember ? 0 : last_copy_);
 }
 
 void Replica::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
@@ -46,6 +53,9 @@ Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
     host_.Persist(bucket_, log_.back());
   }
   for (Peer& peer : peers_) {
+    if (peer.acked + 1 == lsn) {
+      peer.progress_at = now;  // it owed nothing
+    }
     SendEntries(peer, now);
   }
   TryCommit(now);
@@ -60,9 +70,6 @@ void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
     peer.stale = true;  // a learner: what it lacks must come with a new copy
     return;
   }
-  if (peer.acked == peer.sent) {
-    peer.progress_at = now;
-  }
   while (peer.sent < prepared()) {
     const EntryPtr& entry = log_[peer.sent - committed_];
     Send(peer.holder, Prepare{.base = base_, .committed = committed_, .entry = entry});
@@ -73,20 +80,24 @@ void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
 
 void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint now) {
   Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
-  if (peer == nullptr || ack.acked > prepared()) {
+  if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > prepared()) {
     return;
   }
-  if (ack.acked > peer->acked) {
-    peer->acked = ack.acked;
-    peer->progress_at = now;
-  }
-  // A burst behind a gap is answered once each: only the first such answer starts it again.
-  if (ack.gap && peer->sent > ack.acked && now + kResendAfter > peer->resend_at) {
-    peer->sent = std::max(peer->acked, ack.acked);
+  Acknowledged(*peer, ack.acked, now);
+  if (ack.gap && peer->sent > peer->acked && now >= peer->rewind_at) {
+    peer->rewind_at = now + kRewindAgainAfter;
+    peer->sent = peer->acked;
     SendEntries(*peer, now);
-    peer->resend_at = now + kResendAfter + std::chrono::milliseconds(20);
   }
   TryCommit(now);
+}
+
+void Replica::Acknowledged(Peer& peer, Lsn acked, Clock::TimePoint now) {
+  if (acked > peer.acked) {
+    peer.acked = acked;
+    peer.sent = std::max(peer.sent, acked);
+    peer.progress_at = now;
+  }
 }
 
 // --- Commit
@@ -184,16 +195,17 @@ void Replica::SendBeacon(const Peer& peer, Clock::TimePoint now) {
 
 void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now) {
   Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
-  if (peer == nullptr || answer.sent > now || answer.acked > prepared()) {
+  if (peer == nullptr || !Counts(*peer, answer.copy) || answer.sent > now ||
+      answer.acked > prepared()) {
     return;
   }
   if (!peer->answered.has_value() || answer.sent > *peer->answered) {
     peer->answered = answer.sent;
     peer->heard = std::max(peer->heard, answer.sent);
   }
+  Acknowledged(*peer, answer.acked, now);
   if (!peer->in_step) {
     peer->in_step = true;
-    peer->acked = std::max(peer->acked, answer.acked);
     peer->sent = peer->acked;
     SendEntries(*peer, now);
   }
@@ -224,7 +236,8 @@ void Replica::CheckPeers(Clock::TimePoint now) {
     return;
   }
   const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
-    const bool stuck = peer.acked < peer.sent && now - 2 * options_.times.lease >= peer.progress_at;
+    const bool stuck =
+        peer.acked < prepared() && now - 2 * options_.times.lease >= peer.progress_at;
     return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck || peer.stale;
   });
   if (lost == peers_.end()) {

@@ -17,8 +17,11 @@ void Replica::OnMessage(const Holder& from, const PeerMessage& message, Clock::T
            .created = true},
           now);
   }
-  if (std::holds_alternative<CopyBegin>(message.kind) && message.epoch > configuration_.epoch) {
-    Adopt({.epoch = message.epoch, .primary = from, .created = true}, now);
+  if (const auto* begin = std::get_if<CopyBegin>(&message.kind);
+      begin != nullptr && message.epoch > configuration_.epoch) {
+    Adopt(
+        {.epoch = message.epoch, .generation = begin->generation, .primary = from, .created = true},
+        now);
   }
   if (message.epoch == configuration_.epoch) {
     std::visit([&](const auto& kind) { Handle(from, kind, now); }, message.kind);
@@ -30,12 +33,19 @@ bool Replica::Follows(const Holder& from) const {
          (role_ == Role::kSecondary || role_ == Role::kProposing || role_ == Role::kLearner);
 }
 
-// The first word of the primary in this epoch.
+// The first word of the primary in this epoch. Who lacks what it takes for granted cannot be a
+// member, and must never take over.
 void Replica::StartEpochAt(Lsn base) {
-  if (!acked_.has_value() && base <= prepared()) {
-    acked_ = std::max(base, committed_);
+  if (acked_.has_value()) {
+    return;
   }
+  if (base > prepared()) {
+    return Leave();
+  }
+  acked_ = std::max(base, committed_);
 }
+
+Lsn Replica::Acked() const { return options_.logged ? std::min(*acked_, persisted_) : *acked_; }
 
 void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint now) {
   if (!Follows(from) || role_ == Role::kProposing) {
@@ -43,13 +53,12 @@ void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint 
   }
   StartEpochAt(beacon.base);
   if (!acked_.has_value()) {
-    return;  // what it takes for granted is not here: never a member in order
+    return;
   }
   promised_until_ = now + options_.times.grace;
   last_beacon_ = now;
   LearnCommitted(beacon.committed);
-  const Lsn acked = options_.logged ? std::min(*acked_, persisted_) : *acked_;
-  Send(from, BeaconAnswer{.sent = beacon.sent, .acked = acked});
+  Send(from, BeaconAnswer{.sent = beacon.sent, .acked = Acked(), .copy = copy_});
 }
 
 void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint /*now*/) {
@@ -90,8 +99,7 @@ void Replica::Accept(const EntryPtr& entry) {
 }
 
 void Replica::Acknowledge(bool gap) {
-  const Lsn acked = options_.logged ? std::min(*acked_, persisted_) : *acked_;
-  Send(configuration_.primary, PrepareAck{.acked = acked, .gap = gap});
+  Send(configuration_.primary, PrepareAck{.acked = Acked(), .gap = gap, .copy = copy_});
 }
 
 // Only what was acknowledged in this epoch is known to be the same here.

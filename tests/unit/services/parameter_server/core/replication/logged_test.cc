@@ -1,0 +1,117 @@
+// Logged modes: entries count when they are stored.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/services/parameter_server/core/replication/rig.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
+  Rig rig({.logged = true});
+  rig.persists = false;
+  rig.Append(0, "a");
+  rig.Settle();
+  ASSERT_THAT(rig[0].to_persist, SizeIs(1));
+  ASSERT_THAT(rig[1].to_persist, SizeIs(1));
+  const EntryPtr entry = rig[0].to_persist[0];
+  rig.replica(0).Persisted(entry->origin, entry->lsn, rig.now());
+  rig.replica(1).Persisted(entry->origin, entry->lsn, rig.now());
+  rig.Pass(seconds(2));  // it is sent again, and not stored again
+  EXPECT_EQ(rig.replica(0).committed(), 0U);
+  EXPECT_THAT(rig[2].to_persist, SizeIs(1));
+  rig.replica(2).Persisted(entry->origin, entry->lsn, rig.now());
+  rig.Settle();
+  EXPECT_THAT(rig[0].content, ElementsAre("a"));
+}
+
+TEST(ReplicaLoggedTest, ThePrimarysOwnDiskCounts) {
+  Rig rig({.servers = 1, .copies = 1, .logged = true});
+  rig.persists = false;
+  rig.Append(0, "a");
+  rig.Append(0, "b");
+  EXPECT_THAT(rig[0].content, IsEmpty());
+  rig.replica(0).Persisted(1, 1, rig.now());
+  EXPECT_THAT(rig[0].content, ElementsAre("a"));
+  rig.replica(0).Persisted(1, 2, rig.now());
+  EXPECT_THAT(rig[0].content, ElementsAre("a", "b"));
+}
+
+TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
+  Rig rig({.logged = true});
+  rig.names_learners = false;
+  rig.persists = false;
+  rig.Append(0, "a");
+  rig.Append(0, "b");
+  const Epoch old = rig.record.epoch;
+  rig.Cut(0, 1);
+  rig.Settle();
+  ASSERT_THAT(rig[2].to_persist, SizeIs(2));
+  rig.Heal();
+  rig.Crash(0);
+  rig.Write(1, {1, 2});
+  rig.Settle();
+  rig.Append(1, "c");  // where a was
+  rig.Settle();
+  ASSERT_THAT(rig[2].to_persist, SizeIs(3));
+  rig.replica(1).Persisted(old + 1, 1, rig.now());
+  rig.replica(2).Persisted(old, 1, rig.now());  // of a and b, late
+  rig.replica(2).Persisted(old, 2, rig.now());
+  rig.Pass(milliseconds(600));
+  EXPECT_EQ(rig.replica(1).committed(), 0U);
+  rig.replica(2).Persisted(old + 1, 1, rig.now());
+  rig.Pass(milliseconds(600));
+  EXPECT_THAT(rig[1].content, ElementsAre("c"));
+  EXPECT_THAT(rig[2].content, ElementsAre("c"));
+}
+
+TEST(ReplicaLoggedTest, WhatWasStoredAndIsOverwrittenMustBeStoredAgain) {
+  Rig rig({.logged = true});
+  rig.names_learners = false;
+  rig.Append(0, "a");
+  rig.Append(0, "b");
+  rig.Cut(0, 1);
+  rig.Settle();
+  rig.Heal();
+  rig.Crash(0);
+  rig.Write(1, {1, 2});
+  rig.Settle();
+  rig.persists = false;
+  rig.Append(1, "c");
+  rig.replica(1).Persisted(rig.record.epoch, 1, rig.now());
+  rig.Pass(milliseconds(600));
+  EXPECT_EQ(rig.replica(1).committed(), 0U);
+  rig.persists = true;
+  rig.Settle();
+  EXPECT_THAT(rig[1].content, ElementsAre("c"));
+}
+
+TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {
+  Rig rig({.copies = 2, .logged = true});
+  rig.Append(0, "a");
+  rig.Settle();
+  rig.names_learners = false;
+  rig.record.learner = rig[2].self;
+  rig.replica(0).OnConfiguration(rig.record, rig.now());
+  rig.Cut(1, 0);
+  rig.Append(0, "b");
+  rig.persists = false;
+  rig.Settle();
+  EXPECT_THAT(rig[2].to_persist, SizeIs(1));
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
+  rig.Heal();
+  rig.Pass(seconds(1));
+  EXPECT_EQ(rig.replica(0).committed(), 1U);
+  rig.persists = true;
+  rig.Pass(seconds(1));
+  EXPECT_EQ(rig.replica(0).committed(), 2U);
+  EXPECT_THAT(rig[2].content, ElementsAre("a", "b"));
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server

@@ -1,0 +1,256 @@
+#include "tests/unit/services/parameter_server/core/replication/rig.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <variant>
+
+namespace adamant::parameter_server {
+
+RigServer::RigServer(Holder self_in, const Replica::Options& options, std::deque<Packet>& packets)
+    : self(self_in), replica(kBucket, options, *this), packets_(packets) {}
+
+void RigServer::Persist(BucketId /*bucket*/, const EntryPtr& entry) { to_persist.push_back(entry); }
+
+void RigServer::Commit(BucketId /*bucket*/, const EntryPtr& entry) {
+  content.push_back(entry->puts.at(0).key);
+}
+
+void RigServer::Load(BucketId /*bucket*/, bool create) { loads.push_back(create); }
+
+void RigServer::Serving(BucketId /*bucket*/) { ++served; }
+
+void RigServer::Demoted(BucketId /*bucket*/) { ++demoted; }
+
+void RigServer::StopCopy(BucketId /*bucket*/) { ++stopped_copies; }
+
+void RigServer::Clear(BucketId /*bucket*/) {
+  ++cleared;
+  content.clear();
+}
+
+// One part: all the names, a line each.
+void RigServer::StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) {
+  const auto send = [&](decltype(PeerMessage::kind) kind) {
+    Send(learner,
+         {.bucket = bucket, .epoch = replica.configuration().epoch, .kind = std::move(kind)});
+  };
+  send(CopyBegin{
+      .copy = copy, .base = base, .generation = replica.configuration().generation, .parts = 1});
+  std::string names;
+  for (const std::string& name : content) {
+    names += name + "\n";
+  }
+  send(CopyPart{.copy = copy, .content = CopiedRecord{.key = "names", .value = names}});
+}
+
+Rig::Rig(const RigOptions& options) : options_(options) {
+  for (std::uint32_t slot = 0; slot < options.servers; ++slot) {
+    servers_.emplace_back();
+    Crash(slot);
+  }
+  record = {
+      .epoch = 1, .generation = 1, .primary = servers_[0]->self, .members = {servers_[0]->self}};
+  Publish();
+  replica(0).Loaded(now_);
+  record.created = true;
+  for (int i = 0; i < 20; ++i) {
+    Pass(milliseconds(100));
+  }
+}
+
+bool Rig::Alive(const Holder& holder) const {
+  return holder.slot < servers_.size() && servers_[holder.slot]->self == holder;
+}
+
+void Rig::CutOff(std::uint32_t slot) {
+  for (std::uint32_t other = 0; other < servers_.size(); ++other) {
+    Cut(slot, other);
+    Cut(other, slot);
+  }
+}
+
+void Rig::Crash(std::uint32_t slot) {
+  std::unique_ptr<RigServer>& server = servers_.at(slot);
+  Holder self{.slot = slot, .incarnation = 1};
+  if (server != nullptr) {
+    self.incarnation = server->self.incarnation + 1;
+    graveyard_.push_back(std::move(server));
+  }
+  server = std::make_unique<RigServer>(self,
+                                       Replica::Options{.self = self,
+                                                        .times = {},
+                                                        .min_in_sync = options_.min_in_sync,
+                                                        .max_log_bytes = options_.max_log_bytes,
+                                                        .logged = options_.logged},
+                                       packets);
+}
+
+void Rig::ProveDeaths() {
+  dead_.clear();
+  for (const auto& each : graveyard_) {
+    dead_.push_back(each->self);
+  }
+  for (const auto& each : servers_) {
+    each->replica.OnDead(dead_, now_);
+  }
+}
+
+Lsn Rig::Append(std::uint32_t slot, const std::string& name) {
+  return replica(slot).Append({.puts = {{.key = name, .value = {}}}, .bytes = 100}, now_);
+}
+
+void Rig::Deliver(const Packet& packet) {
+  if (!Alive(packet.to)) {
+    return;
+  }
+  RigServer& to = *servers_[packet.to.slot];
+  if (std::holds_alternative<CopyPart>(packet.message.kind)) {
+    return CopyArrived(packet);
+  }
+  to.replica.OnMessage(packet.from, packet.message, now_);
+  if (const auto* ack = std::get_if<CopyAck>(&packet.message.kind);
+      ack != nullptr && packet.message.epoch == to.replica.configuration().epoch) {
+    to.replica.Copied(ack->copy, now_);
+  }
+}
+
+void Rig::CopyArrived(const Packet& packet) {
+  RigServer& to = *servers_[packet.to.slot];
+  const auto& part = std::get<CopyPart>(packet.message.kind);
+  if (packet.message.epoch != to.replica.configuration().epoch || part.copy != to.replica.copy()) {
+    return;
+  }
+  to.content.clear();
+  const std::string& names = std::get<CopiedRecord>(part.content).value;
+  for (std::size_t begin = 0; begin < names.size();) {
+    const std::size_t end = names.find('\n', begin);
+    to.content.push_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  to.replica.Installed(part.copy, now_);
+  to.Send(packet.from, Message(packet.message.epoch, CopyAck{.copy = part.copy}));
+}
+
+bool Rig::Persist() {
+  bool any = false;
+  for (const auto& server : servers_) {
+    for (const EntryPtr& entry : std::exchange(server->to_persist, {})) {
+      server->replica.Persisted(entry->origin, entry->lsn, now_);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Rig::Settle() {
+  for (bool more = true; more;) {
+    more = persists && Persist();
+    while (!packets.empty()) {
+      const Packet packet = std::move(packets.front());
+      packets.pop_front();
+      if (!cut_.contains({packet.from.slot, packet.to.slot}) && !(drop_ && drop_(packet))) {
+        Deliver(packet);
+      }
+      more = true;
+    }
+    const Epoch before = record.epoch;
+    Decide();
+    more = more || record.epoch != before;
+  }
+}
+
+void Rig::Pass(Clock::Duration time) {
+  const Clock::TimePoint end = now_ + time;
+  Settle();
+  while (now_ < end) {
+    Clock::TimePoint next = end;
+    for (const auto& server : servers_) {
+      next = std::min(next, server->replica.NextTick());
+    }
+    now_ = std::max(next, now_ + milliseconds(1));
+    for (const auto& server : servers_) {
+      if (server->replica.NextTick() <= now_) {
+        server->replica.Tick(now_);
+        EXPECT_GT(server->replica.NextTick(), now_) << "it would spin";
+      }
+    }
+    Settle();
+  }
+}
+
+// --- The controller
+
+void Rig::Decide() {
+  if (!decides) {
+    return;
+  }
+  for (const auto& server : servers_) {
+    for (const Proposal& proposal : std::exchange(server->proposals, {})) {
+      if (!deaf.contains(server->self.slot) && Apply(proposal)) {
+        Publish();
+      }
+    }
+  }
+}
+
+bool Rig::Apply(const Proposal& proposal) {
+  if (proposal.epoch != record.epoch) {
+    return false;
+  }
+  const auto leave = [&](const Holder& holder) { std::erase(record.members, holder); };
+  switch (proposal.kind) {
+    case Proposal::Kind::kTakeOver:
+      if (!proposal.released) {
+        leave(record.primary);
+      }
+      record.primary = proposal.proposer;
+      break;
+    case Proposal::Kind::kDrop:
+      leave(proposal.subject);
+      break;
+    case Proposal::Kind::kAdd:
+      record.members.push_back(proposal.subject);
+      break;
+  }
+  ++record.epoch;
+  record.heir.reset();
+  record.leaver.reset();
+  return true;
+}
+
+void Rig::Publish() {
+  record.learner.reset();
+  for (const auto& server : servers_) {
+    if (names_learners && record.members.size() < options_.copies && !record.Has(server->self) &&
+        !record.learner.has_value()) {
+      record.learner = server->self;
+    }
+  }
+  for (const auto& server : servers_) {
+    if (!deaf.contains(server->self.slot)) {
+      server->replica.OnConfiguration(record, now_);
+    }
+  }
+}
+
+void Rig::Write(std::uint32_t primary, const std::vector<std::uint32_t>& members) {
+  ++record.epoch;
+  record.primary = servers_.at(primary)->self;
+  record.members.clear();
+  for (const std::uint32_t slot : members) {
+    record.members.push_back(servers_.at(slot)->self);
+  }
+  Publish();
+}
+
+std::vector<std::uint32_t> Rig::members() const {
+  std::vector<std::uint32_t> slots;
+  for (const Holder& member : record.members) {
+    slots.push_back(member.slot);
+  }
+  std::ranges::sort(slots);
+  return slots;
+}
+
+}  // namespace adamant::parameter_server
