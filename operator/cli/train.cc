@@ -56,12 +56,14 @@ std::string Count(int count, const std::string& what) {
 
 std::string Summary(const v1::TrainingJob& job) {
   const v1::Distribution& distribution = job.spec().distribution();
+  const v1::ParameterServers& servers = distribution.parameter_servers();
   const std::string model =
       job.spec().model().has_reference() ? job.spec().model().reference() : "a net of its own";
   return model + " on " + Count(distribution.workers(), "worker") + " of " +
          Count(distribution.threads_per_worker(), "thread") + ", " +
-         Count(distribution.parameter_servers().count(), "parameter server") + ", " +
-         Count(distribution.data_servers(), "data server");
+         Count(servers.count(), "parameter server") +
+         (servers.copies() > 1 ? " with " + std::to_string(servers.copies()) + " copies" : "") +
+         ", " + Count(distribution.data_servers(), "data server");
 }
 
 // Loads the manifest and settles the run directory; an ExitCode if that fails.
