@@ -24,8 +24,19 @@ void DirtyShards::Add(ShardId shard, std::uint64_t bytes) {
   }
 }
 
+void DirtyShards::Hurry() {
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_.empty() || std::exchange(hurry_, true)) {
+      return;
+    }
+  }
+  due_changed_();
+}
+
 std::vector<DirtyShards::Entry> DirtyShards::Take() {
   const MutexLock lock(mutex_);
+  hurry_ = false;
   taken_.clear();
   for (const auto& [shard, waiting] : waiting_) {
     taken_.push_back({shard, waiting.bytes, waiting.since});
@@ -57,7 +68,8 @@ Clock::TimePoint DirtyShards::DueAt() const {
   for (const auto& [shard, waiting] : waiting_) {
     due = std::min(due, waiting.since + limits_.interval / 2);
   }
-  return waiting_bytes_ >= limits_.bytes ? std::min(due, clock_.Now()) : due;
+  const bool now = hurry_ || waiting_bytes_ >= limits_.bytes;
+  return now ? std::min(due, clock_.Now()) : due;
 }
 
 std::uint64_t DirtyShards::bytes() const {

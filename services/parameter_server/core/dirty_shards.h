@@ -35,6 +35,9 @@ class DirtyShards {
   /// A shard that was clean has changed.
   void Add(ShardId shard, std::uint64_t bytes);
 
+  /// What is dirty is due now.
+  void Hurry();
+
   /// All of them, by id. They stay counted until Written or Return.
   std::vector<Entry> Take();
 
@@ -72,6 +75,7 @@ class DirtyShards {
   std::map<ShardId, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Entry> taken_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace adamant::parameter_server

@@ -14,11 +14,11 @@ constexpr auto kRetryAfter = std::chrono::seconds(1);
 
 }  // namespace
 
-Flusher::Flusher(BucketTable& buckets,
+Flusher::Flusher(const ShardTable& shards,
                  DirtyShards& dirty,
                  storage::KvStore& store,
                  const Clock& clock)
-    : buckets_(buckets), dirty_(dirty), store_(store), clock_(clock) {}
+    : shards_(shards), dirty_(dirty), store_(store), clock_(clock) {}
 
 Clock::TimePoint Flusher::DueAt() const {
   const Clock::TimePoint due = dirty_.DueAt();
@@ -28,14 +28,14 @@ Clock::TimePoint Flusher::DueAt() const {
 
 absl::StatusOr<Flusher::Outcome> Flusher::Write() {
   struct Taken {
-    std::shared_ptr<LiveShard> shard;
+    LiveShardPtr shard;
     std::uint64_t updates = 0;
   };
   std::vector<Taken> taken;
   LazyWriter writer(store_);
   absl::Status status;
   for (const DirtyShards::Entry& entry : dirty_.Take()) {
-    std::shared_ptr<LiveShard> shard = buckets_.InMemory(entry.shard);
+    LiveShardPtr shard = shards_.Get(entry.shard);
     if (shard == nullptr || !status.ok()) {
       continue;
     }
@@ -58,6 +58,7 @@ absl::StatusOr<Flusher::Outcome> Flusher::Write() {
   dirty_.Written();
   Outcome outcome{.bytes = writer.bytes()};
   for (const Taken& each : taken) {
+    each.shard->Flushed();
     outcome.folded += each.updates > 0 ? each.updates - 1 : 0;
   }
   return outcome;

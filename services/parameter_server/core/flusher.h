@@ -9,8 +9,8 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/storage/kv_store.h"
-#include "services/parameter_server/core/bucket_table.h"
 #include "services/parameter_server/core/dirty_shards.h"
+#include "services/parameter_server/core/shard_table.h"
 
 namespace adamant::parameter_server {
 
@@ -26,7 +26,10 @@ struct FlushTotals {
 class Flusher {
  public:
   /// All must outlive this.
-  Flusher(BucketTable& buckets, DirtyShards& dirty, storage::KvStore& store, const Clock& clock);
+  Flusher(const ShardTable& shards,
+          DirtyShards& dirty,
+          storage::KvStore& store,
+          const Clock& clock);
 
   /// When the next flush should begin; TimePoint::max() if nothing is dirty.
   [[nodiscard]] Clock::TimePoint DueAt() const;
@@ -50,7 +53,7 @@ class Flusher {
   absl::StatusOr<Outcome> Write();
 
   // Constant after construction.
-  BucketTable& buckets_;
+  const ShardTable& shards_;
   DirtyShards& dirty_;
   storage::KvStore& store_;
   const Clock& clock_;

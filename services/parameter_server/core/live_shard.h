@@ -9,80 +9,109 @@
 #include "services/common/optimiser/optimiser.h"
 #include "services/parameter_server/core/dirty_shards.h"
 #include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/push_state.h"
+#include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/sequence_table.h"
 #include "services/parameter_server/core/shard_record.h"
 
 namespace adamant::parameter_server {
 
-/// A dense update on its way into a shard. `ack` and `settled` belong to the shard until Await
-/// returns.
-struct PendingUpdate {
-  Writer writer;
-  std::uint64_t sequence = 0;
-  std::uint64_t fetched_version = 0;
-  bool after_loss = false;
-  bool is_gradient = false;       ///< through the optimiser; else added
-  RuleStep step;                  ///< of a gradient
-  std::span<const float> values;  ///< one per element of the shard, all finite
-  ShardAck ack = {};
-  bool settled = false;
+/// A committed update on its way into a shard.
+struct CommittedUpdate {
+  EntryPtr entry;  ///< that `update` belongs to
+  const LoggedUpdate* update = nullptr;
+  PushStatePtr push = nullptr;  ///< who waits for it; null: nobody here
+  std::size_t index = 0;        ///< of its answer in `push`
+  Epoch epoch = 0;              ///< of the bucket, for the answer
 };
 
-/// A shard in memory. Updates queue; a thread that finds the shard free applies all that has
-/// queued, in the order of the queue, block by block so that a block stays in cache while every
-/// update passes over it. The rules work element by element, so that changes no bits.
+/// How a shard's updates become changes. Constant.
+struct ShardRule {
+  const ParameterOptimiser* optimiser = nullptr;
+  std::uint64_t begin = 0;       ///< first element of the shard within its tensor
+  bool durable_at_once = false;  ///< Wal modes and None: nothing acknowledged waits for a flush
+};
+
+/// A shard in memory. Committed updates queue, in the order of the log; a thread that finds the
+/// shard free applies all that has queued, block by block so that a block stays in cache while
+/// every update passes over it. The rules work element by element, so that changes no bits.
 /// Threads: any. Lock order: the queue's lock is not held while content changes; the dirty list's
 /// lock is taken inside the content's.
 /// Source: flat combining (Hendler, Incze, Shavit and Tzafrir 2010).
 class LiveShard {
  public:
-  /// `content` has a value per element of `shard`, and state as the optimiser wants it. `dirty`
+  /// `content` has a value per element of the shard, and state as the optimiser wants it. `dirty`
   /// must outlive this.
-  LiveShard(const ShardIdentity& identity, ShardContent content, DirtyShards& dirty);
+  LiveShard(const ShardIdentity& identity,
+            const ShardRule& rule,
+            ShardContent content,
+            DirtyShards& dirty);
 
-  /// Queues `update`, which must live until Await has returned.
-  void Enqueue(PendingUpdate& update);
+  /// Queues an update. What the content includes already (by lsn) is skipped when its turn comes.
+  void Enqueue(CommittedUpdate update);
 
-  /// Applies what has queued, unless another thread is at it.
+  /// Applies what has queued, unless another thread is at it, and answers who waits for it.
   void ApplyIfFree();
 
-  /// Returns when `update` is settled: applied or judged otherwise. Applies it itself if no other
-  /// thread does.
-  void Await(PendingUpdate& update);
+  /// Returns when all that had queued is applied.
+  void Drain();
 
-  /// A copy of the values. `asking`: whose last included sequence is told; null for none.
-  [[nodiscard]] ShardValue Read(const Writer* asking) const;
+  /// A copy of the values, with all that has queued. `asking`: whose sequences are told; null for
+  /// none.
+  [[nodiscard]] ShardValue Read(const Writer* asking);
 
   [[nodiscard]] const ShardIdentity& identity() const { return identity_; }
 
-  /// The record of now, not yet sealed.
-  [[nodiscard]] std::string Encode() const;
+  /// The record of now with all that has queued, not yet sealed.
+  [[nodiscard]] std::string Encode();
 
   /// The same for a flush: also makes the shard clean. `updates` is increased by the number of
   /// updates since it was clean last.
   std::string EncodeForFlush(std::uint64_t& updates);
 
-  /// The record of EncodeForFlush, with its `updates`, was not stored.
+  /// The record of the last EncodeForFlush, with its `updates`, was stored, or not.
+  void Flushed();
   void FlushFailed(std::uint64_t updates);
+
+  /// Makes it dirty as it is: it came from elsewhere and is not on this disk.
+  void MarkDirty();
+
+  /// From now on lsns count from 0 in this generation. Nothing may be queued.
+  void Rebase(std::uint64_t generation);
+
+  /// Updates applied since its creation, and the table, with all that has queued.
+  [[nodiscard]] std::uint64_t version();
+  [[nodiscard]] SequenceTable sequences();
+
+  /// The last sequence of this writer that is on disk.
+  [[nodiscard]] std::uint64_t PersistedOf(const Writer& writer) const;
 
  private:
   void ApplyQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mutex_);
-  void ApplyBatch(std::span<PendingUpdate* const> batch);
-  bool Admit(PendingUpdate& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
+  void ApplyBatch(std::span<CommittedUpdate> batch, std::span<ShardAck> acks);
+  bool Admit(const CommittedUpdate& update, ShardAck& ack)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
+  [[nodiscard]] std::uint64_t PersistedLocked(const Writer& writer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
 
   // Constant after construction.
   const ShardIdentity identity_;
+  const ShardRule rule_;
   DirtyShards& dirty_;
 
   // Guarded.
   Mutex queue_mutex_;
-  CondVar settled_;
-  std::vector<PendingUpdate*> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  CondVar applied_;
+  std::vector<CommittedUpdate> queue_ ABSL_GUARDED_BY(queue_mutex_);
   bool applying_ ABSL_GUARDED_BY(queue_mutex_) = false;
 
   mutable Mutex content_mutex_;
   ShardContent content_ ABSL_GUARDED_BY(content_mutex_);
   std::uint64_t unflushed_updates_ ABSL_GUARDED_BY(content_mutex_) = 0;
+  bool is_dirty_ ABSL_GUARDED_BY(content_mutex_) = false;
+  SequenceTable flushing_ ABSL_GUARDED_BY(content_mutex_);
+  SequenceTable persisted_ ABSL_GUARDED_BY(content_mutex_);
 };
+using LiveShardPtr = std::shared_ptr<LiveShard>;
 
 }  // namespace adamant::parameter_server

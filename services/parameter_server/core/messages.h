@@ -9,7 +9,7 @@
 #include "services/common/tensor/shard_layout.h"
 
 // What passes between the core and whoever drives it: the messages of parameter_server.proto and
-// control.proto as plain values. Spans are borrowed for the call.
+// control.proto as plain values.
 namespace adamant::parameter_server {
 
 /// Who pushes: a worker's slot and the incarnation of its process.
@@ -49,7 +49,8 @@ struct Push {
   Writer writer = {};
   std::vector<ShardUpdate> updates = {};
   std::vector<Operands> operands = {};
-  std::uint64_t job_examples = 0;  ///< what schedules count
+  std::uint64_t job_examples = 0;          ///< what schedules count
+  std::shared_ptr<const void> owner = {};  ///< keeps all spans valid
 };
 
 enum class PushOutcome {
@@ -69,6 +70,8 @@ struct ShardAck {
   std::uint64_t expected = 0;
   std::uint64_t version = 0;    ///< of the shard: updates applied since its creation
   std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
+  std::uint64_t persisted = 0;  ///< the writer's last sequence that is on disk here
+  std::uint64_t epoch = 0;      ///< of the bucket
 };
 
 enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
@@ -78,23 +81,10 @@ struct ShardValue {
   FetchOutcome outcome = FetchOutcome::kNotReady;
   std::uint64_t version = 0;
   std::uint64_t included_sequence = 0;  ///< last sequence of the asking writer in the values
+  std::uint64_t persisted = 0;          ///< the asking writer's last sequence that is on disk here
+  std::uint64_t epoch = 0;              ///< of the bucket
   std::span<const float> values = {};
   std::shared_ptr<const void> owner = {};  ///< keeps `values` valid
-};
-
-/// A line of the bucket map.
-struct BucketRecord {
-  std::uint64_t epoch = 0;  ///< rises with every change of this line
-  std::uint32_t primary = 0;
-  bool created = false;
-};
-
-/// A bucket that this server has prepared or cannot prepare.
-struct BucketReport {
-  BucketId bucket = 0;
-  std::uint64_t epoch = 0;
-  bool lost = false;
-  std::string detail = {};  ///< lost: what is missing or corrupt
 };
 
 }  // namespace adamant::parameter_server

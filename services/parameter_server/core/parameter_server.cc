@@ -6,112 +6,205 @@
 
 #include "services/common/base/check.h"
 #include "services/common/base/status_macros.h"
-#include "services/parameter_server/core/lazy_writer.h"
-#include "services/parameter_server/core/shard_record.h"
+#include "services/parameter_server/core/session.h"
 
+// Configurations, peers, and reading.
 namespace adamant::parameter_server {
 
-ParameterServer::ParameterServer(ServerOptions options, storage::KvStore& store, const Clock& clock)
+ParameterServer::ParameterServer(ServerOptions options,
+                                 storage::KvStore& store,
+                                 const Clock& clock,
+                                 Driver& driver)
     : options_(std::move(options)),
       layout_(options_.parameters, options_.buckets),
       store_(store),
-      dirty_(options_.flush, clock, options_.flush_due_changed),
-      buckets_(layout_, options_.slot),
-      records_(options_.job_uid, options_.buckets, store),
-      snapshots_(static_cast<ShardId>(layout_.shards().size()), store),
-      flusher_(buckets_, dirty_, store, clock) {
+      clock_(clock),
+      driver_(driver),
+      shards_of_(layout_.buckets()),
+      position_of_(layout_.shards().size()),
+      logged_until_(layout_.buckets(), 0),
+      dirty_(options_.flush, clock, [this] { driver_.WantStorage(); }),
+      shard_table_(layout_.shards().size()),
+      snapshots_(options_.job_uid, store),
+      flusher_(shard_table_, dirty_, store, clock) {
   ADAMANT_CHECK(options_.optimisers.size() == layout_.parameters().size(),
                 "every parameter has an optimiser");
-}
-
-ShardIdentity ParameterServer::IdentityOf(const Shard& shard) const {
-  const ParameterOptimiser& optimiser = options_.optimisers[shard.tensor];
-  const bool here = optimiser.location == OptimiserLocation::kServer;
-  return {.job_uid = options_.job_uid,
-          .shard = shard.id,
-          .values = shard.size(),
-          .state = here ? shard.size() * StatePerWeight(optimiser.kind) : 0};
-}
-
-absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> ParameterServer::CreateBucket(
-    BucketId bucket) {
-  std::vector<std::shared_ptr<LiveShard>> shards;
-  LazyWriter writer(store_);
-  for (const ShardId id : buckets_.ShardsOf(bucket)) {
-    const Shard& shard = layout_.shards()[id];
-    const ShardIdentity identity = IdentityOf(shard);
-    ShardContent content{.values = std::vector<float>(identity.values),
-                         .state = std::vector<float>(identity.state)};
-    InitialiseShard(
-        options_.seed, layout_.parameters()[shard.tensor], shard, std::span(content.values));
-    std::string record = EncodeShard(identity, content);
-    SealShard(record);
-    ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard.id), std::move(record)));
-    shards.push_back(std::make_shared<LiveShard>(identity, std::move(content), dirty_));
+  for (const Shard& shard : layout_.shards()) {
+    position_of_[shard.id] = static_cast<std::uint32_t>(shards_of_[shard.bucket].size());
+    shards_of_[shard.bucket].push_back(shard.id);
   }
-  ADAMANT_RETURN_IF_ERROR(writer.Finish());
-  return shards;
-}
-
-absl::StatusOr<ShardContent> ParameterServer::Load(const ShardIdentity& identity) const {
-  const auto stored = store_.Get(LiveShardKey(identity.shard));
-  if (absl::IsNotFound(stored.status())) {
-    return absl::NotFoundError("stored shard " + std::to_string(identity.shard) + " is missing");
+  ReplicaHost& host = *this;
+  for (BucketId id = 0; id < layout_.buckets(); ++id) {
+    auto replica = std::make_unique<Replica>(id,
+                                             Replica::Options{.self = options_.self,
+                                                              .times = options_.times,
+                                                              .min_in_sync = options_.min_in_sync,
+                                                              .logged = logged()},
+                                             host);
+    buckets_.push_back(std::make_unique<Bucket>(std::move(replica), shards_of_[id].size()));
   }
-  ADAMANT_RETURN_IF_ERROR(stored.status());
-  ADAMANT_ASSIGN_OR_RETURN(ShardRecord record, DecodeShard(identity, *stored));
-  return ShardContent{.version = record.version,
-                      .sequences = std::move(record.sequences),
-                      .values = {record.values.begin(), record.values.end()},
-                      .state = {record.state.begin(), record.state.end()}};
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> ParameterServer::LoadBucket(
-    BucketId bucket) {
-  std::vector<std::shared_ptr<LiveShard>> shards;
-  for (const ShardId id : buckets_.ShardsOf(bucket)) {
-    const ShardIdentity identity = IdentityOf(layout_.shards()[id]);
-    ADAMANT_ASSIGN_OR_RETURN(ShardContent content, Load(identity));
-    shards.push_back(std::make_shared<LiveShard>(identity, std::move(content), dirty_));
+ParameterServer::~ParameterServer() = default;
+
+ParameterServer::Session::~Session() {
+  const std::vector<Due> due = std::exchange(server_.due_, {});
+  const std::vector<DueRecord> records = std::exchange(server_.due_records_, {});
+  const bool apply = !server_.to_apply_.empty() || !server_.to_send_.empty();
+  if (apply && apply_ == Apply::kElsewhere) {
+    server_.driver_.WantApply();
   }
-  ADAMANT_RETURN_IF_ERROR(records_.Load(bucket));
-  return shards;
+  server_.mutex_.Unlock();
+  for (const Due& each : due) {
+    ShardAck ack = each.ack;
+    if (each.persisted_in != nullptr) {
+      ack.persisted = each.persisted_in->PersistedOf(each.writer);
+    }
+    each.push->Settle(each.index, ack);
+  }
+  for (const DueRecord& each : records) {
+    each.done(each.answer);
+  }
 }
 
-absl::Status ParameterServer::Prepare() {
-  for (const BucketTable::Task& task : buckets_.Tasks()) {
-    auto shards = task.create ? CreateBucket(task.bucket) : LoadBucket(task.bucket);
-    if (shards.ok()) {
-      buckets_.Prepared(task.bucket, *std::move(shards));
-    } else if (task.create) {
-      return shards.status();
-    } else {
-      buckets_.Lost(task.bucket, std::string(shards.status().message()));
+// --- The controller
+
+void ParameterServer::SetConfigurations(std::span<const Configuration> buckets,
+                                        const std::vector<Holder>& dead) {
+  Session session(*this);
+  const Clock::TimePoint now = clock_.Now();
+  const std::size_t known = std::min(buckets.size(), buckets_.size());
+  for (BucketId id = 0; id < known; ++id) {
+    buckets_[id]->replica().OnConfiguration(buckets[id], now);
+    buckets_[id]->replica().OnDead(dead, now);
+  }
+}
+
+std::vector<BucketReport> ParameterServer::Reports() {
+  Session session(*this);
+  std::vector<BucketReport> reports;
+  for (BucketId id = 0; id < buckets_.size(); ++id) {
+    const Replica::Role role = buckets_[id]->replica().role();
+    if (role == Replica::Role::kServing || role == Replica::Role::kDraining) {
+      reports.push_back(ServingReport(id));
     }
   }
-  return absl::OkStatus();
+  for (const auto& [bucket, report] : lost_) {
+    if (report.epoch == buckets_[bucket]->replica().configuration().epoch) {
+      reports.push_back(report);
+    }
+  }
+  return reports;
 }
 
-absl::Status ParameterServer::Admit(const Writer& writer) {
-  if (writer.slot >= options_.writers) {
-    return absl::InvalidArgumentError("worker slot " + std::to_string(writer.slot) +
-                                      " is outside the job, which has " +
-                                      std::to_string(options_.writers));
+std::vector<BucketProgress> ParameterServer::Progress() {
+  Session session(*this);
+  std::vector<BucketProgress> progress;
+  for (BucketId id = 0; id < buckets_.size(); ++id) {
+    const Bucket& bucket = *buckets_[id];
+    if (bucket.replica().IsPrimary()) {
+      const ReplicaStatus status = bucket.replica().status();
+      progress.push_back({.bucket = id,
+                          .epoch = status.epoch,
+                          .committed = status.committed,
+                          .lag = status.prepared - status.slowest,
+                          .updates = bucket.content().updates});
+    }
   }
-  const MutexLock lock(mutex_);
-  std::uint64_t& newest = newest_[writer.slot];
-  if (writer.incarnation < newest) {
-    return absl::FailedPreconditionError(
-        "worker slot " + std::to_string(writer.slot) + " has been taken over by incarnation " +
-        std::to_string(newest) + "; this is " + std::to_string(writer.incarnation));
+  return progress;
+}
+
+// --- Peers
+
+void ParameterServer::OnPeerConnected(const Holder& peer) {
+  Session session(*this);
+  for (const auto& bucket : buckets_) {
+    bucket->replica().OnConnected(peer, clock_.Now());
   }
-  newest = writer.incarnation;
-  return absl::OkStatus();
+}
+
+void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
+  if (message.bucket >= layout_.buckets()) {
+    return;
+  }
+  // What takes time is done before the lock is taken.
+  LiveShardPtr shard;
+  SequenceTable sequences;
+  if (const auto* part = std::get_if<CopyPart>(&message.kind)) {
+    if (const auto* copied = std::get_if<CopiedShard>(&part->content)) {
+      if (copied->shard >= layout_.shards().size()) {
+        return;
+      }
+      auto content = DecodeContent(IdentityOf(copied->shard), *copied->stored);
+      if (!content.ok()) {
+        return;  // damaged on its way: the copy will be made anew
+      }
+      sequences = content->sequences;
+      shard = MakeShard(copied->shard, *std::move(content));
+    }
+  }
+  const bool bulk = message.bulk();
+  {
+    Session session(*this, bulk ? Session::Apply::kHere : Session::Apply::kElsewhere);
+    buckets_[message.bucket]->replica().OnMessage(from, message, clock_.Now());
+    if (const auto* begin = std::get_if<CopyBegin>(&message.kind)) {
+      OnCopyBegin(message.bucket, *begin);
+    } else if (std::holds_alternative<CopyPart>(message.kind)) {
+      OnCopyPart(from, message, std::move(shard), std::move(sequences));
+    } else if (const auto* ack = std::get_if<CopyAck>(&message.kind)) {
+      OnCopyAck(message.bucket, *ack);
+    }
+  }
+  if (bulk) {
+    ApplyCommitted();
+  }
+}
+
+void ParameterServer::Tick() {
+  Session session(*this);
+  const Clock::TimePoint now = clock_.Now();
+  for (const auto& bucket : buckets_) {
+    bucket->replica().Tick(now);
+  }
+}
+
+void ParameterServer::ApplyCommitted() {
+  while (true) {
+    std::vector<LiveShardPtr> shards;
+    std::deque<PartDue> parts;
+    {
+      const MutexLock lock(mutex_);
+      shards.swap(to_apply_);
+      parts.swap(to_send_);
+    }
+    if (shards.empty() && parts.empty()) {
+      return;
+    }
+    for (const LiveShardPtr& shard : shards) {
+      shard->ApplyIfFree();
+    }
+    for (const PartDue& part : parts) {
+      SendPart(part);
+    }
+  }
+}
+
+// --- Reading
+
+Access ParameterServer::AccessOf(const Bucket& bucket) const {
+  switch (bucket.replica().role()) {
+    case Replica::Role::kLoading:
+    case Replica::Role::kReconciling:
+    case Replica::Role::kServing:
+      return bucket.replica().CanRead(clock_.Now()) ? Access::kReady : Access::kNotReady;
+    default:
+      return Access::kNotPrimary;
+  }
 }
 
 absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* asking,
                                                                std::span<const ShardId> shards,
-                                                               std::uint64_t snapshot) const {
+                                                               std::uint64_t snapshot) {
   std::vector<ShardValue> values;
   for (const ShardId id : shards) {
     if (id >= layout_.shards().size()) {
@@ -119,33 +212,50 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* ask
                                         " is asked for, the model has " +
                                         std::to_string(layout_.shards().size()));
     }
-    const BucketTable::Route route = buckets_.Find(id);
-    if (route.access != BucketTable::Access::kReady) {
-      const bool elsewhere = route.access == BucketTable::Access::kNotPrimary;
-      values.push_back(
-          {.shard = id,
-           .outcome = elsewhere ? FetchOutcome::kNotPrimary : FetchOutcome::kNotReady});
-    } else if (snapshot == 0) {
-      values.push_back(route.shard->Read(asking));
-    } else {
-      ADAMANT_ASSIGN_OR_RETURN(ShardValue value,
-                               snapshots_.Read(snapshot, route.shard->identity()));
-      values.push_back(std::move(value));
+    Access access = Access::kNotReady;
+    Epoch epoch = 0;
+    LiveShardPtr shard;
+    {
+      const MutexLock lock(mutex_);
+      const Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
+      access = AccessOf(bucket);
+      epoch = bucket.replica().configuration().epoch;
+      shard = access == Access::kReady ? bucket.content().shards[position_of_[id]] : nullptr;
     }
+    ShardValue value{.shard = id,
+                     .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
+                                                              : FetchOutcome::kNotReady};
+    if (access == Access::kReady && snapshot == 0) {
+      value = shard->Read(asking);
+    } else if (access == Access::kReady) {
+      ADAMANT_ASSIGN_OR_RETURN(value, snapshots_.Read(snapshot, shard->identity()));
+    }
+    value.epoch = epoch;
+    values.push_back(std::move(value));
   }
   return values;
 }
 
-BucketTable::Access ParameterServer::AccessOfRecord(std::string_view key) const {
-  return buckets_.AccessOf(BucketOfRecord(key, layout_.buckets()));
+std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
+                                                         std::span<const ShardId> shards) {
+  dirty_.Hurry();
+  std::vector<std::uint64_t> persisted;
+  for (const ShardId id : shards) {
+    const LiveShardPtr shard = id < layout_.shards().size() ? shard_table_.Get(id) : nullptr;
+    persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
+  }
+  return persisted;
 }
 
-absl::Status ParameterServer::TakeSnapshot(std::uint64_t snapshot,
-                                           std::uint64_t keep_from,
-                                           std::span<const std::uint64_t> keep) {
-  ADAMANT_ASSIGN_OR_RETURN(const auto shards, buckets_.AllReady());
-  ADAMANT_RETURN_IF_ERROR(snapshots_.Take(snapshot, shards));
-  return snapshots_.Drop(keep_from, keep);
+RecordAnswer ParameterServer::GetRecord(std::string_view key) {
+  const MutexLock lock(mutex_);
+  const Bucket& bucket = *buckets_[BucketOfRecord(key, layout_.buckets())];
+  RecordAnswer answer{.access = AccessOf(bucket)};
+  if (answer.access == Access::kReady) {
+    const auto record = bucket.content().records.find(key);
+    answer.record = record == bucket.content().records.end() ? Record{} : record->second;
+  }
+  return answer;
 }
 
 }  // namespace adamant::parameter_server

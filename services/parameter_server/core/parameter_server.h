@@ -2,9 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,50 +19,80 @@
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/parameter_server/core/bucket_table.h"
+#include "services/parameter_server/core/bucket.h"
 #include "services/parameter_server/core/dirty_shards.h"
+#include "services/parameter_server/core/driver.h"
 #include "services/parameter_server/core/flusher.h"
 #include "services/parameter_server/core/messages.h"
 #include "services/parameter_server/core/records.h"
+#include "services/parameter_server/core/replication/replica.h"
+#include "services/parameter_server/core/shard_table.h"
 #include "services/parameter_server/core/snapshots.h"
 
 namespace adamant::parameter_server {
 
+/// When a member acknowledges a prepared entry, and what is on disk.
+enum class PersistenceMode {
+  kDelayed,  ///< in memory; shards are written in the background
+  kWal,      ///< logged: survives the process
+  kWalSync,  ///< logged and synced: survives the loss of power
+  kNone,     ///< in memory; only snapshots are written
+};
+
 struct ServerOptions {
   std::uint64_t job_uid = 0;
-  std::uint32_t slot = 0;     ///< of this server
+  Holder self = {};
   std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
   std::uint64_t seed = 0;     ///< of the initial values
   std::vector<Parameter> parameters = {};
   std::uint32_t buckets = 1;
   std::vector<ParameterOptimiser> optimisers = {};  ///< one per parameter
+  ReplicationTimes times = {};
+  std::uint32_t min_in_sync = 1;
+  PersistenceMode mode = PersistenceMode::kDelayed;
   FlushLimits flush = {};
-  std::function<void()> flush_due_changed = [] {};  ///< see DirtyShards
 };
 
-/// A parameter server without its network: the shards of its buckets, their deduplication,
-/// snapshots and records, and their write-back to a store.
-/// Threads: traffic (Admit, Apply, Fetch and records) from any thread. Prepare, Flush and
-/// TakeSnapshot wait for the disk and belong on one thread of their own. It starts none; driven by
-/// one thread alone it never waits for another and is deterministic.
-class ParameterServer {
+/// A parameter server without its network: its replicas of buckets, with their shards, records and
+/// deduplication tables; snapshots; and the way of all that to a store.
+///
+/// The driver calls Tick every tenth of a beacon's interval, ApplyCommitted and DoStorage when they
+/// are wanted (Driver), and Flush when flusher().DueAt() has come.
+/// Threads: any, unless said otherwise; only DoStorage, Flush, ReadStored and TakeSnapshot wait for
+/// the disk, and they belong on one thread of their own. It starts none; driven by one thread alone
+/// it never waits for another and is deterministic. One lock guards replicas and records: it is
+/// held for pointers and numbers, never while values are read or written or callbacks run.
+class ParameterServer : private ReplicaHost {
  public:
-  /// `store` and `clock` must outlive this.
-  ParameterServer(ServerOptions options, storage::KvStore& store, const Clock& clock);
+  /// `store`, `clock` and `driver` must outlive this.
+  ParameterServer(ServerOptions options,
+                  storage::KvStore& store,
+                  const Clock& clock,
+                  Driver& driver);
+  ~ParameterServer() override;
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
-  // --- The bucket map
+  // --- The controller
 
-  /// Takes over a map. What it asks for is then done by Prepare.
-  void SetMap(std::span<const BucketRecord> buckets) { buckets_.Update(buckets); }
+  /// The records, by bucket (lines of a lower epoch than known are ignored), and the holders that
+  /// are proved to be dead.
+  void SetConfigurations(std::span<const Configuration> buckets, const std::vector<Holder>& dead);
 
-  /// Creates or loads the buckets that the map asks for. A bucket that cannot be loaded becomes
-  /// lost.
-  /// Errors: of writing to the store.
-  absl::Status Prepare();
+  /// All that was reported and still holds.
+  [[nodiscard]] std::vector<BucketReport> Reports();
 
-  [[nodiscard]] std::vector<BucketReport> Reports() const { return buckets_.Reports(); }
+  [[nodiscard]] std::vector<BucketProgress> Progress();
+
+  // --- Peers
+
+  /// A way to this peer is open anew: what was sent before may be lost.
+  void OnPeerConnected(const Holder& peer);
+  void OnPeerMessage(const Holder& from, PeerMessage message);
+  void Tick();
+
+  /// Applies what is committed and sends what is to be copied.
+  void ApplyCommitted();
 
   // --- Training traffic
 
@@ -67,10 +100,12 @@ class ParameterServer {
   /// which also fences its later pushes; InvalidArgument for a slot outside the job.
   absl::Status Admit(const Writer& writer);
 
-  /// Applies a push: one answer per update, in order, when all are settled.
-  std::vector<ShardAck> Apply(const Push& push);
+  /// Begins a push; `done` is called with the answers when all are settled, perhaps from within,
+  /// perhaps never before this server is destroyed. Its spans must stay valid as long as
+  /// `push.owner` lives.
+  void Submit(const Push& push, PushDone done);
 
-  /// Updates to shards applied since the start.
+  /// Updates to shards applied since the start for writers that asked here.
   [[nodiscard]] std::uint64_t updates_applied() const { return updates_applied_; }
 
   /// Values of now (`snapshot` 0) or of a snapshot, one answer per shard. `asking`: whose included
@@ -78,54 +113,207 @@ class ParameterServer {
   /// Errors: InvalidArgument for a shard outside the model; DataLoss for a corrupt snapshot.
   absl::StatusOr<std::vector<ShardValue>> Fetch(const Writer* asking,
                                                 std::span<const ShardId> shards,
-                                                std::uint64_t snapshot) const;
+                                                std::uint64_t snapshot);
+
+  /// What of this writer's updates is on disk, by shard; and asks for a flush. Shards that are not
+  /// held, or outside the model, have 0.
+  std::vector<std::uint64_t> RequestFlush(const Writer& writer, std::span<const ShardId> shards);
 
   // --- Records
 
-  /// Whether the bucket of `key` can be used here: ask before Records::Get and Put.
-  [[nodiscard]] BucketTable::Access AccessOfRecord(std::string_view key) const;
-  [[nodiscard]] Records& records() { return records_; }
+  [[nodiscard]] RecordAnswer GetRecord(std::string_view key);
 
-  // --- Persistence
+  /// Sets a record if its version is `expected` (0: absent). `done` is called when all copies have
+  /// it and it is on this disk, or when it is refused; perhaps from within.
+  /// Error: InvalidArgument for an empty or oversized key or value; `done` is not called then.
+  absl::Status PutRecord(std::string_view key,
+                         std::uint64_t expected,
+                         std::string_view value,
+                         RecordDone done);
 
-  /// See Snapshots. Unavailable while a bucket of this server is not ready.
+  // --- The disk: one thread
+
+  /// What the store holds, verified; marks it as opened by this process. Once, first.
+  /// Errors: those of the store.
+  absl::StatusOr<StoredBuckets> ReadStored();
+
+  /// Loads and creates buckets, logs entries, writes records: all that is waiting.
+  /// Errors: those of the store, except a full disk, which raises the alarm and is tried again;
+  /// what is on disk is then unknown, so the process must end.
+  absl::Status DoStorage();
+
+  /// When DoStorage should be tried again by itself.
+  [[nodiscard]] Clock::TimePoint StorageDueAt() const;
+
+  /// Writes back what is dirty: see Flusher::Flush.
+  absl::Status Flush();
+
+  /// See Snapshots: of all buckets that this server is a member of, with all that is committed
+  /// here. Unavailable while a bucket that it is primary of is not served.
   absl::Status TakeSnapshot(std::uint64_t snapshot,
                             std::uint64_t keep_from,
                             std::span<const std::uint64_t> keep);
 
-  [[nodiscard]] Flusher& flusher() { return flusher_; }
+  [[nodiscard]] const Flusher& flusher() const { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
+
+  /// "disk full: …", or empty when all is well.
+  [[nodiscard]] std::string alarm() const;
+
   [[nodiscard]] std::uint64_t job_uid() const { return options_.job_uid; }
+  [[nodiscard]] const Holder& self() const { return options_.self; }
   [[nodiscard]] const ShardLayout& layout() const { return layout_; }
+  [[nodiscard]] std::uint32_t writers() const { return options_.writers; }
 
  private:
-  struct InFlight;
+  /// Holds the lock; when it goes, what became due under the lock is done: answers given.
+  class Session;
 
-  [[nodiscard]] ShardIdentity IdentityOf(const Shard& shard) const;
-  absl::StatusOr<ShardContent> Load(const ShardIdentity& identity) const;
-  absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> LoadBucket(BucketId bucket);
-  absl::StatusOr<std::vector<std::shared_ptr<LiveShard>>> CreateBucket(BucketId bucket);
+  struct Due {
+    PushStatePtr push;
+    std::size_t index = 0;
+    ShardAck ack = {};
+    LiveShardPtr persisted_in = nullptr;  ///< for ShardAck::persisted
+    Writer writer = {};
+  };
+  struct DueRecord {
+    RecordDone done;
+    RecordAnswer answer;
+  };
+  struct StoredPut {
+    BucketId bucket = 0;
+    std::string key;
+    RecordDone done;  ///< none: nobody waits
+  };
+  struct LoadTask {
+    bool create = false;
+    Epoch epoch = 0;
+    std::uint64_t generation = 0;
+  };
+  struct PersistTask {
+    BucketId bucket = 0;
+    std::uint64_t generation = 0;
+    EntryPtr entry;
+  };
+  /// What waits for the disk.
+  struct Tasks {
+    std::set<BucketId> unmarked = {};  ///< whose stored copy no longer counts
+    std::map<BucketId, LoadTask> loads = {};
+    std::vector<PersistTask> persists = {};
+    std::set<BucketId> installs = {};  ///< logged modes: copies that must be on disk to count
+    std::vector<StoredPut> puts = {};
+
+    [[nodiscard]] bool empty() const {
+      return unmarked.empty() && loads.empty() && persists.empty() && installs.empty() &&
+             puts.empty();
+    }
+  };
+  /// A copy that has come and does not count yet.
+  struct Installing {
+    std::uint64_t copy = 0;
+    std::uint32_t last_index = 0;  ///< of the part whose acknowledgement says that it counts
+  };
+  /// A part of a copy that may be sent.
+  struct PartDue {
+    BucketId bucket = 0;
+    std::uint64_t copy = 0;
+    std::uint32_t index = 0;
+    bool none = false;  ///< the copy has no parts
+  };
+
+  // ReplicaHost.
+  void Send(const Holder& to, PeerMessage message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Propose(const Proposal& proposal) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Persist(BucketId bucket, const EntryPtr& entry) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Commit(BucketId bucket, const EntryPtr& entry) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Load(BucketId bucket, bool create) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Serving(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Demoted(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopCopy(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Clear(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Pushes (push.cc).
   [[nodiscard]] bool WellFormed(const Push& push) const;
   [[nodiscard]] bool WellFormed(const Push& push, const ShardUpdate& update) const;
-  void RouteUpdate(const Push& push, const ShardUpdate& update, InFlight& flight);
-  [[nodiscard]] bool IsStale(const Writer& writer) const;
+  void AppendPush(const Push& push, const PushStatePtr& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JudgeUpdate(const LoggedUpdate& update,
+                   std::uint64_t map_epoch,
+                   const Waiting::Answer& asking,
+                   std::map<BucketId, std::pair<Entry, Waiting>>& entries)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Access AccessOf(const Bucket& bucket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(const Waiting::Answer& answer, PushOutcome outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  [[nodiscard]] BucketReport ServingReport(BucketId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Copies (copying.cc).
+  void OnCopyBegin(BucketId id, const CopyBegin& begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCopyPart(const Holder& from,
+                  const PeerMessage& message,
+                  LiveShardPtr shard,
+                  SequenceTable sequences) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCopyAck(BucketId id, const CopyAck& ack) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishReceiving(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Installed(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PlanParts(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendPart(const PartDue& part);
+
+  // The disk (storing.cc).
+  [[nodiscard]] bool logged() const;
+  [[nodiscard]] ShardIdentity IdentityOf(ShardId shard) const;
+  [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
+  absl::Status Unmark(const std::set<BucketId>& buckets);
+  absl::Status LoadBucket(BucketId id, const LoadTask& task);
+  absl::StatusOr<Bucket::Content> Create(BucketId id, const LoadTask& task);
+  absl::StatusOr<Bucket::Content> Restore(BucketId id, const LoadTask& task);
+  absl::Status StoreContent(BucketId id, const Bucket::Content& content);
+  absl::Status PersistEntries(const std::vector<PersistTask>& persists);
+  absl::Status InstallCopies(const std::set<BucketId>& buckets);
+  absl::Status StorePuts(const std::vector<StoredPut>& puts);
+  absl::Status Do(Tasks& tasks);
+  void Return(Tasks tasks);
+
+  void SetContent(BucketId id, Bucket::Content content) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
   const ServerOptions options_;
   const ShardLayout layout_;
   storage::KvStore& store_;
+  const Clock& clock_;
+  Driver& driver_;
+  std::vector<std::vector<ShardId>> shards_of_;  // by bucket
+  std::vector<std::uint32_t> position_of_;       // by shard: within its bucket
+
+  // Of the thread that waits for the disk.
+  std::vector<Lsn> logged_until_;  // by bucket: the last entry stored
 
   // Each safe for any thread.
   std::atomic<std::uint64_t> updates_applied_ = 0;
   DirtyShards dirty_;
-  BucketTable buckets_;
-  Records records_;
+  ShardTable shard_table_;
   Snapshots snapshots_;
   Flusher flusher_;
 
   // Guarded.
   mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Bucket>> buckets_ ABSL_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::uint64_t> newest_ ABSL_GUARDED_BY(mutex_);  // incarnation by slot
+  std::map<BucketId, BucketReport> lost_ ABSL_GUARDED_BY(mutex_);
+  std::vector<LiveShardPtr> to_apply_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PartDue> to_send_ ABSL_GUARDED_BY(mutex_);
+  Tasks tasks_ ABSL_GUARDED_BY(mutex_);
+  std::map<BucketId, std::uint64_t> unmarked_ ABSL_GUARDED_BY(mutex_);  // generation, until a flush
+  std::map<BucketId, Installing> installing_ ABSL_GUARDED_BY(mutex_);
+  std::string alarm_ ABSL_GUARDED_BY(mutex_);
+  Clock::TimePoint storage_not_before_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
+  std::vector<Due> due_ ABSL_GUARDED_BY(mutex_);
+  std::vector<DueRecord> due_records_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::parameter_server

@@ -65,21 +65,24 @@ absl::StatusOr<Record> Decode(std::uint64_t job_uid,
 
 }  // namespace
 
-Records::Records(std::uint64_t job_uid, std::uint32_t buckets, storage::KvStore& store)
-    : job_uid_(job_uid), buckets_(buckets), store_(store) {}
-
-std::string Records::StoredKey(std::string_view key) const {
-  return Prefix(BucketOfRecord(key, buckets_)) + std::string(key);
+storage::Change StoreRecord(std::uint64_t job_uid,
+                            BucketId bucket,
+                            std::string_view key,
+                            const Record& record) {
+  return {.key = Prefix(bucket) + std::string(key),
+          .value = Encode(job_uid, record.version, record.value)};
 }
 
-absl::Status Records::Load(BucketId bucket) {
+absl::StatusOr<RecordMap> LoadRecords(std::uint64_t job_uid,
+                                      BucketId bucket,
+                                      const storage::KvStore& store) {
   const std::string prefix = Prefix(bucket);
-  std::map<std::string, Record, std::less<>> loaded;
+  RecordMap loaded;
   absl::Status problem;
   ADAMANT_RETURN_IF_ERROR(
-      store_.Scan(prefix, [&](std::string_view stored_key, std::string_view stored) {
+      store.Scan(prefix, [&](std::string_view stored_key, std::string_view stored) {
         const std::string_view key = stored_key.substr(prefix.size());
-        auto record = Decode(job_uid_, key, stored);
+        auto record = Decode(job_uid, key, stored);
         problem = record.status();
         if (record.ok()) {
           loaded.emplace(key, *std::move(record));
@@ -87,36 +90,11 @@ absl::Status Records::Load(BucketId bucket) {
         return problem.ok();
       }));
   ADAMANT_RETURN_IF_ERROR(problem);
-  const MutexLock lock(mutex_);
-  records_.merge(loaded);
-  return absl::OkStatus();
+  return loaded;
 }
 
-Record Records::Get(std::string_view key) const {
-  const MutexLock lock(mutex_);
-  const auto record = records_.find(key);
-  return record == records_.end() ? Record{} : record->second;
-}
-
-absl::StatusOr<PutResult> Records::Put(std::string_view key,
-                                       std::uint64_t expected,
-                                       std::string_view value) {
-  if (key.empty() || key.size() > kMaxKeyBytes || value.size() > kMaxValueBytes) {
-    return absl::InvalidArgumentError(
-        "a record has a key of 1 to 256 bytes and at most 1 MiB; this "
-        "one has " +
-        std::to_string(key.size()) + " and " + std::to_string(value.size()) + " bytes");
-  }
-  const MutexLock put(put_mutex_);
-  const std::uint64_t current = Get(key).version;
-  if (current != expected) {
-    return PutResult{.stored = false, .version = current};
-  }
-  ADAMANT_RETURN_IF_ERROR(
-      store_.Write({{.key = StoredKey(key), .value = Encode(job_uid_, expected + 1, value)}}));
-  const MutexLock lock(mutex_);
-  records_.insert_or_assign(std::string(key), Record{expected + 1, std::string(value)});
-  return PutResult{.stored = true, .version = expected + 1};
+storage::Change EraseRecords(BucketId bucket) {
+  return {.key = Prefix(bucket), .value = "", .erase = true, .end = Prefix(bucket) + "\xff"};
 }
 
 }  // namespace adamant::parameter_server

@@ -1,67 +1,55 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "services/common/base/mutex.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 
+// Small named values that change by compare and swap; part of the replicated value of their bucket.
 namespace adamant::parameter_server {
 
-/// A small value and how often it has been written.
+inline constexpr std::uint64_t kMaxRecordKeyBytes = 256;
+inline constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 20;
+
+/// A value and how often it has been written.
 struct Record {
   std::uint64_t version = 0;  ///< 0: there is none
   std::string value;
 };
 
-struct PutResult {
-  bool stored = false;
-  std::uint64_t version = 0;  ///< of the record after the call
+using RecordMap = std::map<std::string, Record, std::less<>>;
+
+/// Whether a bucket can be used here.
+enum class Access { kReady, kNotPrimary, kNotReady };
+
+struct RecordAnswer {
+  Access access = Access::kNotReady;
+  bool stored = false;  ///< a put: else the version was another
+  Record record = {};   ///< a put: only the version, after the call
 };
 
-/// Small named values that change by compare and swap, written through to the store.
-/// Threads: any.
-class Records {
- public:
-  static constexpr std::uint64_t kMaxKeyBytes = 256;
-  static constexpr std::uint64_t kMaxValueBytes = std::uint64_t{1} << 20;
+/// Called once, never under a lock.
+using RecordDone = std::function<void(const RecordAnswer&)>;
 
-  /// `store` must outlive this.
-  Records(std::uint64_t job_uid, std::uint32_t buckets, storage::KvStore& store);
+/// The record as it is stored: under which key, and with its checksum.
+storage::Change StoreRecord(std::uint64_t job_uid,
+                            BucketId bucket,
+                            std::string_view key,
+                            const Record& record);
 
-  /// Reads the records of a bucket from the store.
-  /// Errors: FailedPrecondition for an unknown format version or another job's record; DataLoss for
-  /// a corrupt one.
-  absl::Status Load(BucketId bucket);
+/// The stored records of a bucket.
+/// Errors: FailedPrecondition for an unknown format version or another job's record; DataLoss for a
+/// corrupt one; those of KvStore::Scan.
+absl::StatusOr<RecordMap> LoadRecords(std::uint64_t job_uid,
+                                      BucketId bucket,
+                                      const storage::KvStore& store);
 
-  /// Version 0 when absent.
-  [[nodiscard]] Record Get(std::string_view key) const;
-
-  /// Stores `value` if the record's version is `expected` (0: absent), and returns when it is on
-  /// disk. Writes wait for each other (a lock is held over the disk); reads do not wait.
-  /// Errors: InvalidArgument for an empty or oversized key or value; those of KvStore::Write, and
-  /// then nothing has changed.
-  absl::StatusOr<PutResult> Put(std::string_view key,
-                                std::uint64_t expected,
-                                std::string_view value);
-
- private:
-  [[nodiscard]] std::string StoredKey(std::string_view key) const;
-
-  // Constant after construction.
-  const std::uint64_t job_uid_;
-  const std::uint32_t buckets_;
-  storage::KvStore& store_;
-
-  // Guarded. Lock order: put_mutex_ before mutex_.
-  Mutex put_mutex_;
-  mutable Mutex mutex_;
-  std::map<std::string, Record, std::less<>> records_ ABSL_GUARDED_BY(mutex_);
-};
+/// Erases all stored records of a bucket.
+storage::Change EraseRecords(BucketId bucket);
 
 }  // namespace adamant::parameter_server

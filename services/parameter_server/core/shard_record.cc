@@ -3,27 +3,31 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "services/common/base/checksum.h"
+#include "services/common/base/status_macros.h"
 
 namespace adamant::parameter_server {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they lie");
 
-constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint32_t kFormatVersion = 2;
 
 /// The fixed part, as it lies in the record.
 struct Header {
   std::uint32_t format_version;
   std::uint32_t shard;
   std::uint64_t job_uid;
+  std::uint64_t generation;
+  std::uint64_t lsn;
   std::uint64_t version;
   std::uint64_t sequences;
   std::uint64_t values;
   std::uint64_t state;
 };
-static_assert(sizeof(Header) == 48);
+static_assert(sizeof(Header) == 64);
 
 struct StoredSequence {
   std::uint64_t slot;
@@ -92,6 +96,8 @@ std::string EncodeShard(const ShardIdentity& identity, const ShardContent& conte
          Header{.format_version = kFormatVersion,
                 .shard = identity.shard,
                 .job_uid = identity.job_uid,
+                .generation = content.generation,
+                .lsn = content.lsn,
                 .version = content.version,
                 .sequences = sequences.size(),
                 .values = content.values.size(),
@@ -120,10 +126,22 @@ absl::StatusOr<ShardRecord> DecodeShard(const ShardIdentity& identity, std::stri
     entries.push_back({static_cast<std::uint32_t>(entry.slot), entry.incarnation, entry.sequence});
   }
   const auto* floats = reinterpret_cast<const float*>(next);
-  return ShardRecord{.version = header->version,
+  return ShardRecord{.generation = header->generation,
+                     .lsn = header->lsn,
+                     .version = header->version,
                      .sequences = SequenceTable(std::move(entries)),
                      .values = {floats, header->values},
                      .state = {floats + header->values, header->state}};
+}
+
+absl::StatusOr<ShardContent> DecodeContent(const ShardIdentity& identity, std::string_view record) {
+  ADAMANT_ASSIGN_OR_RETURN(ShardRecord decoded, DecodeShard(identity, record));
+  return ShardContent{.generation = decoded.generation,
+                      .lsn = decoded.lsn,
+                      .version = decoded.version,
+                      .sequences = std::move(decoded.sequences),
+                      .values = {decoded.values.begin(), decoded.values.end()},
+                      .state = {decoded.state.begin(), decoded.state.end()}};
 }
 
 std::string LiveShardKey(ShardId shard) {

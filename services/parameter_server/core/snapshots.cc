@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/lazy_writer.h"
@@ -24,15 +27,17 @@ std::string Hex(std::uint64_t snapshot) {
 
 std::string MarkerKey(std::uint64_t snapshot) { return std::string(kMarkers) + Hex(snapshot); }
 
+/// What all keys of a snapshot's copies begin with.
+std::string CopyPrefix(std::uint64_t snapshot) { return "snapshot/" + Hex(snapshot) + "/"; }
+
 std::string CopyKey(std::uint64_t snapshot, ShardId shard) {
-  char text[16];
-  std::snprintf(text, sizeof(text), "/%08x", shard);
-  return "snapshot/" + Hex(snapshot) + text;
+  return CopyPrefix(snapshot) + LiveShardKey(shard);
 }
 
 }  // namespace
 
-Snapshots::Snapshots(ShardId shards, storage::KvStore& store) : shards_(shards), store_(store) {}
+Snapshots::Snapshots(std::uint64_t job_uid, storage::KvStore& store)
+    : job_uid_(job_uid), store_(store) {}
 
 absl::StatusOr<bool> Snapshots::Complete(std::uint64_t snapshot) const {
   const auto marker = store_.Get(MarkerKey(snapshot));
@@ -50,7 +55,8 @@ absl::StatusOr<bool> Snapshots::Complete(std::uint64_t snapshot) const {
 }
 
 absl::Status Snapshots::Take(std::uint64_t snapshot,
-                             std::span<const std::shared_ptr<LiveShard>> shards) {
+                             std::span<const LiveShardPtr> shards,
+                             const std::map<BucketId, RecordMap>& records) {
   ADAMANT_ASSIGN_OR_RETURN(const bool done, Complete(snapshot));
   if (done) {
     return absl::OkStatus();
@@ -58,11 +64,18 @@ absl::Status Snapshots::Take(std::uint64_t snapshot,
   ADAMANT_RETURN_IF_ERROR(
       store_.Write({{.key = MarkerKey(snapshot), .value = std::string(kBegun)}}));
   LazyWriter writer(store_);
-  for (const std::shared_ptr<LiveShard>& shard : shards) {
+  for (const LiveShardPtr& shard : shards) {
     std::string record = shard->Encode();
     SealShard(record);
     ADAMANT_RETURN_IF_ERROR(
         writer.Put(CopyKey(snapshot, shard->identity().shard), std::move(record)));
+  }
+  for (const auto& [bucket, of_bucket] : records) {
+    for (const auto& [key, record] : of_bucket) {
+      storage::Change change = StoreRecord(job_uid_, bucket, key, record);
+      ADAMANT_RETURN_IF_ERROR(
+          writer.Put(CopyPrefix(snapshot) + change.key, std::move(change.value)));
+    }
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
   return store_.Write({{.key = MarkerKey(snapshot), .value = std::string(kComplete)}});
@@ -81,11 +94,10 @@ absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint6
     return true;
   }));
   for (const std::uint64_t snapshot : dropped) {
-    std::vector<storage::Change> changes;
-    for (ShardId shard = 0; shard < shards_; ++shard) {
-      changes.push_back({.key = CopyKey(snapshot, shard), .value = "", .erase = true});
-    }
-    changes.push_back({.key = MarkerKey(snapshot), .value = "", .erase = true});
+    const std::string prefix = CopyPrefix(snapshot);
+    const std::vector<storage::Change> changes = {
+        {.key = prefix, .value = "", .erase = true, .end = prefix + "\xff"},
+        {.key = MarkerKey(snapshot), .value = "", .erase = true}};
     ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
   }
   return absl::OkStatus();

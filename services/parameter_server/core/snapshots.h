@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,20 +10,23 @@
 #include "services/common/storage/kv_store.h"
 #include "services/parameter_server/core/live_shard.h"
 #include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/records.h"
 
 namespace adamant::parameter_server {
 
-/// Copies of the shards under an id, kept in the store.
+/// Copies of shards and records under an id, kept in the store.
 /// Threads: Take one at a time; Read any.
 class Snapshots {
  public:
-  /// `store` must outlive this. Ids of shards are below `shards`.
-  Snapshots(ShardId shards, storage::KvStore& store);
+  /// `store` must outlive this.
+  Snapshots(std::uint64_t job_uid, storage::KvStore& store);
 
-  /// Copies `shards` as they are now (each at one moment, all while traffic goes on) and returns
-  /// when the copies are on disk. Does nothing if that was done before: a repeated command finds
-  /// the same values. Errors: those of KvStore.
-  absl::Status Take(std::uint64_t snapshot, std::span<const std::shared_ptr<LiveShard>> shards);
+  /// Copies `shards` as they are now (each at one moment, all while traffic goes on), and
+  /// `records`, and returns when the copies are on disk. Does nothing if that was done before: a
+  /// repeated command finds the same values. Errors: those of KvStore.
+  absl::Status Take(std::uint64_t snapshot,
+                    std::span<const LiveShardPtr> shards,
+                    const std::map<BucketId, RecordMap>& records);
 
   /// Removes the snapshots below `keep_from` that are not in `keep`.
   absl::Status Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep);
@@ -36,7 +38,7 @@ class Snapshots {
  private:
   [[nodiscard]] absl::StatusOr<bool> Complete(std::uint64_t snapshot) const;
 
-  const ShardId shards_;
+  const std::uint64_t job_uid_;
   storage::KvStore& store_;
 };
 

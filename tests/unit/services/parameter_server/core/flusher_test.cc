@@ -27,12 +27,12 @@ class FlusherTest : public ServerFixture {
 
   /// The values that a process started after a crash finds.
   std::vector<float> AfterCrash() {
-    store_.Crash();
-    Start(Flat(4, OnWorker()), true);
+    Restart(Flat(4, OnWorker()));
     return Values(0);
   }
 
-  Flusher& flusher() { return server_->flusher(); }
+  const Flusher& flusher() { return server().flusher(); }
+  absl::Status Flush() { return rig_->Flush(0); }
 
   const std::vector<float> ones_{1, 1, 1, 1};
 };
@@ -40,7 +40,7 @@ class FlusherTest : public ServerFixture {
 TEST_F(FlusherTest, ACrashLosesOnlyWhatWasNotFlushed) {
   Push(1);
   Push(2);
-  ASSERT_TRUE(flusher().Flush().ok());
+  ASSERT_TRUE(Flush().ok());
   Push(3);
   EXPECT_THAT(AfterCrash(), Each(2));
 }
@@ -49,7 +49,7 @@ TEST_F(FlusherTest, UpdatesFoldIntoOneWrite) {
   for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
     Push(sequence);
   }
-  ASSERT_TRUE(flusher().Flush().ok());
+  ASSERT_TRUE(Flush().ok());
   EXPECT_EQ(flusher().totals().flushes, 1u);
   EXPECT_EQ(flusher().totals().folded, 4u);
   EXPECT_GT(flusher().totals().bytes, 16u);
@@ -57,28 +57,28 @@ TEST_F(FlusherTest, UpdatesFoldIntoOneWrite) {
 
 TEST_F(FlusherTest, IsDueWithinTheInterval) {
   EXPECT_EQ(flusher().DueAt(), Clock::TimePoint::max());
-  const auto start = clock_.Now();
+  const auto start = rig_->clock.Now();
   Push(1);
   EXPECT_EQ(flusher().DueAt(), start + milliseconds(500));
-  ASSERT_TRUE(flusher().Flush().ok());
+  ASSERT_TRUE(Flush().ok());
   EXPECT_EQ(flusher().DueAt(), Clock::TimePoint::max());
 }
 
 TEST_F(FlusherTest, AFullDiskRaisesTheAlarmAndNothingIsLost) {
   Push(1);
-  clock_.Advance(milliseconds(500));
-  store_.SetFull(true);
-  EXPECT_TRUE(flusher().Flush().ok());
+  rig_->clock.Advance(milliseconds(500));
+  rig_->store(0).SetFull(true);
+  EXPECT_TRUE(Flush().ok());
   EXPECT_THAT(flusher().alarm(), StartsWith("disk full: "));
-  EXPECT_EQ(flusher().DueAt(), clock_.Now() + seconds(1));
-  EXPECT_EQ(server_->dirty().OldestAge(), milliseconds(500));
+  EXPECT_EQ(flusher().DueAt(), rig_->clock.Now() + seconds(1));
+  EXPECT_EQ(server().dirty().OldestAge(), milliseconds(500));
 
   Push(2);  // serving goes on
   EXPECT_THAT(Values(0), Each(2));
 
-  clock_.Advance(seconds(1));
-  store_.SetFull(false);
-  EXPECT_TRUE(flusher().Flush().ok());
+  rig_->clock.Advance(seconds(1));
+  rig_->store(0).SetFull(false);
+  EXPECT_TRUE(Flush().ok());
   EXPECT_EQ(flusher().alarm(), "");
   EXPECT_EQ(flusher().totals().folded, 1u);
   EXPECT_THAT(AfterCrash(), Each(2));
@@ -86,8 +86,8 @@ TEST_F(FlusherTest, AFullDiskRaisesTheAlarmAndNothingIsLost) {
 
 TEST_F(FlusherTest, AFailedSyncIsFatal) {
   Push(1);
-  store_.FailNextSync();
-  EXPECT_EQ(flusher().Flush().code(), absl::StatusCode::kDataLoss);
+  rig_->store(0).FailNextSync();
+  EXPECT_EQ(Flush().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(AfterCrash(), Each(0));
 }
 

@@ -31,68 +31,82 @@ class ParameterServerTest : public ServerFixture {
 TEST_F(ParameterServerTest, CreatedShardsHoldTheValuesOfTheSeed) {
   Create(Random());
   std::vector<float> expected(4);
-  InitialiseShard(5, server_->layout().parameters()[0], server_->layout().shards()[0], expected);
+  InitialiseShard(5, server().layout().parameters()[0], server().layout().shards()[0], expected);
   EXPECT_EQ(Values(0), expected);
   EXPECT_NE(expected, std::vector<float>(4));
 }
 
-TEST_F(ParameterServerTest, ACreatedBucketIsNotUsedBeforeTheMapSaysSo) {
-  Start(Random(), false);
-  ASSERT_EQ(server_->Reports().size(), 2u);
-  EXPECT_FALSE(server_->Reports()[0].lost);
-  EXPECT_EQ(server_->Reports()[0].epoch, 1u);
-  EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kNotReady);
-  EXPECT_EQ(server_->AccessOfRecord("k"), BucketTable::Access::kNotReady);
-  EXPECT_EQ(server_->Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).outcome,
-            FetchOutcome::kNotReady);
-}
-
 TEST_F(ParameterServerTest, ABucketOfAnotherServerIsRefused) {
-  Start(Random(), false);
-  server_->SetMap(std::vector<BucketRecord>(2, {.epoch = 2, .primary = 1, .created = true}));
-  EXPECT_TRUE(server_->Reports().empty());
-  EXPECT_EQ(server_->Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).outcome,
+  Create(Random());
+  rig_->AssignAll(0);
+  for (Configuration& line : rig_->map) {
+    line = {.epoch = 3, .generation = 1, .primary = {.slot = 1, .incarnation = 1}};
+    line.members = {line.primary};
+  }
+  rig_->Publish();
+  EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).outcome,
             FetchOutcome::kNotPrimary);
-  EXPECT_EQ(server_->AccessOfRecord("k"), BucketTable::Access::kNotPrimary);
+  EXPECT_EQ(server().GetRecord("k").access, Access::kNotPrimary);
+  EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kNotPrimary);
 }
 
-TEST_F(ParameterServerTest, AnOldMapIsIgnored) {
+TEST_F(ParameterServerTest, AnOldRecordIsIgnored) {
   Create(Random());
-  server_->SetMap(std::vector<BucketRecord>(2, {.epoch = 1, .primary = 1, .created = false}));
+  const std::vector<Configuration> current = rig_->map;
+  for (Configuration& line : rig_->map) {
+    line.epoch = 0;
+    line.primary = {.slot = 1, .incarnation = 1};
+  }
+  rig_->Publish();
+  rig_->map = current;
   EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kApplied);
 }
 
 TEST_F(ParameterServerTest, AShardThatIsMissingIsLostAndNeverInitialisedAgain) {
-  Start(Random(), true);
-  const BucketId bucket = server_->layout().shards()[0].bucket;
-  for (const BucketReport& report : server_->Reports()) {
-    EXPECT_EQ(report.lost, report.bucket == bucket);
-    EXPECT_EQ(report.detail, report.lost ? "stored shard 0 is missing" : "");
+  Create(Random());
+  ASSERT_TRUE(rig_->store(0).Write({{.key = "shard/00000000", .value = "", .erase = true}}).ok());
+  rig_->reports.clear();
+  Restart(Random());
+  const BucketId bucket = server().layout().shards()[0].bucket;
+  const std::string missing = "stored shard 0 is missing";
+  for (const StoredBucket& stored : rig_->stored(0).buckets) {
+    EXPECT_EQ(stored.complete, stored.bucket != bucket);
+    EXPECT_EQ(stored.detail, stored.complete ? "" : missing);
   }
+  ASSERT_EQ(rig_->reports.size(), 2u);
+  for (const BucketReport& report : rig_->reports) {
+    EXPECT_EQ(report.lost, report.bucket == bucket);
+    EXPECT_EQ(report.detail, report.lost ? missing : "");
+  }
+  EXPECT_EQ(server().Reports().size(), 2u);
   EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kNotReady);
-  ASSERT_TRUE(server_->Prepare().ok());
-  EXPECT_TRUE(server_->Reports()[bucket].lost);
-  EXPECT_EQ(store_.Get("shard/00000000").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(rig_->store(0).Get("shard/00000000").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(ParameterServerTest, ACorruptShardIsLost) {
   Create(Random());
-  std::string stored = *store_.Get("shard/00000000");
+  std::string stored = *rig_->store(0).Get("shard/00000000");
   stored[60] = static_cast<char>(stored[60] ^ 1);
-  ASSERT_TRUE(store_.Write({{"shard/00000000", stored}}).ok());
-  Start(Random(), true);
-  const BucketId bucket = server_->layout().shards()[0].bucket;
-  EXPECT_THAT(server_->Reports()[bucket].detail, HasSubstr("checksum"));
+  ASSERT_TRUE(rig_->store(0).Write({{"shard/00000000", stored}}).ok());
+  Restart(Random());
+  const BucketId bucket = server().layout().shards()[0].bucket;
+  EXPECT_THAT(rig_->stored(0).buckets[bucket].detail, HasSubstr("checksum"));
+}
+
+TEST_F(ParameterServerTest, TheStoreNamesTheProcessThatOpenedItLast) {
+  Create(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
+  Restart(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
 }
 
 TEST_F(ParameterServerTest, ValuesStateAndSequencesComeBackFromTheStore) {
   Create(Flat(4, {.kind = OptimiserKind::kMomentum, .rate = 1, .momentum = 0.5}));
   ShardUpdate update{.sequence = 1, .kind = UpdateKind::kGradient, .values = ones_};
   PushOne(update);
-  ASSERT_TRUE(server_->flusher().Flush().ok());
+  ASSERT_TRUE(rig_->Flush(0).ok());
   const std::vector<float> before = Values(0);
-  store_.Crash();
-  Start(Flat(4, {.kind = OptimiserKind::kMomentum, .rate = 1, .momentum = 0.5}), true);
+  Restart(Flat(4, {.kind = OptimiserKind::kMomentum, .rate = 1, .momentum = 0.5}));
   EXPECT_EQ(Values(0), before);
   EXPECT_EQ(PushOne(update).outcome, PushOutcome::kDuplicate);
   update.sequence = 2;
@@ -103,14 +117,13 @@ TEST_F(ParameterServerTest, ValuesStateAndSequencesComeBackFromTheStore) {
 TEST_F(ParameterServerTest, ASnapshotKeepsItsValuesWhilePushesGoOn) {
   Create(Flat(4, OnWorker()));
   PushOne(Ones(1));
-  ASSERT_TRUE(server_->TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
   PushOne(Ones(2));
   EXPECT_THAT(Values(0), Each(2));
   EXPECT_THAT(Values(0, 1), Each(1));
-  ASSERT_TRUE(server_->TakeSnapshot(1, 0, {}).ok()) << "a repeated command";
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok()) << "a repeated command";
   EXPECT_THAT(Values(0, 1), Each(1));
-  store_.Crash();
-  Start(Flat(4, OnWorker()), true);
+  Restart(Flat(4, OnWorker()));
   EXPECT_THAT(Values(0, 1), Each(1));
 }
 
@@ -118,10 +131,10 @@ TEST_F(ParameterServerTest, SnapshotsThatNeedNotBeKeptAreRemoved) {
   Create(Flat(4, OnWorker()));
   for (std::uint64_t snapshot = 1; snapshot <= 4; ++snapshot) {
     PushOne(Ones(snapshot));
-    ASSERT_TRUE(server_->TakeSnapshot(snapshot, snapshot - 1, std::vector<std::uint64_t>{1}).ok());
+    ASSERT_TRUE(server().TakeSnapshot(snapshot, snapshot - 1, std::vector<std::uint64_t>{1}).ok());
   }
   const auto outcome = [&](std::uint64_t snapshot) {
-    return server_->Fetch(nullptr, std::vector<ShardId>{0}, snapshot)->at(0).outcome;
+    return server().Fetch(nullptr, std::vector<ShardId>{0}, snapshot)->at(0).outcome;
   };
   EXPECT_EQ(outcome(1), FetchOutcome::kFound);
   EXPECT_EQ(outcome(2), FetchOutcome::kNoSuchSnapshot);
@@ -133,20 +146,24 @@ TEST_F(ParameterServerTest, SnapshotsThatNeedNotBeKeptAreRemoved) {
 TEST_F(ParameterServerTest, AnIncompleteSnapshotIsNone) {
   Create(Flat(4, OnWorker()));
   PushOne(Ones(1));
-  store_.FailNextSync();
-  EXPECT_FALSE(server_->TakeSnapshot(1, 0, {}).ok());
-  EXPECT_EQ(server_->Fetch(nullptr, std::vector<ShardId>{0}, 1)->at(0).outcome,
+  rig_->store(0).FailNextSync();
+  EXPECT_FALSE(server().TakeSnapshot(1, 0, {}).ok());
+  EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{0}, 1)->at(0).outcome,
             FetchOutcome::kNoSuchSnapshot);
 }
 
 TEST_F(ParameterServerTest, ASnapshotWaitsForAllBuckets) {
-  Start(Flat(4, OnWorker()), false);
-  EXPECT_EQ(server_->TakeSnapshot(1, 0, {}).code(), absl::StatusCode::kUnavailable);
+  Create(Flat(4, OnWorker()));
+  rig_->Kill(0);
+  rig_->store(0).SetFull(true);
+  rig_->Start(0, Flat(4, OnWorker()));
+  rig_->RestoreAll(0);  // cannot mark what it loads
+  EXPECT_EQ(server().TakeSnapshot(1, 0, {}).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ParameterServerTest, AFetchOfAnUnknownShardIsRefused) {
   Create(Flat(4, OnWorker()));
-  EXPECT_EQ(server_->Fetch(nullptr, std::vector<ShardId>{1}, 0).status().code(),
+  EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{1}, 0).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -14,92 +14,47 @@ constexpr std::uint64_t kJob = 7;
 
 class RecordsTest : public ::testing::Test {
  protected:
-  /// The records as another process finds them.
-  absl::StatusOr<std::string> Reloaded(std::string_view key, std::uint64_t job = kJob) {
-    Records reloaded(job, 1, store_);
-    const absl::Status loaded = reloaded.Load(0);
-    if (!loaded.ok()) {
-      return loaded;
-    }
-    return reloaded.Get(key).value;
+  void Store(BucketId bucket, std::string_view key, std::uint64_t version, std::string_view value) {
+    ASSERT_TRUE(store_.Write({StoreRecord(kJob, bucket, key, {version, std::string(value)})}).ok());
   }
 
   storage::MemoryStore store_;
-  Records records_{kJob, 1, store_};
 };
 
-TEST_F(RecordsTest, CompareAndSwapStoresOnlyOverTheExpectedVersion) {
-  EXPECT_EQ(records_.Get("ledger/0").version, 0u);
-  auto first = records_.Put("ledger/0", 0, "a");
-  ASSERT_TRUE(first.ok());
-  EXPECT_TRUE(first->stored);
-  EXPECT_EQ(first->version, 1u);
-
-  auto conflict = records_.Put("ledger/0", 0, "b");
-  ASSERT_TRUE(conflict.ok());
-  EXPECT_FALSE(conflict->stored);
-  EXPECT_EQ(conflict->version, 1u);
-  EXPECT_EQ(records_.Get("ledger/0").value, "a");
-
-  auto second = records_.Put("ledger/0", 1, "c");
-  ASSERT_TRUE(second.ok());
-  EXPECT_TRUE(second->stored);
-  EXPECT_EQ(records_.Get("ledger/0").version, 2u);
+TEST_F(RecordsTest, WhatIsStoredIsLoaded) {
+  Store(0, "ledger/0", 3, std::string_view("a\0b", 3));
+  const auto loaded = LoadRecords(kJob, 0, store_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->at("ledger/0").version, 3u);
+  EXPECT_EQ(loaded->at("ledger/0").value, std::string("a\0b", 3));
 }
 
-TEST_F(RecordsTest, AnAcknowledgedRecordSurvivesACrash) {
-  ASSERT_TRUE(records_.Put("ledger/0", 0, std::string("a\0b", 3)).ok());
-  store_.Crash();
-  EXPECT_EQ(*Reloaded("ledger/0"), std::string("a\0b", 3));
-}
-
-TEST_F(RecordsTest, AFullDiskChangesNothing) {
-  ASSERT_TRUE(records_.Put("ledger/0", 0, "a").ok());
-  store_.SetFull(true);
-  EXPECT_EQ(records_.Put("ledger/0", 1, "b").status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(records_.Get("ledger/0").version, 1u);
-  store_.SetFull(false);
-  EXPECT_TRUE(records_.Put("ledger/0", 1, "b")->stored);
-}
-
-TEST_F(RecordsTest, SizesAreChecked) {
-  EXPECT_FALSE(records_.Put("", 0, "a").ok());
-  EXPECT_FALSE(records_.Put(std::string(257, 'k'), 0, "a").ok());
-  EXPECT_FALSE(records_.Put("k", 0, std::string((1 << 20) + 1, 'v')).ok());
-  EXPECT_TRUE(records_.Put(std::string(256, 'k'), 0, std::string(1 << 20, 'v')).ok());
+TEST_F(RecordsTest, EachBucketHasItsOwn) {
+  Store(1, "a", 1, "x");
+  Store(2, "b", 1, "y");
+  EXPECT_EQ(LoadRecords(kJob, 1, store_)->size(), 1u);
+  ASSERT_TRUE(store_.Write({EraseRecords(1)}).ok());
+  EXPECT_TRUE(LoadRecords(kJob, 1, store_)->empty());
+  EXPECT_EQ(LoadRecords(kJob, 2, store_)->size(), 1u);
 }
 
 TEST_F(RecordsTest, CorruptForeignAndUnknownRecordsAreRefused) {
-  ASSERT_TRUE(records_.Put("k", 0, "value").ok());
-  EXPECT_EQ(Reloaded("k", kJob + 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  Store(0, "k", 1, "value");
+  EXPECT_EQ(LoadRecords(kJob + 1, 0, store_).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 
   std::string stored = *store_.Get("record/00000000/k");
   std::string corrupt = stored;
   corrupt.back() = 'X';
   ASSERT_TRUE(store_.Write({{"record/00000000/k", corrupt}}).ok());
-  EXPECT_EQ(Reloaded("k").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(LoadRecords(kJob, 0, store_).status().code(), absl::StatusCode::kDataLoss);
 
   stored[0] = 2;
   ASSERT_TRUE(store_.Write({{"record/00000000/k", stored}}).ok());
-  const absl::Status unknown = Reloaded("k").status();
+  const absl::Status unknown = LoadRecords(kJob, 0, store_).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("version 2"));
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("version 1"));
-}
-
-TEST_F(RecordsTest, EachBucketLoadsItsOwn) {
-  Records many(kJob, 4, store_);
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(many.Put("key" + std::to_string(i), 0, "v").ok());
-  }
-  for (BucketId bucket = 0; bucket < 4; ++bucket) {
-    Records one(kJob, 4, store_);
-    ASSERT_TRUE(one.Load(bucket).ok());
-    for (int i = 0; i < 20; ++i) {
-      const std::string key = "key" + std::to_string(i);
-      EXPECT_EQ(one.Get(key).version, BucketOfRecord(key, 4) == bucket ? 1u : 0u);
-    }
-  }
 }
 
 }  // namespace

@@ -2,17 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "tests/fakes/fake_clock.h"
+#include "tests/unit/services/parameter_server/core/server_rig.h"
 
 namespace adamant::parameter_server {
 
-/// A parameter server over a store in memory, alone in its job, holding all buckets.
+/// A parameter server over a store in memory, alone in its job, primary of all buckets.
 class ServerFixture : public ::testing::Test {
  protected:
   static constexpr Writer kWriter{.slot = 0, .incarnation = 3};
@@ -29,43 +27,42 @@ class ServerFixture : public ::testing::Test {
 
   static ParameterOptimiser OnWorker() { return {.location = OptimiserLocation::kWorker}; }
 
-  /// A new process: `created` is what the map says.
-  void Start(ServerOptions options, bool created) {
-    const std::uint32_t buckets = options.buckets;
-    server_ = std::make_unique<ParameterServer>(std::move(options), store_, clock_);
-    map_.assign(buckets, {.epoch = 1, .primary = 0, .created = created});
-    server_->SetMap(map_);
-    ASSERT_TRUE(server_->Prepare().ok());
+  /// A process that creates the buckets.
+  void Create(ServerOptions options) {
+    rig_->Start(0, std::move(options));
+    rig_->AssignAll(0);
   }
 
-  /// Creates the buckets, and lets the map say so.
-  void Create(ServerOptions options) {
-    Start(std::move(options), false);
-    for (BucketRecord& record : map_) {
-      record = {.epoch = 2, .primary = 0, .created = true};
+  /// Kills the process; another finds what is on the disk.
+  void Restart(ServerOptions options) {
+    rig_->Kill(0);
+    rig_->Start(0, std::move(options));
+    rig_->RestoreAll(0);
+  }
+
+  ParameterServer& server() { return rig_->server(0); }
+
+  std::vector<ShardAck> PushAll(Push push) {
+    for (ShardUpdate& update : push.updates) {
+      update.bucket_epoch = rig_->map[0].epoch;
     }
-    server_->SetMap(map_);
+    const auto acks = rig_->Push(0, push);
+    EXPECT_TRUE(acks.has_value());
+    return acks.value_or(std::vector<ShardAck>(push.updates.size()));
   }
 
   ShardAck PushOne(ShardUpdate update, Writer writer = kWriter, std::uint64_t job_examples = 0) {
-    update.bucket_epoch = map_[0].epoch;
-    const auto acks =
-        server_->Apply({.writer = writer, .updates = {update}, .job_examples = job_examples});
-    EXPECT_EQ(acks.size(), 1u);
-    return acks[0];
+    return PushAll({.writer = writer, .updates = {update}, .job_examples = job_examples})[0];
   }
 
   std::vector<float> Values(ShardId shard, std::uint64_t snapshot = 0) {
-    const auto values = server_->Fetch(nullptr, std::vector<ShardId>{shard}, snapshot);
+    const auto values = server().Fetch(nullptr, std::vector<ShardId>{shard}, snapshot);
     EXPECT_TRUE(values.ok()) << values.status();
     EXPECT_EQ(values->at(0).outcome, FetchOutcome::kFound);
     return {values->at(0).values.begin(), values->at(0).values.end()};
   }
 
-  storage::MemoryStore store_;
-  FakeClock clock_;
-  std::unique_ptr<ParameterServer> server_;
-  std::vector<BucketRecord> map_;
+  std::optional<ServerRig> rig_{std::in_place, 1};
 };
 
 }  // namespace adamant::parameter_server

@@ -11,7 +11,9 @@ using ::testing::HasSubstr;
 const ShardIdentity kIdentity{.job_uid = 77, .shard = 3, .values = 4, .state = 2};
 
 std::string Stored() {
-  const ShardContent content{.version = 9,
+  const ShardContent content{.generation = 2,
+                             .lsn = 7,
+                             .version = 9,
                              .sequences = SequenceTable({{2, 5, 6}, {0, 1, 8}}),
                              .values = {1, 2, 3, 4},
                              .state = {-1, -2}};
@@ -24,6 +26,8 @@ TEST(ShardRecordTest, WhatIsEncodedIsDecoded) {
   const std::string record = Stored();
   const auto decoded = DecodeShard(kIdentity, record);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->generation, 2u);
+  EXPECT_EQ(decoded->lsn, 7u);
   EXPECT_EQ(decoded->version, 9u);
   EXPECT_EQ(std::vector<float>(decoded->values.begin(), decoded->values.end()),
             (std::vector<float>{1, 2, 3, 4}));
@@ -52,11 +56,11 @@ TEST(ShardRecordTest, EveryCutIsFound) {
 
 TEST(ShardRecordTest, AnUnknownVersionIsRefusedNamingBoth) {
   std::string record = Stored();
-  record[0] = 2;
+  record[0] = 3;
   const absl::Status status = DecodeShard(kIdentity, record).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("format version 2"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("reads version 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("format version 3"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("reads version 2"));
 }
 
 TEST(ShardRecordTest, AnotherJobsShardIsRefusedNamingBoth) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -29,27 +30,33 @@ class ThreadsTest : public ServerFixture {
     return options;
   }
 
+  /// Pushes, and waits for the answer as a handler does.
+  std::vector<ShardAck> Await(const Push& push) {
+    std::promise<std::vector<ShardAck>> answer;
+    server().Submit(push, [&](std::vector<ShardAck> acks) { answer.set_value(std::move(acks)); });
+    return answer.get_future().get();
+  }
+
   /// Sends every push twice in a while, and its shards in varying order.
   void RunPusher(std::uint32_t slot) {
     Rng rng(slot);
     const Writer writer{.slot = slot, .incarnation = 1};
     const std::vector<float> ones(kElements, 1);
-    ASSERT_TRUE(server_->Admit(writer).ok());
+    ASSERT_TRUE(server().Admit(writer).ok());
     for (std::uint64_t sequence = 1; sequence <= kRounds; ++sequence) {
       Push push{.writer = writer};
       const std::uint64_t first = rng.Below(3);
       for (std::uint64_t i = 0; i < 3; ++i) {
         push.updates.push_back({.shard = static_cast<ShardId>((first + i) % 3),
-                                .bucket_epoch = 2,
                                 .sequence = sequence,
                                 .kind = UpdateKind::kWeightChange,
                                 .values = ones});
       }
-      for (const ShardAck& ack : server_->Apply(push)) {
+      for (const ShardAck& ack : Await(push)) {
         ASSERT_EQ(ack.outcome, PushOutcome::kApplied);
       }
       if (rng.Below(4) == 0) {
-        for (const ShardAck& ack : server_->Apply(push)) {
+        for (const ShardAck& ack : Await(push)) {
           ASSERT_EQ(ack.outcome, PushOutcome::kDuplicate);
         }
       }
@@ -59,7 +66,7 @@ class ThreadsTest : public ServerFixture {
   /// Whatever is read of a shard is the sum of whole updates.
   void RunReader(const std::atomic<bool>& done) {
     while (!done) {
-      const auto values = server_->Fetch(nullptr, std::vector<ShardId>{0, 1, 2}, 0);
+      const auto values = server().Fetch(nullptr, std::vector<ShardId>{0, 1, 2}, 0);
       ASSERT_TRUE(values.ok());
       for (const ShardValue& value : *values) {
         EXPECT_EQ(value.values.front(), static_cast<float>(value.version));
@@ -75,9 +82,9 @@ TEST_F(ThreadsTest, EveryUpdateOfManyPushersIsAppliedOnce) {
   std::thread reader([&] { RunReader(done); });
   std::thread flusher([&] {
     for (std::uint64_t snapshot = 1; !done; ++snapshot) {
-      EXPECT_TRUE(server_->flusher().Flush().ok());
-      EXPECT_TRUE(server_->TakeSnapshot(snapshot, snapshot, {}).ok());
-      (void)server_->dirty().OldestAge();
+      EXPECT_TRUE(server().Flush().ok());
+      EXPECT_TRUE(server().TakeSnapshot(snapshot, snapshot, {}).ok());
+      (void)server().dirty().OldestAge();
     }
   });
   std::vector<std::thread> pushers;
@@ -95,9 +102,8 @@ TEST_F(ThreadsTest, EveryUpdateOfManyPushersIsAppliedOnce) {
   }
 
   // What was flushed in between is consistent too, and the last flush has it all.
-  ASSERT_TRUE(server_->flusher().Flush().ok());
-  store_.Crash();
-  Start(Three(), true);
+  ASSERT_TRUE(server().Flush().ok());
+  Restart(Three());
   for (const ShardId shard : {0u, 1u, 2u}) {
     EXPECT_THAT(Values(shard), Each(static_cast<float>(kPushers * kRounds)));
   }

@@ -1,0 +1,189 @@
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/core/session.h"
+
+// Copies of buckets on their way from primaries to learners.
+namespace adamant::parameter_server {
+
+// --- The primary
+
+void ParameterServer::StartCopy(BucketId id, const Holder& learner, std::uint64_t copy, Lsn base) {
+  Bucket& bucket = *buckets_[id];
+  std::vector<std::string> keys;
+  for (const auto& [key, record] : bucket.content().records) {
+    keys.push_back(key);
+  }
+  const auto shards = static_cast<std::uint32_t>(bucket.content().shards.size());
+  bucket.sending.emplace(learner, copy, shards, std::move(keys));
+  Send(learner,
+       {.bucket = id,
+        .epoch = bucket.replica().configuration().epoch,
+        .kind = CopyBegin{.copy = copy,
+                          .base = base,
+                          .generation = bucket.content().generation,
+                          .parts = bucket.sending->parts()}});
+  if (bucket.sending->parts() == 0) {
+    to_send_.push_back({.bucket = id, .copy = copy, .none = true});
+  }
+  PlanParts(id);
+}
+
+void ParameterServer::StopCopy(BucketId id) { buckets_[id]->sending.reset(); }
+
+void ParameterServer::PlanParts(BucketId id) {
+  std::optional<CopySender>& sending = buckets_[id]->sending;
+  std::uint32_t index = 0;
+  while (sending.has_value() && sending->TakeNext(index)) {
+    to_send_.push_back({.bucket = id, .copy = sending->copy(), .index = index});
+  }
+}
+
+// A shard holds at least what was committed when the copy began: that was queued before, and is
+// applied before it is encoded.
+void ParameterServer::SendPart(const PartDue& part) {
+  LiveShardPtr shard;
+  CopyPart message{.copy = part.copy, .index = part.index, .content = CopiedShard{}};
+  {
+    Session session(*this);
+    Bucket& bucket = *buckets_[part.bucket];
+    if (!bucket.sending.has_value() || bucket.sending->copy() != part.copy) {
+      return;
+    }
+    if (part.none) {
+      return bucket.replica().Copied(part.copy, clock_.Now());
+    }
+    if (bucket.sending->IsShard(part.index)) {
+      shard = bucket.content().shards[part.index];
+    } else {
+      const std::string& key = bucket.sending->KeyOf(part.index);
+      const Record& record = bucket.content().records.at(key);
+      message.content = CopiedRecord{.key = key, .version = record.version, .value = record.value};
+    }
+  }
+  if (shard != nullptr) {
+    auto stored = std::make_shared<std::string>(shard->Encode());
+    SealShard(*stored);
+    message.content = CopiedShard{.shard = shard->identity().shard, .stored = std::move(stored)};
+  }
+  const MutexLock lock(mutex_);
+  const Bucket& bucket = *buckets_[part.bucket];
+  if (bucket.sending.has_value() && bucket.sending->copy() == part.copy) {
+    Send(bucket.sending->learner(),
+         {.bucket = part.bucket,
+          .epoch = bucket.replica().configuration().epoch,
+          .kind = std::move(message)});
+  }
+}
+
+void ParameterServer::OnCopyAck(BucketId id, const CopyAck& ack) {
+  Bucket& bucket = *buckets_[id];
+  if (!bucket.sending.has_value() || bucket.sending->copy() != ack.copy) {
+    return;
+  }
+  if (bucket.sending->Acknowledged(ack.index)) {
+    bucket.replica().Copied(ack.copy, clock_.Now());
+  }
+  PlanParts(id);
+}
+
+// --- The learner
+
+void ParameterServer::OnCopyBegin(BucketId id, const CopyBegin& begin) {
+  Bucket& bucket = *buckets_[id];
+  const bool wanted =
+      bucket.replica().role() == Replica::Role::kLearner && bucket.replica().copy() == begin.copy;
+  const bool begun = bucket.receiving.has_value() && bucket.receiving->copy() == begin.copy;
+  const std::size_t shards = shards_of_[id].size();
+  if (!wanted || begun || begin.parts < shards ||
+      begin.parts > shards + CopyReceiver::kMaxRecords) {
+    return;
+  }
+  bucket.receiving.emplace(begin.copy, begin.generation, begin.parts, shards);
+  if (options_.mode != PersistenceMode::kNone) {
+    tasks_.unmarked.insert(id);
+    driver_.WantStorage();
+  }
+  if (bucket.receiving->Complete()) {
+    FinishReceiving(id);
+  }
+}
+
+void ParameterServer::OnCopyPart(const Holder& from,
+                                 const PeerMessage& message,
+                                 LiveShardPtr shard,
+                                 SequenceTable sequences) {
+  const auto& part = std::get<CopyPart>(message.kind);
+  Bucket& bucket = *buckets_[message.bucket];
+  if (!bucket.receiving.has_value() || bucket.receiving->copy() != part.copy ||
+      bucket.replica().configuration().epoch != message.epoch ||
+      bucket.replica().configuration().primary != from) {
+    return;
+  }
+  bool added = false;
+  if (shard == nullptr) {
+    const auto& record = std::get<CopiedRecord>(part.content);
+    added = bucket.receiving->Add(part.index, record);
+  } else if (layout_.shards()[shard->identity().shard].bucket == message.bucket) {
+    const std::uint32_t position = position_of_[shard->identity().shard];
+    added = bucket.receiving->Add(part.index, position, std::move(shard), std::move(sequences));
+  }
+  if (added && bucket.receiving->Complete()) {
+    return FinishReceiving(message.bucket);
+  }
+  Send(from,
+       {.bucket = message.bucket,
+        .epoch = message.epoch,
+        .kind = CopyAck{.copy = part.copy, .index = part.index}});
+}
+
+// Where entries are logged a copy counts when it is on disk, so that is done first.
+void ParameterServer::FinishReceiving(BucketId id) {
+  Bucket& bucket = *buckets_[id];
+  CopyReceiver received = *std::exchange(bucket.receiving, std::nullopt);
+  Bucket::Content content{.shards = std::move(received.shards),
+                          .sequences = std::move(received.sequences),
+                          .records = std::move(received.records),
+                          .generation = received.generation()};
+  for (const LiveShardPtr& shard : content.shards) {
+    content.updates += shard->version();
+  }
+  SetContent(id, std::move(content));
+  installing_[id] = {.copy = received.copy(), .last_index = received.last_index()};
+  if (logged()) {
+    tasks_.installs.insert(id);
+    driver_.WantStorage();
+    return;
+  }
+  Installed(id);
+}
+
+void ParameterServer::Installed(BucketId id) {
+  Bucket& bucket = *buckets_[id];
+  const auto installing = installing_.extract(id);
+  if (installing.empty()) {
+    return;
+  }
+  if (options_.mode != PersistenceMode::kNone) {
+    unmarked_[id] = bucket.content().generation;
+    for (const LiveShardPtr& shard : bucket.content().shards) {
+      shard->MarkDirty();
+    }
+    for (const auto& [key, record] : bucket.content().records) {
+      tasks_.puts.push_back({.bucket = id, .key = key, .done = nullptr});
+    }
+    driver_.WantStorage();
+  }
+  const Configuration& configuration = bucket.replica().configuration();
+  bucket.replica().Installed(installing.mapped().copy, clock_.Now());
+  Send(
+      configuration.primary,
+      {.bucket = id,
+       .epoch = configuration.epoch,
+       .kind = CopyAck{.copy = installing.mapped().copy, .index = installing.mapped().last_index}});
+}
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,129 @@
+#include "services/parameter_server/core/stored_bucket.h"
+
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "services/common/base/status_macros.h"
+#include "services/parameter_server/core/entry_record.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+constexpr std::string_view kMarks = "bucket/";
+constexpr std::string_view kMarkFormat = "1 ";
+constexpr char kIncarnationKey[] = "incarnation";
+
+std::string MarkKey(BucketId bucket) {
+  char key[24];
+  std::snprintf(key, sizeof(key), "bucket/%08x", bucket);
+  return key;
+}
+
+/// Whether the problem lies in what is stored, not in reading it.
+bool IsContentProblem(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+absl::Status Inspect(StoredBucket& bucket,
+                     std::uint64_t job_uid,
+                     const std::vector<ShardIdentity>& shards,
+                     const ShardLayout& layout,
+                     const storage::KvStore& store) {
+  ADAMANT_ASSIGN_OR_RETURN(bucket.generation, LoadMark(bucket.bucket, store));
+  for (const ShardIdentity& identity : shards) {
+    ADAMANT_ASSIGN_OR_RETURN(const ShardContent content, LoadShard(identity, store));
+    bucket.updates += content.version;
+  }
+  ADAMANT_RETURN_IF_ERROR(LoadRecords(job_uid, bucket.bucket, store).status());
+  ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(bucket.bucket, layout, store));
+  if (!entries.empty()) {
+    bucket.log_epoch = entries.back().entry->origin;
+    bucket.log_lsn = entries.back().entry->lsn;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+storage::Change MarkBucket(BucketId bucket, std::uint64_t generation) {
+  return {.key = MarkKey(bucket), .value = std::string(kMarkFormat) + std::to_string(generation)};
+}
+
+storage::Change UnmarkBucket(BucketId bucket) {
+  return {.key = MarkKey(bucket), .value = "", .erase = true};
+}
+
+absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& store) {
+  const auto stored = store.Get(MarkKey(bucket));
+  if (absl::IsNotFound(stored.status())) {
+    return absl::NotFoundError("no complete copy of bucket " + std::to_string(bucket) +
+                               " is stored");
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  std::uint64_t generation = 0;
+  const std::string_view text = *stored;
+  if (!text.starts_with(kMarkFormat) ||
+      std::from_chars(text.begin() + kMarkFormat.size(), text.end(), generation).ptr !=
+          text.end()) {
+    return absl::FailedPreconditionError("the mark of bucket " + std::to_string(bucket) +
+                                         " says \"" + *stored +
+                                         "\", this program reads format version 1");
+  }
+  return generation;
+}
+
+absl::StatusOr<std::vector<BucketId>> MarkedBuckets(const storage::KvStore& store) {
+  std::vector<BucketId> buckets;
+  ADAMANT_RETURN_IF_ERROR(store.Scan(kMarks, [&](std::string_view key, std::string_view) {
+    BucketId bucket = 0;
+    if (std::from_chars(key.begin() + kMarks.size(), key.end(), bucket, 16).ptr == key.end()) {
+      buckets.push_back(bucket);
+    }
+    return true;
+  }));
+  return buckets;
+}
+
+absl::StatusOr<ShardContent> LoadShard(const ShardIdentity& identity,
+                                       const storage::KvStore& store) {
+  const auto stored = store.Get(LiveShardKey(identity.shard));
+  if (absl::IsNotFound(stored.status())) {
+    return absl::NotFoundError("stored shard " + std::to_string(identity.shard) + " is missing");
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  return DecodeContent(identity, *stored);
+}
+
+absl::StatusOr<StoredBucket> InspectBucket(std::uint64_t job_uid,
+                                           BucketId bucket,
+                                           const std::vector<ShardIdentity>& shards,
+                                           const ShardLayout& layout,
+                                           const storage::KvStore& store) {
+  StoredBucket found{.bucket = bucket};
+  const absl::Status status = Inspect(found, job_uid, shards, layout, store);
+  if (!status.ok() && !IsContentProblem(status)) {
+    return status;
+  }
+  found.complete = status.ok();
+  found.detail = std::string(status.message());
+  return found;
+}
+
+absl::StatusOr<std::uint64_t> LoadIncarnation(const storage::KvStore& store) {
+  const auto stored = store.Get(kIncarnationKey);
+  if (absl::IsNotFound(stored.status())) {
+    return 0;
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  std::uint64_t incarnation = 0;
+  std::from_chars(stored->data(), stored->data() + stored->size(), incarnation);
+  return incarnation;
+}
+
+storage::Change StoreIncarnation(std::uint64_t incarnation) {
+  return {.key = kIncarnationKey, .value = std::to_string(incarnation)};
+}
+
+}  // namespace adamant::parameter_server
