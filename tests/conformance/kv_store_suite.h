@@ -17,6 +17,9 @@ class KvStoreRig {
 
   virtual storage::KvStore& store() = 0;
 
+  /// Whether lazy writes are treated as logged ones.
+  [[nodiscard]] virtual bool LogsLazyWrites() const { return false; }
+
   /// Replaces the store by what a new process finds after this one was killed.
   virtual void Crash() = 0;
 

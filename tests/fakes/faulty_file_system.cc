@@ -137,16 +137,8 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
     return disk_.Apply([&] { return target()->Truncate(size, options, debug); },
                        [&](auto&) { bytes_->size = size; });
   }
-  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    return SyncWith([&] { return target()->Sync(options, debug); });
-  }
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return SyncWith([&] { return target()->Fsync(options, debug); });
-  }
-
- private:
-  template <class Sync>
-  IOStatus SyncWith(const Sync& sync) {
+  // What power takes away is only pretended, so nothing need really be synced.
+  IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
     std::uint64_t size = 0;
     const bool fails = disk_.With([&](Commands& commands, std::uint64_t, auto&) {
       size = bytes_->size;
@@ -157,13 +149,24 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
     if (fails) {
       return IOStatus::IOError("sync failed");
     }
-    return disk_.Apply(sync, [&](auto&) {
-      if (!bytes_->lost) {
-        bytes_->synced = std::max(bytes_->synced, size);
-      }
-    });
+    return disk_.Apply([] { return IOStatus::OK(); },
+                       [&](auto&) {
+                         if (!bytes_->lost) {
+                           bytes_->synced = std::max(bytes_->synced, size);
+                         }
+                       });
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Sync(options, debug);
+  }
+  IOStatus RangeSync(std::uint64_t /*offset*/,
+                     std::uint64_t /*bytes*/,
+                     const IOOptions& /*options*/,
+                     IODebugContext* /*debug*/) override {
+    return IOStatus::OK();
   }
 
+ private:
   const std::shared_ptr<DurableFiles::Bytes> bytes_;
   Disk& disk_;
 };
@@ -230,8 +233,8 @@ class Folder final : public rocksdb::FSDirectoryWrapper {
   Folder(std::unique_ptr<rocksdb::FSDirectory>&& folder, std::string path, Disk& disk)
       : FSDirectoryWrapper(std::move(folder)), path_(std::move(path)), disk_(disk) {}
 
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return disk_.Apply([&] { return FSDirectoryWrapper::Fsync(options, debug); },
+  IOStatus Fsync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return disk_.Apply([] { return IOStatus::OK(); },
                        [&](DurableFiles& files) { files.SyncFolder(path_); });
   }
   IOStatus FsyncWithDirOptions(const IOOptions& options,

@@ -90,21 +90,20 @@ absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {
 }
 
 absl::Status RocksDbStore::Write(const std::vector<Change>& changes) {
-  return Put(changes, Kind::kSynced);
+  return Put(changes, /*sync=*/true);
 }
 
 absl::Status RocksDbStore::WriteLogged(const std::vector<Change>& changes) {
-  return Put(changes, Kind::kLogged);
+  return Put(changes, /*sync=*/false);
 }
 
 absl::Status RocksDbStore::WriteLazily(const std::vector<Change>& changes) {
-  return Put(changes, Kind::kLazy);
+  return Put(changes, /*sync=*/false);
 }
 
-absl::Status RocksDbStore::Flush() {
-  ADAMANT_RETURN_IF_ERROR(GoOn());
-  return AfterWrite(db_->Flush(rocksdb::FlushOptions()));
-}
+// Not by rocksdb::DB::Flush, which in version 7.8 may return early, and say OK, once the disk was
+// full.
+absl::Status RocksDbStore::Flush() { return Put({}, /*sync=*/true); }
 
 absl::Status RocksDbStore::Scan(
     std::string_view prefix,
@@ -126,7 +125,7 @@ absl::Status RocksDbStore::GoOn() {
   return AfterWrite(db_->Resume());
 }
 
-absl::Status RocksDbStore::Put(const std::vector<Change>& changes, Kind kind) {
+absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
   ADAMANT_RETURN_IF_ERROR(GoOn());
   rocksdb::WriteBatch batch;
   for (const Change& change : changes) {
@@ -135,8 +134,7 @@ absl::Status RocksDbStore::Put(const std::vector<Change>& changes, Kind kind) {
     }
   }
   rocksdb::WriteOptions options;
-  options.sync = kind == Kind::kSynced;
-  options.disableWAL = kind == Kind::kLazy;
+  options.sync = sync;
   return AfterWrite(db_->Write(options, &batch));
 }
 

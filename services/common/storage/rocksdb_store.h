@@ -18,18 +18,17 @@ class Status;
 namespace adamant::storage {
 
 struct RocksDbOptions {
-  /// Lazily written bytes that are gathered in memory before they go to disk in the background;
-  /// RocksDB may hold three times as much.
+  /// Written bytes that are gathered in memory (besides the log) before they go to disk as a table
+  /// in the background; RocksDB may hold three times as much.
   std::uint64_t write_buffer_bytes = std::uint64_t{32} << 20;
 
   /// The file system, for tests; must outlive the store. Null: that of this machine.
   rocksdb::Env* env = nullptr;
 };
 
-/// A KvStore in a folder of RocksDB files. Write goes through its log and syncs it, WriteLogged
-/// does not sync it. WriteLazily bypasses the log, whose checksums would halve the throughput of
-/// shards (docs/bench/storage.md), so that what it wrote is durable with Flush, which writes and
-/// syncs a table. The destructor flushes.
+/// A KvStore in a folder of RocksDB files, for records. All changes go through RocksDB's log: Write
+/// and Flush sync it, WriteLogged and WriteLazily do not. Its software checksums make that slow for
+/// large values (docs/bench/storage.md): many of those belong into a SegmentStore.
 class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist.
@@ -53,8 +52,7 @@ class RocksDbStore final : public KvStore {
 
   // After a full disk RocksDB refuses writes until it is told to go on.
   absl::Status GoOn();
-  enum class Kind { kLazy, kLogged, kSynced };
-  absl::Status Put(const std::vector<Change>& changes, Kind kind);
+  absl::Status Put(const std::vector<Change>& changes, bool sync);
   absl::Status AfterWrite(const rocksdb::Status& status);
 
   // Constant after construction.

@@ -1,37 +1,21 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
+#include "services/common/storage/rocksdb_store.h"
 #include "tests/conformance/kv_store_suite.h"
 #include "tests/fakes/faulty_file_system.h"
+#include "tests/unit/services/common/storage/test_folder.h"
 
 namespace adamant::conformance {
-
-/// A new folder, removed at the end.
-class TestFolder {
- public:
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "adamant-store-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A store of RocksDB files or segments on a faulty disk.
 template <class Store, class Options>
@@ -41,6 +25,9 @@ class DiskStoreRig final : public KvStoreRig {
   ~DiskStoreRig() override { disk_.SetFull(false); }
 
   storage::KvStore& store() override { return *store_; }
+  [[nodiscard]] bool LogsLazyWrites() const override {
+    return std::is_same_v<Store, storage::RocksDbStore>;
+  }
 
   // The files as they are while the store is open are what a killed process leaves behind.
   void Crash() override {
@@ -59,6 +46,7 @@ class DiskStoreRig final : public KvStoreRig {
   void FailNextSync() override { disk_.FailNextSync(); }
 
   void Corrupt(const std::string& key) override {
+    Reopen(folder_);  // so that RocksDB's log becomes a table
     const std::string text(1000, key[0]);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
       if (entry.path().extension() != ".sst" && entry.path().extension() != ".segment") {
