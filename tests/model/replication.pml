@@ -59,7 +59,9 @@ byte primary_of[EPOCHS+1]; byte members_of[EPOCHS+1];
 byte prepared[(EPOCHS+1)*SLOTS];    /* by epoch and lsn: the update */
 byte acked[(EPOCHS+1)*SERVERS];     /* by epoch and server: the last lsn acknowledged */
 byte announced[EPOCHS+1];           /* by epoch: the commit point */
-byte released=0;                    /* epochs, as a set, whose promises are released */
+byte base[EPOCHS+1];                /* by epoch: what its primary had committed when it began */
+byte proved_dead=0;                 /* epochs, as a set, whose primary is proved dead */
+byte handed_over=0;                 /* epochs, as a set, whose primary has released them */
 
 /* Servers. Of arrays by two indices the first is the owner. */
 bool fresh[SERVERS];                /* lost its memory, or never had the bucket: no member until it was a learner */
@@ -116,6 +118,9 @@ byte s, x, e, u, found, j, k;       /* scratch, 0 between transitions */
 #define RECONCILED(p) (committed[p]>=reconciled[p])
 #endif
 
+/* Entries up to the base of the epoch are not prepared again; a learner needs them all. */
+#define ACKED_OR_BASE(r,e) ((learner_of[r]>0 || acked[(e)*SERVERS+(r)]>base[e]) -> acked[(e)*SERVERS+(r)] : base[e])
+
 #ifdef EARLY_ADD
 #define CAUGHT_UP(p,r) true
 #else
@@ -154,12 +159,12 @@ byte s, x, e, u, found, j, k;       /* scratch, 0 between transitions */
 #endif
 
 #ifdef RELEASE_IN_ANY_EPOCH
-#define PROMISE_RELEASED(r) (released!=0)
+#define PROMISE_RELEASED(r) ((proved_dead|handed_over)!=0)
 #else
-#define PROMISE_RELEASED(r) ((released&BIT(epoch[r]))!=0)
+#define PROMISE_RELEASED(r) (((proved_dead|handed_over)&BIT(epoch[r]))!=0)
 #endif
 
-#define HANDED_OVER(p) ((released&BIT(epoch[p]))!=0)
+#define HANDED_OVER(p) ((handed_over&BIT(epoch[p]))!=0)
 #ifdef READ_AFTER_HAND_OVER
 #define MAY_READ(p) (HOLDS_LEASE(p) && RECONCILED(p))
 #else
@@ -271,7 +276,7 @@ inline append_and_prepare(p) {
 inline accept_prepare(r) {
   choose_prepare(r);
   if
-  :: ACCEPTS(r, e) && prepared[e*SLOTS+x-1]>0 && x<=length[r]+1 && acked[e*SERVERS+r]==x-1 ->
+  :: ACCEPTS(r, e) && prepared[e*SLOTS+x-1]>0 && x<=length[r]+1 && ACKED_OR_BASE(r, e)==x-1 ->
      if
      :: x<=committed[r] -> assert(log[r*SLOTS+x-1]==prepared[e*SLOTS+x-1])   /* I7 */
      :: x>committed[r] && x<=length[r] && log[r*SLOTS+x-1]==prepared[e*SLOTS+x-1] -> skip
@@ -297,7 +302,10 @@ inline commit_entry(p) {
 }
 
 /* A secondary commits what it knows to be committed and has acknowledged in this epoch. */
-inline hear_commit(r) { committed[r]=committed[r]+1 }
+inline hear_commit(r) {
+  committed[r]=committed[r]+1;
+  assert(epoch[r]<generation || log[r*SLOTS+committed[r]-1]==truth[committed[r]])   /* I7 */
+}
 
 /* A read shows every update acknowledged before it (I11). */
 inline serve_read(p) { assert_nothing_lost(p, committed[p]) }
@@ -319,10 +327,10 @@ inline answer_beacon(p) {
 inline lose_lease(p) { choose_other(); lease[p*SERVERS+x]=0; x=0 }
 
 /* The controller knows that the incarnation which is primary in the record is dead: for this epoch its promises are void. */
-inline release_of_the_dead() { released=released|BIT(record_epoch) }
+inline release_of_the_dead() { proved_dead=proved_dead|BIT(record_epoch) }
 
 /* A primary that has drained (nothing more to commit) says so, and neither reads nor appends in this epoch again. */
-inline hand_over_bucket(p) { released=released|BIT(epoch[p]) }
+inline hand_over_bucket(p) { handed_over=handed_over|BIT(epoch[p]) }
 
 /* ---- Changes of the configuration ---- */
 
@@ -334,7 +342,7 @@ inline propose_take_over(r) {
   x=record_members & ~BIT(record_primary);
 #endif
   if
-  :: !dead[record_primary] && (released&BIT(record_epoch)) -> x=record_members
+  :: handed_over&BIT(record_epoch) -> x=record_members
   :: !STAYS_IN_SYNC(x, record_primary) -> x=record_members
   :: else
   fi;
@@ -401,6 +409,7 @@ inline hear_outcome(r) {
   if :: e==generation -> forget(r); fresh[r]=0 :: else fi;
   if :: e==record_epoch && !primary[r] -> assert_nothing_lost(r, length[r]) :: else fi;   /* I5 */
   if :: !primary[r] -> reconciled[r]=length[r] :: else fi;
+  base[e]=committed[r]; announced[e]=committed[r];
   epoch[r]=e; members[r]=x; primary[r]=1; joint[r]=0; copying[r]=0; clear_leases(r);
   proposed[r]=0; proposed_members[r]=0;
   k=0; do :: k<length[r] -> prepared[e*SLOTS+k]=log[r*SLOTS+k]; k++ :: else -> break od; k=0;
@@ -464,7 +473,7 @@ active proctype bucket() {
        :: STEP(commit) && primary[s] && committed[s]<length[s] && LSN_IS(committed[s]+1) &&
             SIZE(members[s])>=MIN_IN_SYNC && ALL_ACKED(s, committed[s]+1) -> commit_entry(s)
        :: STEP(hear) && !primary[s] && !fresh[s] && committed[s]<announced[epoch[s]] && LSN_IS(committed[s]+1) &&
-            acked[epoch[s]*SERVERS+s]>committed[s] -> hear_commit(s)
+            ACKED_OR_BASE(s, epoch[s])>committed[s] -> hear_commit(s)
 #ifndef NO_READ_CHECK
        :: STEP(read) && primary[s] && MAY_READ(s) -> serve_read(s)
 #endif
@@ -472,7 +481,7 @@ active proctype bucket() {
        :: STEP(promise) && primary[s] -> answer_beacon(s)
        :: STEP(expire) && promised[s] && PROMISE_RAN_OUT(s) -> promised[s]=0
        :: STEP(void) && promised[s] && PROMISE_RELEASED(s) -> promised[s]=0
-       :: STEP(proof) && PROOF && PRIMARY_PROVED_DEAD && (released&BIT(record_epoch))==0 -> release_of_the_dead()
+       :: STEP(proof) && PROOF && PRIMARY_PROVED_DEAD && (proved_dead&BIT(record_epoch))==0 -> release_of_the_dead()
        :: STEP(hand_over) && HAND_OVER && primary[s] && IDLE(s) && committed[s]==length[s] && members[s]!=BIT(s) &&
             !HANDED_OVER(s) -> hand_over_bucket(s)
 
