@@ -24,7 +24,8 @@ absl::Status WorkerProcess::Start(const controller::Welcome& /*welcome*/) {
   const Setup& setup = world_.setup;
   replica_ = std::make_unique<worker::Replica>(
       setup.replica, setup.graph, setup.layout, setup.plan, [this] { PlanTurn(Now()); });
-  exchange_ = std::make_unique<worker::Exchange>(*replica_, kMaxMessageBytes);
+  exchange_ = std::make_unique<worker::Exchange>(
+      *replica_, worker::ExchangeOptions{.max_message_bytes = kMaxMessageBytes});
   drained_ = std::make_unique<worker::DrainedServers>(*replica_);
   for (std::size_t i = 0; i < setup.replica.threads; ++i) {
     trainers_.push_back(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "services/common/optimiser/rules.h"
 
@@ -16,6 +17,21 @@ Accumulator::Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t
       rows[i].errors = FloatBuffer(plan.max_rows * plan.tensors[i].outputs);
     }
   }
+}
+
+std::uint64_t Accumulator::BytesOf(const UpdatePlan& plan) {
+  std::uint64_t floats = plan.elements;
+  for (const TensorPlan& tensor : plan.tensors) {
+    floats += tensor.activations ? plan.max_rows * (tensor.inputs + tensor.outputs) : 0;
+  }
+  return floats * sizeof(float);
+}
+
+void Accumulator::SwapContent(Accumulator& other) {
+  std::swap(values, other.values);
+  std::swap(rows, other.rows);
+  std::swap(filled_rows, other.filled_rows);
+  job_examples.store(other.job_examples.exchange(job_examples.load()));
 }
 
 void Accumulator::Clear() {

@@ -24,8 +24,15 @@ struct Accumulator {
 
   explicit Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t push_every);
 
+  /// Bytes of `values` and `rows`.
+  static std::uint64_t BytesOf(const UpdatePlan& plan);
+
   /// Empties it for its next use.
   void Clear();
+
+  /// Exchanges what a push sends and what a fetched value may lack of it. Spans stay valid and
+  /// follow their content.
+  void SwapContent(Accumulator& other);
 
   FloatBuffer values;                ///< flat parameters; what `steps` == 0 leaves is not valid
   std::vector<Rows> rows;            ///< by tensor; empty without Activations

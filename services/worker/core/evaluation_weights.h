@@ -19,16 +19,14 @@ class EvaluationWeights {
 
   enum class Begun { kReady, kNotYet, kMissing };
 
-  /// kReady: values() are those of `snapshot` until End. kMissing: a server does not have it, or a
-  /// newer one is evaluated by now.
+  /// kReady: values() are those of `snapshot` until End. kMissing: a newer one is evaluated by now.
   Begun Begin(std::uint64_t snapshot) {
     readers_.fetch_add(1);
     if (loaded_.load() == snapshot) {
       return Begun::kReady;
     }
     readers_.fetch_sub(1);
-    const bool gone = missing_.load() == snapshot || snapshot < newest_.load();
-    return gone ? Begun::kMissing : Begun::kNotYet;
+    return snapshot < newest_.load() ? Begun::kMissing : Begun::kNotYet;
   }
 
   void End() { readers_.fetch_sub(1); }
@@ -47,13 +45,11 @@ class EvaluationWeights {
   [[nodiscard]] std::span<float> writable() { return values_.span(); }
 
   void SetLoaded(std::uint64_t snapshot) { loaded_.store(snapshot); }
-  void SetMissing(std::uint64_t snapshot) { missing_.store(snapshot); }
   void SetNewest(std::uint64_t snapshot) { newest_.store(snapshot); }
 
  private:
   FloatBuffer values_;
   std::atomic<std::uint64_t> loaded_{0};  // 0: none
-  std::atomic<std::uint64_t> missing_{0};
   std::atomic<std::uint64_t> newest_{0};  // asked for
   std::atomic<std::uint32_t> readers_{0};
 };

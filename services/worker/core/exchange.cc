@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::uint32_t kMaxRefusalsInARow = 10;
 
-PushTrackerOptions TrackerOptions(const UpdatePlan& plan, std::uint64_t max_message_bytes) {
+PushTrackerOptions TrackerOptions(const UpdatePlan& plan, const ExchangeOptions& options) {
   return {.pushed = plan.pushed,
           .max_pushes = ThreadPort::kAccumulators - 2,
-          .max_message_bytes = max_message_bytes};
+          .max_message_bytes = options.max_message_bytes,
+          .retain = options.retain_bytes > 0};
 }
 
 std::string Decimal(double value) {
@@ -28,18 +29,29 @@ std::string Decimal(double value) {
 
 }  // namespace
 
-Exchange::Exchange(Replica& replica, std::uint64_t max_message_bytes)
+Exchange::Exchange(Replica& replica, const ExchangeOptions& options)
     : replica_(replica),
-      pushes_(TrackerOptions(replica.plan, max_message_bytes), replica.layout),
+      routes_(replica.layout),
+      pushes_(TrackerOptions(replica.plan, options), replica.layout, routes_),
+      fetches_(options.max_message_bytes, replica.layout, routes_),
+      store_(replica, options.retain_bytes),
       scratch_(UpdatePlan::kBlock) {}
 
 void Exchange::OnMap(const ClusterMap& map) {
-  pushes_.OnMap(map);
+  routes_.OnMap(map);
+  pushes_.OnMap();
+  fetches_.OnMap();
   work_.OnMap(map);
 }
 
 void Exchange::OnParameterServer(ServerSlot server, bool connected) {
-  connected ? pushes_.OnConnected(server) : pushes_.OnDisconnected(server);
+  if (connected) {
+    routes_.OnConnected(server);
+  } else {
+    routes_.OnDisconnected(server);
+    pushes_.OnDisconnected(server);
+    fetches_.OnDisconnected(server);
+  }
 }
 
 void Exchange::OnDataServer(ServerSlot server, bool connected) {
@@ -52,7 +64,7 @@ absl::Status Exchange::OnPushReply(const PushReply& reply, Clock::TimePoint now)
       statistics_.staleness.Add(ack.staleness);
     }
   }
-  return pushes_.OnPushReply(reply, now);
+  return pushes_.OnReply(reply, now);
 }
 
 void Exchange::OnEpochClosed(std::uint64_t epoch) {
@@ -67,23 +79,28 @@ void Exchange::Flush(std::uint64_t epoch) {
   flush_epoch_ = std::max(flush_epoch_.value_or(0), epoch);
   flush_answers_ = 0;
   replica_.commands.flush_wanted.fetch_add(1, std::memory_order_release);
+  hold_.ReleaseAny();
 }
 
 void Exchange::Stop() {
   replica_.commands.stopping.store(true, std::memory_order_release);
+  hold_.ReleaseAny();
   ring_ = true;
 }
 
 absl::Status Exchange::Advance(Clock::TimePoint now) {
-  RecycleUnpinned();
+  hold_.Advance(now);
   ADAMANT_RETURN_IF_ERROR(Retire(now));
+  store_.Tidy();
   TakeEvents(now);
   ADAMANT_RETURN_IF_ERROR(StartPushes(now));
   if (renewing_ && fetch_complete_) {
     FinishRenewal();
   }
   AdvanceEvaluation(now);
+  pushes_.AskForFlush(store_.NearlyFull());
   PollServers(now);
+  ring_ = store_.TakeRecycled() || ring_;
   if (std::exchange(ring_, false)) {
     replica_.bell.Ring();
   }
@@ -94,6 +111,9 @@ void Exchange::PollServers(Clock::TimePoint now) {
   for (PushTracker::Message& message : pushes_.Poll(now)) {
     std::visit([&](auto& m) { outbox_.emplace_back(std::move(m)); }, message);
   }
+  for (FetchMessage& message : fetches_.Poll(now)) {
+    outbox_.emplace_back(std::move(message));
+  }
   for (WorkTracker::Message& message : work_.Poll(now)) {
     std::visit([&](auto& m) { outbox_.emplace_back(std::move(m)); }, message);
   }
@@ -103,8 +123,10 @@ std::vector<Exchange::Message> Exchange::TakeMessages() { return std::exchange(o
 
 std::optional<Clock::TimePoint> Exchange::NextAdvance() const {
   std::optional<Clock::TimePoint> next = pushes_.NextPoll();
-  if (const auto repeat = work_.NextPoll(); repeat.has_value()) {
-    next = next.has_value() ? std::min(*next, *repeat) : *repeat;
+  for (const auto& other : {fetches_.NextPoll(), work_.NextPoll(), hold_.NextAdvance()}) {
+    if (other.has_value()) {
+      next = next.has_value() ? std::min(*next, *other) : other;
+    }
   }
   return next;
 }
@@ -140,7 +162,7 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
       for (const LeaseResult& result : event.accumulator->results) {
         work_.HandBack({result.lease});
       }
-      Recycle({.accumulator = event.accumulator, .thread = thread});
+      store_.Recycle({.accumulator = event.accumulator, .thread = thread});
       break;
     case ThreadEvent::Kind::kFetch:
       StartFetch(now);
@@ -157,10 +179,10 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
     case ThreadEvent::Kind::kReset:
       reset_answers_ += event.generation == commands.reset_wanted.load() ? 1 : 0;
       if (renewing_ && reset_answers_ == replica_.ports.size()) {
-        pushes_.Drop(fetch_);
+        fetches_.Drop(fetch_);
         replica_.fetch.Abandon();
         fetch_complete_ = false;
-        fetch_ = pushes_.Fetch(0);
+        fetch_ = fetches_.Fetch(0);
       }
       break;
     case ThreadEvent::Kind::kStopped:
@@ -172,7 +194,7 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
 // --- Pushes
 
 absl::Status Exchange::StartPushes(Clock::TimePoint now) {
-  while (pushes_.CanPush()) {
+  while (!hold_.active() && pushes_.CanPush()) {
     ContentPtr content = GatherPush();
     if (content == nullptr) {
       return absl::OkStatus();
@@ -233,7 +255,7 @@ absl::Status Exchange::StartPush(ContentPtr content) {
   if (culprit == nullptr) {
     const Sequence sequence = pushes_.Push(accumulators.front()->job_examples.load());
     work_.Trained(sequence, std::move(results));
-    in_flight_[sequence] = std::move(content);
+    store_.Add(sequence, std::move(content));
     return absl::OkStatus();
   }
   const absl::Status status = CountRefusal(culprit, *accumulators.front());
@@ -241,7 +263,7 @@ absl::Status Exchange::StartPush(ContentPtr content) {
     work_.HandBack({result.lease});
   }
   for (const PushContent::Part& part : content->parts) {
-    Recycle(part);
+    store_.Recycle(part);
   }
   return status;
 }
@@ -271,14 +293,14 @@ absl::Status Exchange::Retire(Clock::TimePoint now) {
   for (const RetiredPush& push : pushes_.TakeRetired()) {
     retiring_.push_back(push);
   }
+  store_.Release(pushes_.Release());
   if (retiring_.empty() || !replica_.fetch.Hold()) {
     return absl::OkStatus();
   }
   absl::Status status;
   for (; !retiring_.empty(); retiring_.pop_front()) {
     const RetiredPush& push = retiring_.front();
-    auto node = in_flight_.extract(push.sequence);
-    Accumulator& sum = *node.mapped()->parts.front().accumulator;
+    Accumulator& sum = *store_.in_flight().at(push.sequence)->parts.front().accumulator;
     if (push.refused) {
       status.Update(CountRefusal(nullptr, sum));
     } else {
@@ -288,58 +310,14 @@ absl::Status Exchange::Retire(Clock::TimePoint now) {
     }
     sum.live.store(false, std::memory_order_release);
     work_.Retired(push.sequence, push.refused, now);
-    leaving_.push_back(std::move(node.mapped()));
+    store_.Retire(push.sequence, push.refused);
   }
   replica_.fetch.Release();
   ring_ = true;
-  RecycleUnpinned();
   return status;
 }
 
-void Exchange::Recycle(const PushContent::Part& part) {
-  part.accumulator->Clear();
-  ADAMANT_CHECK(replica_.ports[part.thread]->free.Push(part.accumulator),
-                "a thread's accumulators fit its queue");
-  ring_ = true;
-}
-
-void Exchange::RecycleUnpinned() {
-  std::erase_if(leaving_, [&](const ContentPtr& content) {
-    if (content->pins.load(std::memory_order_acquire) > 0) {
-      return false;
-    }
-    for (const PushContent::Part& part : content->parts) {
-      Recycle(part);
-    }
-    return true;
-  });
-}
-
 // --- What follows
-
-PushPayload Exchange::PayloadOf(const PushMessage& message) {
-  const auto found = in_flight_.find(message.sequence);
-  ADAMANT_CHECK(found != in_flight_.end(), "messages are sent as they come");
-  PushContent& content = *found->second;
-  PushPayload payload = MakePayload(replica_.plan, replica_.layout, content, message);
-  content.pins.fetch_add(1, std::memory_order_relaxed);
-  payload.owner = std::shared_ptr<const void>(
-      &content, [&pins = content.pins, &replica = replica_](const void* /*content*/) {
-        pins.fetch_sub(1, std::memory_order_release);  // the content may be gone from here on
-        replica.wake_loop();
-      });
-  return payload;
-}
-
-bool Exchange::Pinned() const {
-  const auto pinned = [](const ContentPtr& content) {
-    return content->pins.load(std::memory_order_acquire) > 0;
-  };
-  return std::any_of(leaving_.begin(), leaving_.end(), pinned) ||
-         std::any_of(in_flight_.begin(), in_flight_.end(), [&](const auto& entry) {
-           return pinned(entry.second);
-         });
-}
 
 std::optional<std::uint64_t> Exchange::TakeFlushed() {
   if (!flush_epoch_.has_value() || flush_answers_ < replica_.ports.size() || !pushes_.Idle() ||
@@ -347,6 +325,17 @@ std::optional<std::uint64_t> Exchange::TakeFlushed() {
     return std::nullopt;
   }
   return std::exchange(flush_epoch_, std::nullopt);
+}
+
+std::optional<HeldPushes> Exchange::TakeHeld() {
+  if (!pushes_.Idle() || !retiring_.empty() || !work_.Counted()) {
+    return std::nullopt;
+  }
+  const auto checkpoint = hold_.TakeDue();
+  if (!checkpoint.has_value()) {
+    return std::nullopt;
+  }
+  return HeldPushes{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
 }
 
 bool Exchange::Stopped() const {
@@ -357,6 +346,9 @@ bool Exchange::Stopped() const {
 ExchangeStatistics Exchange::statistics() const {
   ExchangeStatistics statistics = statistics_;
   statistics.updates_lost = pushes_.lost_updates();
+  statistics.updates_resent = pushes_.resent_updates();
+  statistics.retained_bytes = store_.retained_bytes();
+  statistics.held = hold_.held();
   return statistics;
 }
 

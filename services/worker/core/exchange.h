@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,22 +11,41 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/worker/core/fetch_tracker.h"
 #include "services/worker/core/messages.h"
+#include "services/worker/core/push_hold.h"
 #include "services/worker/core/push_payload.h"
+#include "services/worker/core/push_store.h"
 #include "services/worker/core/push_tracker.h"
 #include "services/worker/core/replica.h"
+#include "services/worker/core/routes.h"
 #include "services/worker/core/staleness.h"
 #include "services/worker/core/work_tracker.h"
 
 namespace adamant::worker {
+
+struct ExchangeOptions {
+  std::uint64_t max_message_bytes = 0;  ///< payload, unless one shard has more
+  std::uint64_t retain_bytes =
+      0;  ///< of acknowledged pushes that are not on disk; 0: none are kept
+};
 
 /// Totals since the start.
 struct ExchangeStatistics {
   std::uint64_t pushes_acknowledged = 0;
   std::uint64_t pushes_refused = 0;
   std::uint64_t updates_lost = 0;
+  std::uint64_t updates_resent = 0;  ///< acknowledged, rolled back, and applied again
   std::uint64_t fetches = 0;
+  std::uint64_t retained_bytes = 0;  ///< now
+  Clock::Duration held{};            ///< for which pushes were held for checkpoints
   StalenessHistogram staleness;
+};
+
+/// Pushes are held for a checkpoint: all up to `sequence` are acknowledged and counted.
+struct HeldPushes {
+  std::uint64_t checkpoint = 0;
+  Sequence sequence = 0;
 };
 
 /// The worker between its training threads and the servers: takes what the threads hand over, in
@@ -39,13 +57,14 @@ struct ExchangeStatistics {
 /// Threads: one at a time, beside the training threads.
 class Exchange {
  public:
-  using Message = std::variant<PushMessage, FetchMessage, AcknowledgeMessage, HandBackMessage>;
+  using Message =
+      std::variant<PushMessage, FetchMessage, AcknowledgeMessage, HandBackMessage, FlushMessage>;
 
   /// Fills a range with the next values of a reply's payload.
   using ReadValues = std::function<absl::Status(std::span<float>)>;
 
   /// `replica` must outlive this.
-  Exchange(Replica& replica, std::uint64_t max_message_bytes);
+  Exchange(Replica& replica, const ExchangeOptions& options);
 
   // --- What happens
 
@@ -53,6 +72,7 @@ class Exchange {
   void OnParameterServer(ServerSlot server, bool connected);
   void OnDataServer(ServerSlot server, bool connected);
   absl::Status OnPushReply(const PushReply& reply, Clock::TimePoint now);
+  absl::Status OnFlushReply(const FlushReply& reply) { return pushes_.OnReply(reply); }
 
   /// `read` is called for every shard found, in order.
   absl::Status OnFetchReply(const FetchReply& reply, const ReadValues& read, Clock::TimePoint now);
@@ -67,12 +87,17 @@ class Exchange {
   /// Everything of epochs up to this one is to be pushed or dropped; TakeFlushed says when it is.
   void Flush(std::uint64_t epoch);
 
+  /// No push is to start until the release (PushHold); TakeHeld says when all is at rest. A flush
+  /// and a stop end it.
+  void Hold(std::uint64_t checkpoint, Clock::TimePoint now) { hold_.Begin(checkpoint, now); }
+  void ReleaseHold(std::uint64_t checkpoint) { hold_.Release(checkpoint); }
+
   /// The threads are to stop, and what they did is to be handed over; Stopped says when it is.
   void Stop();
 
   // --- What follows
 
-  /// Errors: InvalidArgument when training diverges; else as PushTracker::OnPushReply. The process
+  /// Errors: InvalidArgument when training diverges; else as PushTracker::OnReply. The process
   /// must not go on.
   absl::Status Advance(Clock::TimePoint now);
 
@@ -80,13 +105,16 @@ class Exchange {
   [[nodiscard]] std::optional<Clock::TimePoint> NextAdvance() const;
 
   /// The bytes of a message just taken. The payload's owner must be gone before this is: Pinned.
-  PushPayload PayloadOf(const PushMessage& message);
+  PushPayload PayloadOf(const PushMessage& message) { return store_.PayloadOf(message); }
 
   /// Whether an owner of a payload is left.
-  [[nodiscard]] bool Pinned() const;
+  [[nodiscard]] bool Pinned() const { return store_.Pinned(); }
 
   /// The epoch of a Flush that is done, once.
   std::optional<std::uint64_t> TakeFlushed();
+
+  /// The answer to a Hold, once for each.
+  std::optional<HeldPushes> TakeHeld();
   [[nodiscard]] bool Stopped() const;
 
   [[nodiscard]] ExchangeStatistics statistics() const;
@@ -101,10 +129,14 @@ class Exchange {
   absl::Status StartPush(ContentPtr content);
   absl::Status CountRefusal(const PushedShard* culprit, const Accumulator& accumulator);
   absl::Status Retire(Clock::TimePoint now);
+  absl::Status ReadShards(const FetchReply& reply,
+                          const FetchProgress& progress,
+                          const ReadValues& read);
+  void AddToFetched(ShardId shard, const Accumulator& accumulator);
   void FoldIntoFetch(Sequence sequence, const Accumulator& accumulator);
-  void Recycle(const PushContent::Part& part);
-  void RecycleUnpinned();
+  void FoldRetained(const FetchedShard& fetched);
   void StartFetch(Clock::TimePoint now);
+  void FinishFetch();
   void MarkIncluded();
   void StartRenewal();
   void FinishRenewal();
@@ -112,14 +144,17 @@ class Exchange {
   void PollServers(Clock::TimePoint now);
 
   Replica& replica_;
+  Routes routes_;
   PushTracker pushes_;
+  FetchTracker fetches_;
   WorkTracker work_;
+  PushStore store_;
+  PushHold hold_;
   std::vector<Message> outbox_;
   FloatBuffer scratch_;
+  FloatBuffer unwanted_;  // values that nobody waits for any more
 
-  std::map<Sequence, ContentPtr> in_flight_;
   std::deque<RetiredPush> retiring_;  // acknowledged, not yet taken out of the local sums
-  std::vector<ContentPtr> leaving_;   // done with, but pinned
   std::size_t next_thread_ = 0;
   bool ring_ = false;
 

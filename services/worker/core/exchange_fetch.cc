@@ -14,38 +14,18 @@ namespace adamant::worker {
 absl::Status Exchange::OnFetchReply(const FetchReply& reply,
                                     const ReadValues& read,
                                     Clock::TimePoint now) {
-  ADAMANT_ASSIGN_OR_RETURN(const FetchProgress progress, pushes_.OnFetchReply(reply, now));
-  if (progress.missing && progress.fetch == snapshot_fetch_) {
-    snapshot_fetch_ = 0;
-    replica_.evaluation.SetMissing(std::exchange(snapshot_, 0));
-    ring_ = true;
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const FetchProgress progress, fetches_.OnReply(reply, now));
   if (progress.fresh.empty()) {
     return absl::OkStatus();
   }
-  const bool for_evaluation = progress.fetch == snapshot_fetch_;
-  const std::span<float> values =
-      for_evaluation ? replica_.evaluation.writable() : replica_.fetch.values();
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < reply.shards.size() && next < progress.fresh.size(); ++i) {
-    if (reply.shards[i].outcome != FetchOutcome::kFound) {
-      continue;
-    }
-    if (i != progress.fresh[next]) {
-      return absl::InternalError("a parameter server sent a shard that was not asked for");
-    }
-    const Shard& shard = replica_.layout.shards()[reply.shards[i].shard];
-    const std::uint64_t begin = replica_.layout.OffsetOf(shard.tensor) + shard.begin;
-    ADAMANT_RETURN_IF_ERROR(read(values.subspan(begin, shard.size())));
-    ++next;
-  }
+  ADAMANT_RETURN_IF_ERROR(ReadShards(reply, progress, read));
   if (!progress.complete) {
     return absl::OkStatus();
   }
   ++statistics_.fetches;
   ring_ = true;
-  if (for_evaluation) {
-    pushes_.Drop(std::exchange(snapshot_fetch_, 0));
+  if (progress.fetch == snapshot_fetch_) {
+    fetches_.Drop(std::exchange(snapshot_fetch_, 0));
     replica_.evaluation.SetLoaded(snapshot_);
     return absl::OkStatus();
   }
@@ -57,27 +37,73 @@ absl::Status Exchange::OnFetchReply(const FetchReply& reply,
   return absl::OkStatus();
 }
 
+absl::Status Exchange::ReadShards(const FetchReply& reply,
+                                  const FetchProgress& progress,
+                                  const ReadValues& read) {
+  const bool for_evaluation = progress.fetch == snapshot_fetch_;
+  const std::span<float> values =
+      for_evaluation ? replica_.evaluation.writable() : replica_.fetch.values();
+  auto fresh = progress.fresh.begin();
+  for (std::size_t i = 0; fresh != progress.fresh.end(); ++i) {
+    const FetchedShard& fetched = reply.shards[i];
+    if (fetched.outcome != FetchOutcome::kFound) {
+      continue;
+    }
+    const Shard& shard = replica_.layout.shards()[fetched.shard];
+    if (i != *fresh) {
+      if (unwanted_.span().size() < shard.size()) {
+        unwanted_ = FloatBuffer(shard.size());
+      }
+      ADAMANT_RETURN_IF_ERROR(read(unwanted_.span().first(shard.size())));
+      continue;
+    }
+    ++fresh;
+    const std::uint64_t begin = replica_.layout.OffsetOf(shard.tensor) + shard.begin;
+    ADAMANT_RETURN_IF_ERROR(read(values.subspan(begin, shard.size())));
+    if (!for_evaluation) {
+      pushes_.OnValue(reply.request, fetched);
+      FoldRetained(fetched);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Exchange::AddToFetched(ShardId id, const Accumulator& accumulator) {
+  const Shard& shard = replica_.layout.shards()[id];
+  const TensorPlan& tensor = replica_.plan.tensors[shard.tensor];
+  const std::uint64_t end = tensor.offset + shard.end;
+  for (std::uint64_t begin = tensor.offset + shard.begin; begin < end;
+       begin += UpdatePlan::kBlock) {
+    const std::uint64_t size = std::min(UpdatePlan::kBlock, end - begin);
+    AddLocalChange(
+        tensor, accumulator, begin, scratch_.span(), replica_.fetch.values().subspan(begin, size));
+  }
+}
+
 // A value that was fetched and waits to be applied may lack this push, whose accumulator goes.
 void Exchange::FoldIntoFetch(Sequence sequence, const Accumulator& accumulator) {
   if (fetch_ == 0) {
     return;
   }
   for (const PushedShard& pushed : replica_.plan.pushed) {
-    if (!pushes_.Received(fetch_, pushed.shard) ||
-        pushes_.Includes(fetch_, pushed.shard, sequence)) {
-      continue;
+    if (fetches_.Received(fetch_, pushed.shard) &&
+        !fetches_.Includes(fetch_, pushed.shard, sequence)) {
+      AddToFetched(pushed.shard, accumulator);
     }
-    const Shard& shard = replica_.layout.shards()[pushed.shard];
-    const TensorPlan& tensor = replica_.plan.tensors[shard.tensor];
-    const std::uint64_t end = tensor.offset + shard.end;
-    for (std::uint64_t begin = tensor.offset + shard.begin; begin < end;
-         begin += UpdatePlan::kBlock) {
-      const std::uint64_t size = std::min(UpdatePlan::kBlock, end - begin);
-      AddLocalChange(tensor,
-                     accumulator,
-                     begin,
-                     scratch_.span(),
-                     replica_.fetch.values().subspan(begin, size));
+  }
+}
+
+// A value from a server that was rolled back lacks pushes that had ended.
+void Exchange::FoldRetained(const FetchedShard& fetched) {
+  const Shard& shard = replica_.layout.shards()[fetched.shard];
+  if (!replica_.plan.tensors[shard.tensor].trained) {
+    return;
+  }
+  const PushStore::Contents& retained = store_.retained();
+  for (auto push = retained.upper_bound(fetched.included_sequence); push != retained.end();
+       ++push) {
+    if (!push->second->refused) {
+      AddToFetched(fetched.shard, *push->second->parts.front().accumulator);
     }
   }
 }
@@ -87,19 +113,25 @@ void Exchange::StartFetch(Clock::TimePoint now) {
     return;  // the threads are about to get the values of now
   }
   if (fetch_ != 0) {
-    pushes_.Applied(fetch_);
+    FinishFetch();
   }
-  fetch_complete_ = false;
-  fetch_ = pushes_.Fetch(0);
+  fetch_ = fetches_.Fetch(0);
   PollServers(now);
 }
 
+// What was fetched has been applied.
+void Exchange::FinishFetch() {
+  pushes_.SetFetchedVersions(fetches_.Versions(fetch_));
+  fetches_.Drop(std::exchange(fetch_, 0));
+  fetch_complete_ = false;
+}
+
 void Exchange::MarkIncluded() {
-  for (auto& [sequence, content] : in_flight_) {
+  for (const auto& [sequence, content] : store_.in_flight()) {
     Accumulator& sum = *content->parts.front().accumulator;
     for (const PushedShard& pushed : replica_.plan.pushed) {
       sum.included[pushed.shard] =
-          pushes_.Includes(fetch_, pushed.shard, sequence) ? std::uint8_t{1} : std::uint8_t{0};
+          fetches_.Includes(fetch_, pushed.shard, sequence) ? std::uint8_t{1} : std::uint8_t{0};
     }
   }
 }
@@ -117,7 +149,7 @@ void Exchange::FinishRenewal() {
     return;
   }
   std::vector<Accumulator*> live;
-  for (auto& [sequence, content] : in_flight_) {
+  for (const auto& [sequence, content] : store_.in_flight()) {
     live.push_back(content->parts.front().accumulator);
   }
   ApplyFetched(replica_.plan,
@@ -126,8 +158,7 @@ void Exchange::FinishRenewal() {
                scratch_.span(),
                replica_.fetch.values(),
                replica_.weights.span());
-  pushes_.Applied(std::exchange(fetch_, 0));
-  fetch_complete_ = false;
+  FinishFetch();
   renewing_ = false;
   const std::uint64_t fetch_every = replica_.options.fetch_every * replica_.options.threads;
   if (fetch_every > 0) {
@@ -156,10 +187,9 @@ void Exchange::AdvanceEvaluation(Clock::TimePoint now) {
   if (wanted_snapshot_ == 0 || !replica_.evaluation.Clear()) {
     return;
   }
-  pushes_.Drop(snapshot_fetch_);
-  replica_.evaluation.SetMissing(0);
+  fetches_.Drop(snapshot_fetch_);
   snapshot_ = std::exchange(wanted_snapshot_, 0);
-  snapshot_fetch_ = pushes_.Fetch(snapshot_);
+  snapshot_fetch_ = fetches_.Fetch(snapshot_);
   PollServers(now);
 }
 

@@ -15,7 +15,8 @@ using ServerSlot = std::uint32_t;
 // --- Where buckets and parts live
 
 struct BucketRecord {
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;       ///< rises with every change of the servers that hold the bucket
+  std::uint64_t generation = 0;  ///< rises when all of them were lost and it came back from disk
   ServerSlot primary = 0;
 };
 
@@ -66,6 +67,8 @@ struct ShardAck {
   UpdateOutcome outcome = UpdateOutcome::kApplied;
   Sequence expected = 0;        ///< kUnexpectedSequence
   std::uint64_t staleness = 0;  ///< updates applied between the worker's fetch and this one
+  Sequence persisted = 0;       ///< last of this worker's that is on the server's disk
+  std::uint64_t epoch = 0;      ///< of the bucket
 };
 
 struct PushReply {
@@ -88,11 +91,29 @@ struct FetchedShard {
   FetchOutcome outcome = FetchOutcome::kFound;
   std::uint64_t version = 0;
   Sequence included_sequence = 0;
+  Sequence persisted = 0;   ///< last of this worker's that is on the server's disk
+  std::uint64_t epoch = 0;  ///< of the bucket
 };
 
 struct FetchReply {
   std::uint64_t request = 0;
   std::vector<FetchedShard> shards = {};  ///< in the order asked for
+};
+
+/// Asks a server to write to disk, and how far it has.
+struct FlushMessage {
+  std::uint64_t request = 0;
+  ServerSlot server = 0;
+  std::vector<ShardId> shards = {};
+};
+
+struct FlushReply {
+  struct Persisted {
+    ShardId shard = 0;
+    Sequence sequence = 0;  ///< last of this worker's that is on the server's disk
+  };
+  std::uint64_t request = 0;
+  std::vector<Persisted> persisted = {};
 };
 
 // --- Data servers

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,11 +17,14 @@ namespace adamant::worker {
 
 /// What one push sends: accumulators of different threads, of which the first holds the sum.
 struct PushContent {
+  static constexpr std::size_t kNoThread = std::numeric_limits<std::size_t>::max();
+
   struct Part {
     Accumulator* accumulator = nullptr;
-    std::size_t thread = 0;
+    std::size_t thread = 0;  ///< that the accumulator goes back to; kNoThread: PushStore's own
   };
   std::vector<Part> parts;
+  bool refused = false;                ///< by a server
   std::atomic<std::uint32_t> pins{0};  ///< payloads that a transport still holds
 };
 

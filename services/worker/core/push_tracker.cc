@@ -1,7 +1,6 @@
 #include "services/worker/core/push_tracker.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -11,13 +10,6 @@
 namespace adamant::worker {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kNotPrimaryWait{500};
-constexpr milliseconds kNotReadyFirstWait{50};
-constexpr milliseconds kNotReadyLongestWait{1000};
-constexpr std::uint64_t kAnyMap = std::numeric_limits<std::uint64_t>::max();
-
 absl::Status Broken(ShardId shard, const std::string& what) {
   return absl::InternalError("the parameter server's reply for shard " + std::to_string(shard) +
                              " " + what);
@@ -25,163 +17,192 @@ absl::Status Broken(ShardId shard, const std::string& what) {
 
 }  // namespace
 
-PushTracker::PushTracker(PushTrackerOptions options, const ShardLayout& layout)
+PushTracker::PushTracker(PushTrackerOptions options, const ShardLayout& layout, Routes& routes)
     : options_(std::move(options)),
       layout_(layout),
+      routes_(routes),
       position_of_(layout.shards().size(), -1),
-      lost_before_(options_.pushed.size(), 0),
-      fetched_version_(layout.shards().size(), 0),
-      gates_(layout.shards().size()) {
+      cursors_(options_.pushed.size()),
+      fetched_version_(layout.shards().size(), 0) {
   ADAMANT_CHECK(options_.max_pushes >= 1, "a push must be able to start");
   for (std::size_t position = 0; position < options_.pushed.size(); ++position) {
     position_of_[options_.pushed[position].shard] = static_cast<std::int64_t>(position);
   }
 }
 
-PushTracker::Transfer PushTracker::MakeTransfer(std::uint64_t id, std::size_t parts) {
-  Transfer transfer;
-  transfer.id = id;
-  transfer.left = parts;
-  transfer.unsent = parts;
-  transfer.parts.resize(parts);
-  return transfer;
+bool PushTracker::Idle() const {
+  return retired_ == last_ && std::ranges::all_of(cursors_, [&](const Cursor& cursor) {
+           return cursor.acknowledged == last_;
+         });
 }
 
 Sequence PushTracker::Push(std::uint64_t job_examples) {
   ADAMANT_CHECK(CanPush(), "as many pushes are in flight as may be");
-  pushes_.push_back(MakeTransfer(++last_sequence_, options_.pushed.size()));
-  pushes_.back().job_examples = job_examples;
-  return last_sequence_;
+  job_examples_.push_back(job_examples);
+  return ++last_;
 }
 
-FetchId PushTracker::Fetch(std::uint64_t snapshot) {
-  fetches_.push_back(MakeTransfer(++last_fetch_, layout_.shards().size()));
-  fetches_.back().snapshot = snapshot;
-  return last_fetch_;
+void PushTracker::SetFetchedVersions(std::vector<std::uint64_t> versions) {
+  ADAMANT_CHECK(versions.size() == fetched_version_.size(), "a version of every shard");
+  fetched_version_ = std::move(versions);
 }
 
-void PushTracker::Applied(FetchId fetch) {
-  const Transfer* const transfer = FindFetch(fetch);
-  ADAMANT_CHECK(transfer != nullptr && transfer->left == 0, "only complete fetches are applied");
-  for (std::size_t shard = 0; shard < transfer->parts.size(); ++shard) {
-    fetched_version_[shard] = transfer->parts[shard].version;
+void PushTracker::AskForFlush(bool wanted) {
+  if (wanted && !flush_wanted_) {
+    flush_at_ = {};
+    flush_requests_ = 0;
   }
-  Drop(fetch);
-}
-
-void PushTracker::Drop(FetchId fetch) {
-  std::erase_if(fetches_, [&](const Transfer& transfer) { return transfer.id == fetch; });
-}
-
-const PushTracker::Transfer* PushTracker::FindFetch(FetchId fetch) const {
-  const auto found = std::find_if(fetches_.begin(), fetches_.end(), [&](const Transfer& transfer) {
-    return transfer.id == fetch;
-  });
-  return found == fetches_.end() ? nullptr : &*found;
-}
-
-bool PushTracker::Received(FetchId fetch, ShardId shard) const {
-  const Transfer* const transfer = FindFetch(fetch);
-  return transfer != nullptr && transfer->parts[shard].done;
-}
-
-bool PushTracker::Includes(FetchId fetch, ShardId shard, Sequence sequence) const {
-  const Transfer* const transfer = FindFetch(fetch);
-  return transfer != nullptr && transfer->parts[shard].done &&
-         transfer->parts[shard].included >= sequence;
+  flush_wanted_ = wanted;
 }
 
 std::vector<RetiredPush> PushTracker::TakeRetired() {
-  while (!pushes_.empty() && pushes_.front().left == 0) {
-    const Transfer& push = pushes_.front();
-    const bool refused = std::any_of(
-        push.parts.begin(), push.parts.end(), [](const Part& part) { return part.refused; });
-    retired_.push_back({.sequence = push.id, .refused = refused});
-    pushes_.pop_front();
+  Sequence acknowledged = last_;
+  for (const Cursor& cursor : cursors_) {
+    acknowledged = std::min(acknowledged, cursor.acknowledged);
   }
-  return std::exchange(retired_, {});
+  std::vector<RetiredPush> retired;
+  while (retired_ < acknowledged) {
+    ++retired_;
+    retired.push_back({.sequence = retired_, .refused = refused_.erase(retired_) > 0});
+  }
+  return retired;
 }
 
-void PushTracker::OnMap(const ClusterMap& map) {
-  if (map.version >= map_.version) {
-    map_ = map;
+Sequence PushTracker::Release() {
+  Sequence released = retired_;
+  for (const Cursor& cursor : cursors_) {
+    if (options_.retain) {
+      released = std::min({released, cursor.acknowledged, cursor.persisted});
+    }
   }
+  if (released > released_) {
+    const auto count = static_cast<std::ptrdiff_t>(released - released_);
+    job_examples_.erase(job_examples_.begin(), job_examples_.begin() + count);
+    released_ = released;
+    flush_requests_ = 0;
+  }
+  return released_;
 }
 
-void PushTracker::OnConnected(ServerSlot server) {
-  if (server >= connected_.size()) {
-    connected_.resize(server + 1, false);
-  }
-  connected_[server] = true;
-}
+// --- What happens
 
-void PushTracker::OnDisconnected(ServerSlot server) {
-  if (server >= connected_.size() || !connected_[server]) {
-    return;
-  }
-  connected_[server] = false;
-  for (auto* transfers : {&pushes_, &fetches_}) {
-    for (Transfer& transfer : *transfers) {
-      for (Part& part : transfer.parts) {
-        if (part.server == server && !part.done) {
-          MarkUnsent(transfer, part);
-        }
-      }
+void PushTracker::OnMap() {
+  for (std::size_t position = 0; position < cursors_.size(); ++position) {
+    const BucketRecord* const record = routes_.RecordOf(options_.pushed[position].shard);
+    Cursor& cursor = cursors_[position];
+    if (record == nullptr) {
+      continue;
+    }
+    if (cursor.server != record->primary) {
+      cursor.server = record->primary;
+      Reset(cursor);
+    }
+    if (record->generation > cursor.generation) {
+      cursor.generation = record->generation;
+      AskWhatItHas(cursor);
     }
   }
 }
 
-void PushTracker::MarkUnsent(Transfer& transfer, Part& part) {
-  if (part.done) {
-    part.done = false;
-    ++transfer.left;
+void PushTracker::OnDisconnected(ServerSlot server) {
+  for (Cursor& cursor : cursors_) {
+    if (cursor.server == server) {
+      Reset(cursor);
+    }
   }
-  if (part.request != 0) {
-    part.request = 0;
-    ++transfer.unsent;
-  }
+  std::erase_if(unanswered_, [&](const auto& entry) { return entry.second.server == server; });
 }
 
-void PushTracker::MarkDone(Transfer& transfer, Part& part) {
-  part.done = true;
-  --transfer.left;
+// What is in flight is to be sent anew; answers to it are void.
+void PushTracker::Reset(Cursor& cursor) const {
+  cursor.sent = cursor.acknowledged;
+  cursor.since = routes_.last_request() + 1;
+  cursor.skip = false;
 }
 
-absl::Status PushTracker::OnPushReply(const PushReply& reply, Clock::TimePoint now) {
+// The server has all up to `sequence` that is not gone.
+void PushTracker::Acknowledge(Cursor& cursor, Sequence sequence) {
+  cursor.acknowledged = cursor.gone.FirstOutside(sequence + 1) - 1;
+  cursor.sent = std::max(cursor.sent, cursor.acknowledged);
+  cursor.most = std::max(cursor.most, cursor.acknowledged);
+}
+
+// The server wants `expected` next. Acknowledged updates behind it are sent again; those that are
+// no longer held are lost.
+void PushTracker::Rewind(Cursor& cursor, Sequence expected) {
+  if (expected < first_held()) {
+    lost_updates_ += cursor.gone.Insert(expected, first_held());
+  }
+  cursor.persisted = std::min(cursor.persisted, expected - 1);
+  Acknowledge(cursor, std::min(cursor.acknowledged, expected - 1));
+  Reset(cursor);
+}
+
+// Sends the newest acknowledged update once more: the answer says whether the server has it.
+void PushTracker::AskWhatItHas(Cursor& cursor) const {
+  for (Sequence sequence = cursor.acknowledged; sequence >= first_held(); --sequence) {
+    if (!cursor.gone.Contains(sequence)) {
+      cursor.acknowledged = sequence - 1;
+      break;
+    }
+  }
+  Reset(cursor);
+}
+
+absl::Status PushTracker::OnReply(const PushReply& reply, Clock::TimePoint now) {
+  const auto node = unanswered_.extract(reply.request);
   for (const ShardAck& ack : reply.acks) {
     if (ack.shard >= position_of_.size() || position_of_[ack.shard] < 0) {
       return Broken(ack.shard, "answers a push that never was");
     }
-    ADAMANT_RETURN_IF_ERROR(OnAck(reply.request, ack, now));
+    const auto position = static_cast<std::size_t>(position_of_[ack.shard]);
+    if (!node.empty() && reply.request >= cursors_[position].since) {
+      ADAMANT_RETURN_IF_ERROR(OnAck(position, node.mapped(), ack, now));
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status PushTracker::OnAck(std::uint64_t request, const ShardAck& ack, Clock::TimePoint now) {
-  const auto position = static_cast<std::size_t>(position_of_[ack.shard]);
-  const auto found = std::find_if(pushes_.begin(), pushes_.end(), [&](const Transfer& push) {
-    return push.parts[position].request == request && !push.parts[position].done;
-  });
-  if (found == pushes_.end()) {
-    return absl::OkStatus();  // sent again since, or retired
+absl::Status PushTracker::OnAck(std::size_t position,
+                                const Sent& sent,
+                                const ShardAck& ack,
+                                Clock::TimePoint now) {
+  Cursor& cursor = cursors_[position];
+  if (sent.sequence <= cursor.acknowledged) {
+    return absl::OkStatus();  // a later one has been acknowledged since, and with it this one
   }
-  Part& part = found->parts[position];
   switch (ack.outcome) {
     case UpdateOutcome::kApplied:
     case UpdateOutcome::kDuplicate:
-      gates_[ack.shard] = {};
-      MarkDone(*found, part);
+      routes_.OnServed(ack.shard, ack.epoch);
+      if (ack.outcome == UpdateOutcome::kApplied && sent.sequence <= cursor.most) {
+        ++resent_updates_;
+      }
+      cursor.persisted = std::max(cursor.persisted, ack.persisted);
+      cursor.epoch = std::max(cursor.epoch, ack.epoch);
+      Acknowledge(cursor, sent.sequence);
       return absl::OkStatus();
     case UpdateOutcome::kNotFinite:
-      part.refused = true;
-      MarkDone(*found, part);
+      if (sent.sequence > retired_) {
+        refused_.insert(sent.sequence);
+      }
+      cursor.gone.Insert(sent.sequence, sent.sequence + 1);
+      Acknowledge(cursor, cursor.acknowledged);
       return absl::OkStatus();
     case UpdateOutcome::kUnexpectedSequence:
-      return Rewind(static_cast<std::size_t>(found - pushes_.begin()), position, ack.expected);
+      if (!routes_.Outdated(ack.shard, ack.epoch)) {
+        return OnUnexpected(cursor, sent.sequence, ack);
+      }
+      routes_.OnNotReady(ack.shard, now);  // it has been replaced, or will soon know better
+      Reset(cursor);
+      return absl::OkStatus();
     case UpdateOutcome::kNotPrimary:
+      routes_.OnNotPrimary(ack.shard, ack.epoch, now);
+      Reset(cursor);
+      return absl::OkStatus();
     case UpdateOutcome::kNotReady:
-      CloseGate(ack.shard, ack.outcome == UpdateOutcome::kNotPrimary, part, now);
-      MarkUnsent(*found, part);
+      routes_.OnNotReady(ack.shard, now);
+      Reset(cursor);
       return absl::OkStatus();
     case UpdateOutcome::kStaleIncarnation:
       return absl::AbortedError("another process has taken this worker's slot");
@@ -191,89 +212,46 @@ absl::Status PushTracker::OnAck(std::uint64_t request, const ShardAck& ack, Cloc
   return Broken(ack.shard, "says that the update is malformed");
 }
 
-// The server wants `expected` next. What is still held from there on is sent again. If it wants
-// something older, it may have lost what it had acknowledged; or this answer is older than an
-// acknowledgement that came from another server, if the shard has moved. So it is asked once more.
-absl::Status PushTracker::Rewind(std::size_t push, std::size_t position, Sequence expected) {
-  if (expected == 0 || expected >= pushes_[push].id) {
-    return Broken(options_.pushed[position].shard,
-                  "expects sequence " + std::to_string(expected) + " in place of " +
-                      std::to_string(pushes_[push].id));
+absl::Status PushTracker::OnUnexpected(Cursor& cursor, Sequence sequence, const ShardAck& ack) {
+  if (ack.expected == 0 || ack.expected >= sequence) {
+    return Broken(ack.shard,
+                  "expects sequence " + std::to_string(ack.expected) + " in place of " +
+                      std::to_string(sequence));
   }
-  std::size_t first = 0;
-  while (first < push && (pushes_[first].id < expected || pushes_[first].parts[position].refused)) {
-    ++first;
-  }
-  for (std::size_t i = first; i <= push; ++i) {
-    Part& part = pushes_[i].parts[position];
-    if (i == push || part.done) {
-      MarkUnsent(pushes_[i], part);
-    }
-  }
-  Part& oldest = pushes_[first].parts[position];
-  if (pushes_[first].id > expected && oldest.request == 0) {
-    if (oldest.doubted && !oldest.after_loss) {
-      oldest.after_loss = true;
-      const Sequence from = std::max(expected, lost_before_[position]);
-      lost_before_[position] = std::max(lost_before_[position], pushes_[first].id);
-      lost_updates_ += lost_before_[position] - from;
-    }
-    oldest.doubted = true;
-  }
+  routes_.OnServed(ack.shard, ack.epoch);
+  Rewind(cursor, ack.expected);
+  // Only now is it certain that skipping what is gone skips nothing else.
+  cursor.skip = cursor.acknowledged >= ack.expected;
   return absl::OkStatus();
 }
 
-absl::StatusOr<FetchProgress> PushTracker::OnFetchReply(const FetchReply& reply,
-                                                        Clock::TimePoint now) {
-  FetchProgress progress;
-  for (std::size_t i = 0; i < reply.shards.size(); ++i) {
-    const FetchedShard& fetched = reply.shards[i];
-    if (fetched.shard >= gates_.size()) {
-      return Broken(fetched.shard, "names a shard that the model does not have");
-    }
-    const auto found = std::find_if(fetches_.begin(), fetches_.end(), [&](const Transfer& fetch) {
-      const Part& part = fetch.parts[fetched.shard];
-      return part.request == reply.request && !part.done;
-    });
-    if (found == fetches_.end()) {
-      continue;
-    }
-    Part& part = found->parts[fetched.shard];
-    progress.fetch = found->id;
-    if (fetched.outcome == FetchOutcome::kFound) {
-      gates_[fetched.shard] = {};
-      part.version = fetched.version;
-      part.included = fetched.included_sequence;
-      MarkDone(*found, part);
-      progress.fresh.push_back(i);
-      progress.complete = found->left == 0;
-    } else if (fetched.outcome == FetchOutcome::kNoSuchSnapshot) {
-      progress.missing = true;
-    } else {
-      CloseGate(fetched.shard, fetched.outcome == FetchOutcome::kNotPrimary, part, now);
-      MarkUnsent(*found, part);
-    }
-  }
-  if (progress.missing) {
-    progress.fresh.clear();
-    Drop(progress.fetch);
-  }
-  return progress;
-}
-
-void PushTracker::CloseGate(ShardId shard,
-                            bool not_primary,
-                            const Part& part,
-                            Clock::TimePoint now) {
-  Gate& gate = gates_[shard];
-  if (not_primary) {
-    gate.after_map = part.map_version;
-    gate.at = now + kNotPrimaryWait;
+void PushTracker::OnValue(std::uint64_t request, const FetchedShard& fetched) {
+  const std::int64_t position = position_of_[fetched.shard];
+  if (position < 0) {
     return;
   }
-  const std::uint32_t doublings = std::min(gate.refusals++, 5u);
-  gate.after_map = kAnyMap;
-  gate.at = now + std::min(kNotReadyFirstWait * (1 << doublings), kNotReadyLongestWait);
+  Cursor& cursor = cursors_[static_cast<std::size_t>(position)];
+  if (request < cursor.since) {
+    return;
+  }
+  // Under the epoch of the acknowledgement the value may be the older of the two.
+  if (fetched.included_sequence < cursor.acknowledged && fetched.epoch > cursor.epoch) {
+    Rewind(cursor, fetched.included_sequence + 1);
+  }
+  cursor.persisted = std::max(cursor.persisted, fetched.persisted);
+}
+
+absl::Status PushTracker::OnReply(const FlushReply& reply) {
+  for (const FlushReply::Persisted& persisted : reply.persisted) {
+    if (persisted.shard >= position_of_.size() || position_of_[persisted.shard] < 0) {
+      return Broken(persisted.shard, "answers a flush that never was");
+    }
+    Cursor& cursor = cursors_[static_cast<std::size_t>(position_of_[persisted.shard])];
+    if (reply.request >= cursor.since) {
+      cursor.persisted = std::max(cursor.persisted, persisted.sequence);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace adamant::worker

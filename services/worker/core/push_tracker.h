@@ -2,15 +2,18 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/messages.h"
+#include "services/worker/core/routes.h"
+#include "services/worker/core/sequence_set.h"
 
 namespace adamant::worker {
 
@@ -24,8 +27,8 @@ struct PushedShard {
 struct PushTrackerOptions {
   std::vector<PushedShard> pushed;      ///< ascending by shard
   std::size_t max_pushes = 2;           ///< in flight
-  std::uint64_t max_message_bytes = 0;  ///< payload of a push or fetch reply, unless one shard has
-                                        ///< more
+  std::uint64_t max_message_bytes = 0;  ///< payload of a push, unless one shard has more
+  bool retain = false;                  ///< what is not known to be on disk may be wanted again
 };
 
 /// A push that has ended: acknowledged in all shards, or refused by a server.
@@ -34,58 +37,53 @@ struct RetiredPush {
   bool refused = false;  ///< a server found it not finite
 };
 
-/// What a reply to a fetch brought.
-struct FetchProgress {
-  FetchId fetch = 0;               ///< 0: nobody waits for it any more
-  std::vector<std::size_t> fresh;  ///< positions in the reply whose values are to be copied
-  bool complete = false;           ///< all shards have come
-  bool missing = false;            ///< a server does not have the snapshot; the fetch is dropped
-};
-
-/// What the worker and the parameter servers have told each other: sequences, pushes in flight,
-/// fetches, what to send again. Arithmetic and payloads are the caller's; the scheme is
+/// What the worker and the parameter servers have told each other about pushes: sequences, what is
+/// in flight, acknowledged, on disk, to be sent again. Payloads are the caller's; the scheme is
 /// docs/design/updates.md.
+///
+/// Each shard goes back to its oldest update without an acknowledgement whenever one is refused or
+/// its way is lost, and sends from there in order; what comes twice its server knows.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.
 /// Threads: one at a time.
 class PushTracker {
  public:
-  using Message = std::variant<PushMessage, FetchMessage>;
+  using Message = std::variant<PushMessage, FlushMessage>;
 
-  PushTracker(PushTrackerOptions options, const ShardLayout& layout);  // layout must outlive this
+  /// `layout` and `routes` must outlive this.
+  PushTracker(PushTrackerOptions options, const ShardLayout& layout, Routes& routes);
 
   // --- What the worker wants
 
   /// Whether another push may start.
-  [[nodiscard]] bool CanPush() const { return pushes_.size() < options_.max_pushes; }
+  [[nodiscard]] bool CanPush() const { return last_ - retired_ < options_.max_pushes; }
 
-  /// Whether no push is in flight.
-  [[nodiscard]] bool Idle() const { return pushes_.empty(); }
+  /// Whether everything that was pushed is acknowledged, also what had to be sent again.
+  [[nodiscard]] bool Idle() const;
 
   /// Starts a push; CanPush() must hold.
   Sequence Push(std::uint64_t job_examples);
 
-  /// Starts a fetch of all shards. `snapshot` 0: the values of now.
-  FetchId Fetch(std::uint64_t snapshot);
+  /// By shard: the versions that later pushes were computed from.
+  void SetFetchedVersions(std::vector<std::uint64_t> versions);
 
-  /// The values of a complete fetch have been applied: later pushes name their versions.
-  void Applied(FetchId fetch);
-
-  /// Forgets a fetch; replies to it are ignored.
-  void Drop(FetchId fetch);
+  /// Whether servers are to be asked, now and again, to write to disk what this worker retains.
+  void AskForFlush(bool wanted);
 
   // --- What happens to it
 
-  void OnMap(const ClusterMap& map);
-  void OnConnected(ServerSlot server);
+  /// After Routes::OnMap: what is in flight to servers that are no longer primaries is sent to the
+  /// new ones; buckets that came back from disk are asked what they have.
+  void OnMap();
   void OnDisconnected(ServerSlot server);
 
   /// Errors: Aborted when another process has this worker's slot; Internal when the server broke
   /// the protocol. Neither is cured by going on.
-  absl::Status OnPushReply(const PushReply& reply, Clock::TimePoint now);
+  absl::Status OnReply(const PushReply& reply, Clock::TimePoint now);
+  absl::Status OnReply(const FlushReply& reply);
 
-  /// Errors: Internal when the server broke the protocol.
-  absl::StatusOr<FetchProgress> OnFetchReply(const FetchReply& reply, Clock::TimePoint now);
+  /// A value of now came in answer to a fetch: it may lack what was acknowledged.
+  void OnValue(std::uint64_t request, const FetchedShard& fetched);
 
   // --- What follows
 
@@ -98,76 +96,77 @@ class PushTracker {
   /// The pushes that ended since the last call, in the order of their sequences.
   std::vector<RetiredPush> TakeRetired();
 
-  /// Whether the shard's value has come with this fetch and includes the push.
-  [[nodiscard]] bool Includes(FetchId fetch, ShardId shard, Sequence sequence) const;
+  /// No message will name a push up to this one any more; rises. Only pushes that TakeRetired has
+  /// returned are released.
+  Sequence Release();
 
-  /// Whether the shard's value has come with this fetch.
-  [[nodiscard]] bool Received(FetchId fetch, ShardId shard) const;
+  [[nodiscard]] Sequence last_sequence() const { return last_; }
 
-  /// Updates (of single shards) that servers acknowledged and then lost.
+  /// Updates (of single shards) that servers acknowledged and then lost, and that are gone.
   [[nodiscard]] std::uint64_t lost_updates() const { return lost_updates_; }
 
+  /// Likewise, but sent again and applied again.
+  [[nodiscard]] std::uint64_t resent_updates() const { return resent_updates_; }
+
  private:
-  /// One shard of a push or of a fetch.
-  struct Part {
-    std::uint64_t request = 0;      // that it was last sent with; 0: to be sent
-    ServerSlot server = 0;          // that it was sent to
-    std::uint64_t map_version = 0;  // that it was sent under
-    bool done = false;
-    bool doubted = false;       // push: the server may have lost what came before
-    bool after_loss = false;    // push: it has
-    bool refused = false;       // push: as not finite
-    std::uint64_t version = 0;  // fetch: of the value
-    Sequence included = 0;      // fetch: the last one that the value includes
+  /// One shard of all pushes.
+  struct Cursor {
+    Sequence acknowledged = 0;  // the server has all up to this one but for `gone`
+    Sequence sent = 0;          // those behind it up to this one are on their way
+    ServerSlot server = 0;      // to here
+    std::uint64_t since = 0;    // what answers earlier requests is void
+    bool skip = false;          // the server lacks nothing before the next one but `gone`
+    Sequence persisted = 0;
+    Sequence most = 0;             // that were ever acknowledged
+    std::uint64_t epoch = 0;       // of the bucket at the last acknowledgement
+    std::uint64_t generation = 0;  // of the bucket in the newest map
+    SequenceSet gone;              // lost or refused: in no history of the shard, now or later
   };
-  struct Transfer {
-    std::uint64_t id = 0;  // Sequence or FetchId
-    std::uint64_t job_examples = 0;
-    std::uint64_t snapshot = 0;
-    std::size_t left = 0;     // parts not done
-    std::size_t unsent = 0;   // parts to be sent
-    std::vector<Part> parts;  // push: by position in options_.pushed; fetch: by shard
+  struct Sent {
+    ServerSlot server = 0;
+    Sequence sequence = 0;
   };
-  /// When a shard that a server refused for now may be asked for again.
-  struct Gate {
-    std::uint64_t after_map = 0;  // under a newer map than this, or
-    Clock::TimePoint at{};        // from this time on
-    std::uint32_t refusals = 0;   // in a row
+  /// An update that may be sent.
+  struct Ready {
+    Sequence sequence = 0;
+    std::size_t position = 0;
+    bool after_loss = false;
   };
 
-  // Where a part may be sent now; nullopt: nowhere yet.
-  std::optional<ServerSlot> Route(ShardId shard, Clock::TimePoint now);
-  void CloseGate(ShardId shard, bool not_primary, const Part& part, Clock::TimePoint now);
-
-  static Transfer MakeTransfer(std::uint64_t id, std::size_t parts);
-  void MarkSent(Transfer& transfer, Part& part, std::uint64_t request, ServerSlot server);
-  static void MarkUnsent(Transfer& transfer, Part& part);
-  static void MarkDone(Transfer& transfer, Part& part);
-  [[nodiscard]] const Transfer* FindFetch(FetchId fetch) const;
-
-  absl::Status OnAck(std::uint64_t request, const ShardAck& ack, Clock::TimePoint now);
-  absl::Status Rewind(std::size_t push, std::size_t position, Sequence expected);
-  [[nodiscard]] bool Overtakes(std::size_t push, std::size_t position, ServerSlot server) const;
-  void PollPush(std::size_t push, Clock::TimePoint now, std::vector<Message>& messages);
-  void PollFetch(Transfer& fetch, Clock::TimePoint now, std::vector<Message>& messages);
+  [[nodiscard]] Sequence first_held() const { return released_ + 1; }
+  absl::Status OnAck(std::size_t position,
+                     const Sent& sent,
+                     const ShardAck& ack,
+                     Clock::TimePoint now);
+  absl::Status OnUnexpected(Cursor& cursor, Sequence sequence, const ShardAck& ack);
+  void Reset(Cursor& cursor) const;
+  static void Acknowledge(Cursor& cursor, Sequence sequence);
+  void Rewind(Cursor& cursor, Sequence expected);
+  void AskWhatItHas(Cursor& cursor) const;
+  void FindReady(std::size_t position, Clock::TimePoint now, std::vector<Ready>& ready);
+  void PollPushes(Clock::TimePoint now, std::vector<Message>& messages);
+  void PollFlush(Clock::TimePoint now, std::vector<Message>& messages);
 
   const PushTrackerOptions options_;
   const ShardLayout& layout_;
+  Routes& routes_;
   std::vector<std::int64_t> position_of_;  // by shard: its position in options_.pushed, or -1
 
-  ClusterMap map_;
-  std::vector<Sequence> lost_before_;  // by position: losses below this one have been counted
-  std::vector<bool> connected_;        // by server
-  std::vector<std::uint64_t> fetched_version_;  // by shard: of the last value applied
-  std::vector<Gate> gates_;                     // by shard
-  std::deque<Transfer> pushes_;                 // in flight, with consecutive sequences
-  std::deque<Transfer> fetches_;
-  std::vector<RetiredPush> retired_;
-  std::optional<Clock::TimePoint> next_poll_;
-  Sequence last_sequence_ = 0;
-  FetchId last_fetch_ = 0;
-  std::uint64_t last_request_ = 0;
+  std::vector<Cursor> cursors_;                 // by position
+  std::map<std::uint64_t, Sent> unanswered_;    // by request
+  std::deque<std::uint64_t> job_examples_;      // of the pushes from first_held() on
+  std::vector<std::uint64_t> fetched_version_;  // by shard
+  std::set<Sequence> refused_;                  // not retired yet
+  Sequence last_ = 0;
+  Sequence retired_ = 0;
+  Sequence released_ = 0;
   std::uint64_t lost_updates_ = 0;
+  std::uint64_t resent_updates_ = 0;
+
+  bool flush_wanted_ = false;
+  std::uint32_t flush_requests_ = 0;  // since something was released
+  Clock::TimePoint flush_at_{};
+  std::optional<Clock::TimePoint> next_poll_;
 };
 
 }  // namespace adamant::worker

@@ -160,6 +160,12 @@ std::optional<Clock::TimePoint> WorkTracker::NextPoll() const {
   return next;
 }
 
+bool WorkTracker::Counted() const {
+  return in_push_.empty() && std::ranges::none_of(unanswered_, [](const auto& entry) {
+           return entry.first.kind == WorkKind::kTrain;
+         });
+}
+
 bool WorkTracker::Idle() const {
   return in_push_.empty() && unanswered_.empty() && to_hand_back_.empty() && outbox_.empty();
 }

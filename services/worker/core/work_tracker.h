@@ -59,6 +59,9 @@ class WorkTracker {
   /// When Poll may have more to send without another call; nullopt: not before one.
   [[nodiscard]] std::optional<Clock::TimePoint> NextPoll() const;
 
+  /// Whether all training batches that were pushed have been answered.
+  [[nodiscard]] bool Counted() const;
+
   /// Whether nothing waits for a push or an answer, and nothing is to be sent.
   [[nodiscard]] bool Idle() const;
 

@@ -73,7 +73,9 @@ ClusterMap ClusterMapOf(const v1::Membership& membership) {
   ClusterMap map;
   map.version = membership.version();
   for (const v1::Bucket& bucket : membership.buckets()) {
-    map.buckets.push_back({.epoch = bucket.epoch(), .primary = bucket.primary().slot()});
+    map.buckets.push_back({.epoch = bucket.epoch(),
+                           .generation = bucket.generation(),
+                           .primary = bucket.primary().slot()});
   }
   map.part_owners.assign(membership.part_owner().begin(), membership.part_owner().end());
   return map;
@@ -85,7 +87,9 @@ PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply) {
     out.acks.push_back({.shard = ack.shard(),
                         .outcome = OutcomeOf(ack.outcome()),
                         .expected = ack.expected(),
-                        .staleness = ack.staleness()});
+                        .staleness = ack.staleness(),
+                        .persisted = ack.persisted(),
+                        .epoch = ack.epoch()});
   }
   return out;
 }
@@ -96,7 +100,17 @@ FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply) {
     out.shards.push_back({.shard = value.shard(),
                           .outcome = OutcomeOf(value.outcome()),
                           .version = value.version(),
-                          .included_sequence = value.included_sequence()});
+                          .included_sequence = value.included_sequence(),
+                          .persisted = value.persisted(),
+                          .epoch = value.epoch()});
+  }
+  return out;
+}
+
+FlushReply FlushReplyOf(std::uint64_t request, const v1::FlushReply& reply) {
+  FlushReply out = {.request = request};
+  for (const v1::Persisted& persisted : reply.persisted()) {
+    out.persisted.push_back({.shard = persisted.shard(), .sequence = persisted.sequence()});
   }
   return out;
 }
@@ -161,6 +175,13 @@ rpc::OutgoingFrame FrameOf(const FetchMessage& message) {
   v1::Fetch& fetch = *request.mutable_fetch();
   fetch.set_snapshot(message.snapshot);
   fetch.mutable_shards()->Assign(message.shards.begin(), message.shards.end());
+  return {.header = request.SerializeAsString(), .payload = {}};
+}
+
+rpc::OutgoingFrame FrameOf(const FlushMessage& message) {
+  v1::ExchangeRequest request;
+  request.set_id(message.request);
+  request.mutable_flush()->mutable_shards()->Assign(message.shards.begin(), message.shards.end());
   return {.header = request.SerializeAsString(), .payload = {}};
 }
 

@@ -10,6 +10,7 @@
 namespace adamant::v1 {
 class Acknowledged;
 class FetchReply;
+class FlushReply;
 class Lease;
 class Membership;
 class PushReply;
@@ -25,6 +26,8 @@ PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply);
 
 FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply);
 
+FlushReply FlushReplyOf(std::uint64_t request, const v1::FlushReply& reply);
+
 Lease LeaseOf(const v1::Lease& lease);
 
 std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged);
@@ -33,6 +36,7 @@ std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged);
 rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payload);
 
 rpc::OutgoingFrame FrameOf(const FetchMessage& message);
+rpc::OutgoingFrame FrameOf(const FlushMessage& message);
 rpc::OutgoingFrame FrameOf(const AcknowledgeMessage& message);
 rpc::OutgoingFrame FrameOf(const HandBackMessage& message);
 

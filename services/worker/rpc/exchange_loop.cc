@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/data_server.pb.h"
@@ -25,14 +24,17 @@ constexpr std::chrono::milliseconds kPublishEvery{250};
 
 }  // namespace
 
-ExchangeLoop::ExchangeLoop(const WorkerIdentity& identity, const Parts& parts)
+ExchangeLoop::ExchangeLoop(const WorkerIdentity& identity,
+                           std::uint64_t retain_bytes,
+                           const Parts& parts)
     : identity_(identity),
       replica_(parts.replica),
       inbox_(parts.inbox),
       controller_(parts.controller),
       metrics_(parts.metrics),
       clock_(parts.clock),
-      exchange_(parts.replica, kMaxMessageBytes),
+      exchange_(parts.replica,
+                {.max_message_bytes = kMaxMessageBytes, .retain_bytes = retain_bytes}),
       drained_(parts.replica),
       thread_([this] { Run(); }) {}
 
@@ -61,6 +63,14 @@ void ExchangeLoop::OnMembership(const v1::Membership& membership) {
 
 void ExchangeLoop::OnFlush(std::uint64_t epoch) {
   inbox_.Post([this, epoch] { exchange_.Flush(epoch); });
+}
+
+void ExchangeLoop::OnHold(std::uint64_t checkpoint) {
+  inbox_.Post([this, checkpoint] { exchange_.Hold(checkpoint, clock_.Now()); });
+}
+
+void ExchangeLoop::OnRelease(std::uint64_t checkpoint) {
+  inbox_.Post([this, checkpoint] { exchange_.ReleaseHold(checkpoint); });
 }
 
 void ExchangeLoop::Stop(std::chrono::milliseconds patience) {
@@ -94,6 +104,9 @@ void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
   progress.set_pushes_acknowledged(statistics_.pushes_acknowledged);
   progress.set_pushes_refused(statistics_.pushes_refused);
   progress.set_updates_lost(statistics_.updates_lost);
+  progress.set_updates_resent(statistics_.updates_resent);
+  progress.set_retained_bytes(statistics_.retained_bytes);
+  progress.set_held_seconds(std::chrono::duration<double>(statistics_.held).count());
   for (const std::uint64_t count : statistics_.staleness.counts()) {
     progress.add_staleness_counts(count);
   }
@@ -133,16 +146,7 @@ absl::Status ExchangeLoop::Turn() {
   ADAMANT_RETURN_IF_ERROR(status_);
   ADAMANT_RETURN_IF_ERROR(exchange_.Advance(clock_.Now()));
   SendMessages();
-  if (const auto epoch = exchange_.TakeFlushed(); epoch.has_value()) {
-    // The controller closes the epoch's row with what it knows by then.
-    Publish();
-    v1::MemberMessage progress;
-    FillHeartbeat(*progress.mutable_heartbeat());
-    controller_.Send(progress);
-    v1::MemberMessage message;
-    message.mutable_worker_flushed()->set_epoch(*epoch);
-    controller_.Send(message);
-  }
+  AnswerController();
   const TimePoint now = clock_.Now();
   if (now >= keep_leases_at_) {
     KeepLeases();
@@ -153,6 +157,25 @@ absl::Status ExchangeLoop::Turn() {
     publish_at_ = now + kPublishEvery;
   }
   return absl::OkStatus();
+}
+
+void ExchangeLoop::AnswerController() {
+  if (const auto epoch = exchange_.TakeFlushed(); epoch.has_value()) {
+    // The controller closes the epoch's row with what it knows by then.
+    Publish();
+    v1::MemberMessage progress;
+    FillHeartbeat(*progress.mutable_heartbeat());
+    controller_.Send(progress);
+    v1::MemberMessage message;
+    message.mutable_worker_flushed()->set_epoch(*epoch);
+    controller_.Send(message);
+  }
+  if (const auto held = exchange_.TakeHeld(); held.has_value()) {
+    v1::MemberMessage message;
+    message.mutable_pushes_held()->set_checkpoint(held->checkpoint);
+    message.mutable_pushes_held()->set_sequence(held->sequence);
+    controller_.Send(message);
+  }
 }
 
 // --- Streams
@@ -219,10 +242,15 @@ void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
                          .hello = request.SerializeAsString(),
                          .seed = MixSeed(identity_.incarnation, identity_.slot, server)};
   LinkHandlers handlers;
-  handlers.on_hello = [](const rpc::IncomingFrame& frame) -> absl::Status {
+  handlers.on_hello = [this](const rpc::IncomingFrame& frame) -> absl::Status {
     v1::ExchangeReply reply;
     if (!reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
       return absl::DataLossError("the answer to the hello is no ExchangeReply");
+    }
+    if (reply.hello().stale()) {
+      inbox_.Post([this] {
+        status_.Update(absl::AbortedError("another process has taken this worker's slot"));
+      });
     }
     return reply.hello().refused().empty()
                ? absl::OkStatus()
@@ -280,98 +308,6 @@ void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
     return receiver.OnFrame(frame);
   };
   peer.link = std::make_unique<Link>(std::move(options), std::move(handlers));
-}
-
-// --- Messages
-
-void ExchangeLoop::OnReply(rpc::IncomingFrame frame) {
-  auto shared = std::make_shared<rpc::IncomingFrame>(std::move(frame));
-  inbox_.Post([this, shared] { status_.Update(HandleReply(*shared)); });
-}
-
-absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
-  v1::ExchangeReply reply;
-  if (!reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
-    return absl::InternalError("a parameter server sent a header that is no ExchangeReply");
-  }
-  const TimePoint now = clock_.Now();
-  if (reply.has_push()) {
-    Observe(reply.id(), metrics_.push_seconds);
-    std::uint64_t staleness = 0;
-    for (const v1::ShardAck& ack : reply.push().acks()) {
-      staleness = std::max(staleness, ack.staleness());
-    }
-    metrics_.staleness.Observe(static_cast<double>(staleness));
-    return exchange_.OnPushReply(PushReplyOf(reply.id(), reply.push()), now);
-  }
-  Observe(reply.id(), metrics_.fetch_seconds);
-  metrics_.fetch_bytes.Increment(static_cast<double>(frame.payload_bytes()));
-  for (const v1::ShardValue& value : reply.fetch().values()) {
-    const auto& shards = replica_.layout.shards();
-    if (value.outcome() == v1::ShardValue::FOUND &&
-        (value.shard() >= shards.size() || value.elements() != shards[value.shard()].size())) {
-      return absl::InternalError("a parameter server sent values that do not fit their shard");
-    }
-  }
-  rpc::PayloadReader reader(frame);
-  const auto read = [&](std::span<float> values) {
-    return reader.Read(std::as_writable_bytes(values));
-  };
-  return exchange_.OnFetchReply(FetchReplyOf(reply.id(), reply.fetch()), read, now);
-}
-
-void ExchangeLoop::Observe(std::uint64_t request, const metrics::Histogram& seconds) {
-  if (const auto node = sent_.extract(request); !node.empty()) {
-    seconds.Observe(std::chrono::duration<double>(clock_.Now() - node.mapped()).count());
-  }
-}
-
-void ExchangeLoop::SendMessages() {
-  const auto send = [](Peers& peers, ServerSlot server, rpc::OutgoingFrame frame) {
-    if (const auto peer = peers.find(server); peer != peers.end()) {
-      peer->second.link->Send(std::move(frame));
-    }
-  };
-  for (const Exchange::Message& message : exchange_.TakeMessages()) {
-    if (const auto* push = std::get_if<PushMessage>(&message)) {
-      rpc::OutgoingFrame frame = FrameOf(*push, exchange_.PayloadOf(*push));
-      std::uint64_t bytes = 0;
-      for (const rpc::LentBytes& piece : frame.payload) {
-        bytes += piece.bytes.size();
-      }
-      metrics_.push_bytes.Increment(static_cast<double>(bytes));
-      sent_[push->request] = clock_.Now();
-      send(parameter_servers_, push->server, std::move(frame));
-    } else if (const auto* fetch = std::get_if<FetchMessage>(&message)) {
-      sent_[fetch->request] = clock_.Now();
-      send(parameter_servers_, fetch->server, FrameOf(*fetch));
-    } else if (const auto* acknowledge = std::get_if<AcknowledgeMessage>(&message)) {
-      send(data_servers_, acknowledge->server, FrameOf(*acknowledge));
-    } else if (const auto* hand_back = std::get_if<HandBackMessage>(&message)) {
-      send(data_servers_, hand_back->server, FrameOf(*hand_back));
-    }
-  }
-}
-
-void ExchangeLoop::KeepLeases() {
-  v1::WorkRequest request;
-  request.mutable_keep_alive();
-  for (auto& [server, peer] : data_servers_) {
-    if (peer.link->Idle()) {
-      peer.link->Send({.header = request.SerializeAsString(), .payload = {}});
-    }
-  }
-  // Replies to what was sent on streams that broke never come.
-  std::erase_if(sent_, [&](const auto& entry) {
-    return clock_.Now() - entry.second > std::chrono::minutes(1);
-  });
-}
-
-void ExchangeLoop::Publish() {
-  const ExchangeStatistics statistics = exchange_.statistics();
-  metrics_.Update(replica_, statistics);
-  MutexLock lock(mutex_);
-  statistics_ = statistics;
 }
 
 }  // namespace adamant::worker

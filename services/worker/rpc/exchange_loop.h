@@ -47,13 +47,16 @@ class ExchangeLoop {
     const Clock& clock;
   };
 
-  ExchangeLoop(const WorkerIdentity& identity, const Parts& parts);
+  /// `retain_bytes`: of acknowledged pushes that are kept until they are on servers' disks.
+  ExchangeLoop(const WorkerIdentity& identity, std::uint64_t retain_bytes, const Parts& parts);
 
   /// Ends at once: what is not handed over by then is not.
   ~ExchangeLoop();
 
   void OnMembership(const v1::Membership& membership);
   void OnFlush(std::uint64_t epoch);
+  void OnHold(std::uint64_t checkpoint);
+  void OnRelease(std::uint64_t checkpoint);
 
   /// Stops the training threads and hands over what they did; returns when that is acknowledged, or
   /// after `patience`.
@@ -76,6 +79,7 @@ class ExchangeLoop {
 
   void Run();
   absl::Status Turn();
+  void AnswerController();
   void UpdatePeers(const v1::Membership& membership);
   void Connect(ServerSlot server, bool is_data_server, Peer& peer);
   void ConnectParameterServer(ServerSlot server, Peer& peer);

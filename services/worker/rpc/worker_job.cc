@@ -46,6 +46,13 @@ std::vector<UpdateProtocol> ProtocolsOf(const v1::JobSpec& spec,
   return result;
 }
 
+// Servers that write only checkpoints never say that a push is on disk.
+std::uint64_t RetainBytesOf(const v1::Persistence& persistence) {
+  return persistence.mode() == v1::Persistence::MODE_NONE
+             ? 0
+             : static_cast<std::uint64_t>(persistence.retain());
+}
+
 }  // namespace
 
 absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job) {
@@ -74,7 +81,8 @@ absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job) {
   return WorkerJob{.graph = std::move(graph),
                    .layout = std::move(layout),
                    .plan = std::move(plan),
-                   .replica = replica};
+                   .replica = replica,
+                   .retain_bytes = RetainBytesOf(distribution.parameter_servers().persistence())};
 }
 
 }  // namespace adamant::worker

@@ -20,6 +20,7 @@ struct WorkerJob {
   ShardLayout layout;
   UpdatePlan plan;
   ReplicaOptions replica;
+  std::uint64_t retain_bytes = 0;  ///< of acknowledged pushes, until servers have them on disk
 };
 
 /// Most bytes of the rows of one layer in one message (kMaxExchangeBytes of the parameter server,

@@ -1,6 +1,7 @@
 #include "services/worker/rpc/worker_metrics.h"
 
 #include <array>
+#include <chrono>
 #include <string_view>
 
 namespace adamant::worker {
@@ -36,6 +37,13 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
                                    "Pushes dropped because they held NaN or infinity")},
       lost_{registry.AddCounter("adamant_worker_updates_lost_total",
                                 "Updates of shards that servers acknowledged and then lost")},
+      resent_{registry.AddCounter(
+          "adamant_worker_updates_resent_total",
+          "Updates of shards that servers acknowledged, lost, and were sent again")},
+      held_{registry.AddCounter("adamant_worker_held_seconds_total",
+                                "Time for which no push started because of a checkpoint")},
+      retained_(registry.AddGauge("adamant_worker_retained_bytes",
+                                  "Acknowledged pushes that are not yet known to be on disk")),
       fetches_{registry.AddCounter("adamant_worker_fetches_total",
                                    "Fetches of all parameters completed")} {
   for (const std::string_view reason : kReasons) {
@@ -70,6 +78,9 @@ void WorkerMetrics::Update(const Replica& replica, const ExchangeStatistics& exc
   pushes_.Set(static_cast<double>(exchange.pushes_acknowledged));
   refused_.Set(static_cast<double>(exchange.pushes_refused));
   lost_.Set(static_cast<double>(exchange.updates_lost));
+  resent_.Set(static_cast<double>(exchange.updates_resent));
+  held_.Set(std::chrono::duration<double>(exchange.held).count());
+  retained_.Set(static_cast<double>(exchange.retained_bytes));
   fetches_.Set(static_cast<double>(exchange.fetches));
   for (std::size_t i = 0; i < waits.size(); ++i) {
     waits_[i].Set(waits[i]);

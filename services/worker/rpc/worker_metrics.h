@@ -37,6 +37,9 @@ class WorkerMetrics {
   Follower pushes_;
   Follower refused_;
   Follower lost_;
+  Follower resent_;
+  Follower held_;
+  metrics::Gauge retained_;
   Follower fetches_;
   std::vector<Follower> waits_;  // by ThreadStatistics::Wait
 };

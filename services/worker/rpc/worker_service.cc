@@ -35,6 +35,7 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
   const WorkerIdentity identity = {
       .job_uid = welcome.job_uid(), .slot = slot_, .incarnation = welcome.incarnation()};
   loop_ = std::make_unique<ExchangeLoop>(identity,
+                                         job_->retain_bytes,
                                          ExchangeLoop::Parts{.replica = *replica_,
                                                              .inbox = inbox_,
                                                              .controller = controller_,
@@ -68,6 +69,10 @@ void WorkerService::OnMessage(const v1::ControllerMessage& message) {
     loop_->OnMembership(message.membership());
   } else if (message.has_flush_worker()) {
     loop_->OnFlush(message.flush_worker().epoch());
+  } else if (message.has_hold_pushes()) {
+    loop_->OnHold(message.hold_pushes().checkpoint());
+  } else if (message.has_release_pushes()) {
+    loop_->OnRelease(message.release_pushes().checkpoint());
   }
 }
 

@@ -101,30 +101,6 @@ TEST(ExchangeTest, ValidationBatchesWaitForTheirSnapshotAndLeaveTheWeightsAlone)
   EXPECT_EQ(rig.exchange.statistics().fetches, fetches + 1);
 }
 
-TEST(ExchangeTest, ABatchWhoseSnapshotIsMissingIsHandedBack) {
-  Rig rig({});
-  rig.Begin();
-  PutValidationBatch(rig, 7);
-  ASSERT_TRUE(rig.Pump().ok());
-  ASSERT_FALSE(rig.wires[0].empty());
-  rig.wires.clear();
-  // Requests 1 and 2 fetched the first weights.
-  FetchReply reply = {.request = 3,
-                      .shards = {{.shard = 0, .outcome = FetchOutcome::kNoSuchSnapshot}}};
-  for (ShardId shard = 0; shard < rig.layout.shards().size() && rig.handed_back.empty(); ++shard) {
-    for (std::uint64_t request = 3; request < 8; ++request) {
-      reply.request = request;
-      reply.shards[0].shard = shard;
-      ASSERT_TRUE(rig.exchange
-                      .OnFetchReply(
-                          reply, [](std::span<float>) { return absl::OkStatus(); }, rig.now)
-                      .ok());
-    }
-    rig.Settle();
-  }
-  EXPECT_EQ(rig.handed_back.size(), 1u);
-}
-
 TEST(ExchangeTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
   Rig rig({});
   rig.Begin();

@@ -1,46 +1,47 @@
-// PushTracker and WorkTracker against servers that lose streams, answer late, restart with what
-// they had stored, or move their shards.
+// The trackers against servers that lose streams, answer late or never, are replaced, and lose what
+// they had acknowledged (ModelServers).
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "services/common/base/rng.h"
+#include "services/worker/core/fetch_tracker.h"
 #include "services/worker/core/push_tracker.h"
+#include "services/worker/core/routes.h"
 #include "services/worker/core/work_tracker.h"
+#include "tests/unit/services/worker/core/model_servers.h"
 
 namespace adamant::worker {
 namespace {
 
-constexpr std::size_t kServers = 3;
-constexpr std::size_t kShards = 7;
+constexpr ServerSlot kServers = ModelServers::kServers;
+constexpr ShardId kShards = ModelServers::kShards;
 
-/// What a server knows of one shard.
-struct StoredShard {
-  std::vector<Sequence> applied;  // in order
-  [[nodiscard]] Sequence last() const { return applied.empty() ? 0 : applied.back(); }
+struct Faults {
+  bool retain = true;
+  bool deaths = false;     ///< processes die
+  bool disk_loss = false;  ///< and their disks
 };
 
 class World {
  public:
-  World(std::uint64_t seed, bool servers_lose)
+  World(std::uint64_t seed, const Faults& faults)
       : rng_(seed),
-        servers_lose_(servers_lose),
+        faults_(faults),
         layout_(MakeLayout()),
-        pushes_(Options(), layout_) {
-    map_.version = 1;
+        routes_(layout_),
+        pushes_(Options(faults.retain), layout_, routes_),
+        fetches_(8, layout_, routes_),
+        servers_(rng_) {
     map_.part_owners = {0, 1};
-    map_.buckets.resize(kShards);
-    for (BucketRecord& bucket : map_.buckets) {
-      bucket = {.epoch = 1, .primary = static_cast<ServerSlot>(rng_.Below(kServers))};
-    }
-    pushes_.OnMap(map_);
-    work_.OnMap(map_);
+    SendMap();
     for (ServerSlot server = 0; server < kServers; ++server) {
-      pushes_.OnConnected(server);
+      routes_.OnConnected(server);
     }
     work_.OnConnected(0);
     work_.OnConnected(1);
@@ -48,40 +49,44 @@ class World {
 
   void Step() {
     now_ += std::chrono::milliseconds(rng_.Below(40));
-    switch (rng_.Below(12)) {
+    switch (rng_.Below(16)) {
       case 0:
       case 1:
         StartPush();
         break;
       case 2:
-        if (rng_.Below(4) == 0) {
-          BreakStream(static_cast<ServerSlot>(rng_.Below(kServers)));
-        }
-        break;
-      case 3:
-        if (rng_.Below(10) == 0) {
-          MoveBucket();
-        }
-        break;
-      case 4:
-        if (servers_lose_ && rng_.Below(20) == 0) {
-          RestartServers();
-        }
-        break;
-      case 5:
         MeetDataServer();
         break;
+      case 3:
+        HappenRarely();
+        break;
+      case 4:
+        servers_.Flush(AnyServer(), AnyShard());
+        break;
+      case 5:
+        servers_.Hear(AnyServer());
+        break;
+      case 6:
+        SendMap();
+        break;
       default:
-        Deliver(static_cast<ServerSlot>(rng_.Below(kServers)));
+        Deliver(AnyServer());
         break;
     }
     Pump();
   }
 
-  /// Lets everything come to rest.
+  /// Lets everything come to rest, with a last push that finds all that was lost.
   void Settle() {
-    for (int i = 0; i < 100000 && !(pushes_.Idle() && work_.Idle()); ++i) {
+    bool last = false;
+    for (int i = 0; i < 100000 && !(last && pushes_.Idle() && work_.Idle()); ++i) {
+      if (!last && pushes_.CanPush()) {
+        StartPush();
+        last = true;
+      }
       now_ += std::chrono::milliseconds(20);
+      SendMap();
+      servers_.Hear(static_cast<ServerSlot>(i % kServers));
       Deliver(static_cast<ServerSlot>(i % kServers));
       MeetDataServer();
       Pump();
@@ -90,20 +95,25 @@ class World {
     EXPECT_TRUE(work_.Idle());
   }
 
-  void ExpectAllAppliedOnceInOrder() const {
-    for (std::size_t shard = 0; shard < kShards; ++shard) {
-      std::vector<Sequence> expected;
-      for (Sequence sequence = 1; sequence <= last_push_; ++sequence) {
-        expected.push_back(sequence);
-      }
-      EXPECT_EQ(shards_[shard].applied, expected) << "shard " << shard;
+  void ExpectAppliedOnceInOrderOrCountedAsLost() const {
+    std::uint64_t missing = 0;
+    for (ShardId shard = 0; shard < kShards; ++shard) {
+      const std::vector<Sequence>& applied = servers_.applied(shard);
+      EXPECT_TRUE(std::ranges::is_sorted(applied, std::less_equal<>())) << "shard " << shard;
+      ASSERT_FALSE(applied.empty());
+      EXPECT_EQ(applied.back(), pushes_.last_sequence()) << "shard " << shard;
+      missing += pushes_.last_sequence() - applied.size();
     }
+    EXPECT_EQ(pushes_.lost_updates(), missing);
   }
 
-  void ExpectEveryBatchAcknowledged() const { EXPECT_EQ(acknowledged_.size(), last_push_ * 2); }
+  void ExpectEveryBatchAcknowledged() const {
+    EXPECT_EQ(acknowledged_.size(), pushes_.last_sequence() * 2);
+  }
 
-  [[nodiscard]] std::uint64_t lost_updates() const { return pushes_.lost_updates(); }
-  [[nodiscard]] std::uint64_t lost_by_servers() const { return lost_by_servers_; }
+  [[nodiscard]] const PushTracker& pushes() const { return pushes_; }
+  [[nodiscard]] std::uint64_t rolled_back() const { return servers_.rolled_back(); }
+  [[nodiscard]] Sequence released() { return pushes_.Release(); }
 
  private:
   static ShardLayout MakeLayout() {
@@ -112,21 +122,25 @@ class World {
       const std::string name = "p" + std::to_string(i);
       parameters.push_back({.name = name, .layer = name, .shape = {1}});
     }
-    return ShardLayout(std::move(parameters), kShards);
+    return ShardLayout(std::move(parameters), 64);
   }
 
-  static PushTrackerOptions Options() {
-    PushTrackerOptions options = {.pushed = {}, .max_pushes = 2, .max_message_bytes = 8};
+  static PushTrackerOptions Options(bool retain) {
+    PushTrackerOptions options = {
+        .pushed = {}, .max_pushes = 2, .max_message_bytes = 8, .retain = retain};
     for (ShardId shard = 0; shard < kShards; ++shard) {
       options.pushed.push_back({.shard = shard, .bytes = 4});
     }
     return options;
   }
 
+  ServerSlot AnyServer() { return static_cast<ServerSlot>(rng_.Below(kServers)); }
+  ShardId AnyShard() { return static_cast<ShardId>(rng_.Below(kShards)); }
+
   void StartPush() {
     if (pushes_.CanPush()) {
-      last_push_ = pushes_.Push(0);
-      work_.Trained(last_push_, {Batch(last_push_, 0), Batch(last_push_, 1)});
+      const Sequence push = pushes_.Push(0);
+      work_.Trained(push, {Batch(push, 0), Batch(push, 1)});
     }
   }
 
@@ -139,80 +153,126 @@ class World {
             .examples = 1};
   }
 
-  void BreakStream(ServerSlot server) {
-    pushes_.OnDisconnected(server);
-    if (rng_.Below(2) == 0) {
-      // Requests on their way may still be handled, answers are lost.
-      while (!wires_[server].empty()) {
-        Handle(server, wires_[server].front());
-        wires_[server].pop_front();
-      }
+  void HappenRarely() {
+    switch (rng_.Below(10)) {
+      case 0:
+        BreakStream(AnyServer());
+        break;
+      case 1:
+        servers_.Depose(AnyShard());
+        break;
+      case 2:
+      case 3:
+        servers_.ChangeMembers(AnyShard());
+        break;
+      case 4:
+        map_.part_owners = {static_cast<ServerSlot>(rng_.Below(2)),
+                            static_cast<ServerSlot>(rng_.Below(2))};
+        break;
+      case 5:
+        if (faults_.deaths) {
+          KillSome();
+        }
+        break;
+      case 6:
+        if (faults_.disk_loss) {
+          servers_.LoseDisk(AnyServer(), AnyShard());
+        }
+        break;
+      case 7:
+        pushes_.AskForFlush(rng_.Below(2) == 0);
+        break;
+      default:
+        if (fetch_ == 0) {
+          fetch_ = fetches_.Fetch(0);
+        }
+        break;
     }
-    wires_[server].clear();
-    replies_[server].clear();
-    pushes_.OnConnected(server);
   }
 
-  void MoveBucket() {
-    BucketRecord& bucket = map_.buckets[rng_.Below(kShards)];
-    bucket.primary = static_cast<ServerSlot>(rng_.Below(kServers));
-    ++bucket.epoch;
-    ++map_.version;
+  void KillSome() {
+    std::set<ServerSlot> some = {AnyServer()};
+    while (rng_.Below(2) == 0) {
+      some.insert(AnyServer());
+    }
+    const std::set<ServerSlot> dead = servers_.Kill(some);
+    // Streams may break before the worker hears from the controller, or later.
     if (rng_.Below(2) == 0) {
-      map_.part_owners = {static_cast<ServerSlot>(rng_.Below(2)),
-                          static_cast<ServerSlot>(rng_.Below(2))};
+      SendMap();
     }
-    pushes_.OnMap(map_);
-    work_.OnMap(map_);
-  }
-
-  void RestartServers() {
-    for (StoredShard& shard : shards_) {
-      const std::size_t keep =
-          shard.applied.size() - rng_.Below(std::min<std::size_t>(shard.applied.size(), 3) + 1);
-      lost_by_servers_ += shard.applied.size() - keep;
-      shard.applied.resize(keep);
-    }
-    for (ServerSlot server = 0; server < kServers; ++server) {
-      pushes_.OnDisconnected(server);
+    for (const ServerSlot server : dead) {
+      Disconnect(server);
       wires_[server].clear();
       replies_[server].clear();
-      pushes_.OnConnected(server);
+      routes_.OnConnected(server);
     }
+  }
+
+  void Disconnect(ServerSlot server) {
+    routes_.OnDisconnected(server);
+    pushes_.OnDisconnected(server);
+    fetches_.OnDisconnected(server);
+  }
+
+  void BreakStream(ServerSlot server) {
+    Disconnect(server);
+    if (rng_.Below(2) == 0) {
+      // Requests on their way may still be handled, answers are lost.
+      for (const ModelServers::Request& request : wires_[server]) {
+        servers_.Handle(server, request);
+      }
+    }
+    servers_.Hear(server);  // no answers but those on the stream that is gone
+    servers_.TakeReplies(server);
+    wires_[server].clear();
+    replies_[server].clear();
+    routes_.OnConnected(server);
+  }
+
+  void SendMap() {
+    ++map_.version;
+    map_.buckets.assign(layout_.buckets(), {});
+    const std::vector<BucketRecord> records = servers_.Records();
+    for (const Shard& shard : layout_.shards()) {
+      map_.buckets[shard.bucket] = records[shard.id];
+    }
+    routes_.OnMap(map_);
+    pushes_.OnMap();
+    fetches_.OnMap();
+    work_.OnMap(map_);
   }
 
   void Deliver(ServerSlot server) {
     if (!wires_[server].empty()) {
-      replies_[server].push_back(Handle(server, wires_[server].front()));
+      servers_.Handle(server, wires_[server].front());
       wires_[server].pop_front();
     }
+    for (ModelServers::Reply& reply : servers_.TakeReplies(server)) {
+      replies_[server].push_back(std::move(reply));
+    }
     if (!replies_[server].empty() && rng_.Below(2) == 0) {
-      const PushReply reply = replies_[server].front();
+      const ModelServers::Reply reply = std::move(replies_[server].front());
       replies_[server].pop_front();
-      ASSERT_TRUE(pushes_.OnPushReply(reply, now_).ok());
+      std::visit([this](const auto& r) { OnReply(r); }, reply);
     }
   }
 
-  PushReply Handle(ServerSlot server, const PushMessage& push) {
-    PushReply reply = {.request = push.request};
-    for (const ShardUpdate& update : push.updates) {
-      ShardAck& ack = reply.acks.emplace_back();
-      ack.shard = update.shard;
-      StoredShard& shard = shards_[update.shard];
-      if (map_.buckets[layout_.shards()[update.shard].bucket].primary != server) {
-        ack.outcome = UpdateOutcome::kNotPrimary;
-      } else if (rng_.Below(20) == 0) {
-        ack.outcome = UpdateOutcome::kNotReady;
-      } else if (push.sequence <= shard.last()) {
-        ack.outcome = UpdateOutcome::kDuplicate;
-      } else if (push.sequence == shard.last() + 1 || update.after_loss) {
-        shard.applied.push_back(push.sequence);
-      } else {
-        ack.outcome = UpdateOutcome::kUnexpectedSequence;
-        ack.expected = shard.last() + 1;
-      }
+  void OnReply(const PushReply& reply) { ASSERT_TRUE(pushes_.OnReply(reply, now_).ok()); }
+
+  void OnReply(const FlushReply& reply) { ASSERT_TRUE(pushes_.OnReply(reply).ok()); }
+
+  void OnReply(const FetchReply& reply) {
+    const auto progress = fetches_.OnReply(reply, now_);
+    ASSERT_TRUE(progress.ok());
+    for (const std::size_t i : progress->fresh) {
+      const FetchedShard& value = reply.shards[i];
+      EXPECT_GE(value.epoch, value_epoch_[value.shard]) << "a value of an older epoch";
+      value_epoch_[value.shard] = value.epoch;
+      pushes_.OnValue(reply.request, value);
     }
-    return reply;
+    if (progress->complete) {
+      fetches_.Drop(std::exchange(fetch_, 0));
+    }
   }
 
   void MeetDataServer() {
@@ -235,14 +295,23 @@ class World {
       EXPECT_FALSE(push.refused);
       work_.Retired(push.sequence, push.refused, now_);
     }
+    const Sequence released = pushes_.Release();
     for (PushTracker::Message& message : pushes_.Poll(now_)) {
-      PushMessage& push = std::get<PushMessage>(message);
-      wires_[push.server].push_back(std::move(push));
+      if (const auto* push = std::get_if<PushMessage>(&message)) {
+        EXPECT_GT(push->sequence, released) << "its content is gone";
+        wires_[push->server].emplace_back(*push);
+      } else {
+        const auto& flush = std::get<FlushMessage>(message);
+        wires_[flush.server].emplace_back(flush);
+      }
+    }
+    for (FetchMessage& fetch : fetches_.Poll(now_)) {
+      wires_[fetch.server].emplace_back(fetch);
     }
     for (WorkTracker::Message& message : work_.Poll(now_)) {
       const auto& acknowledge = std::get<AcknowledgeMessage>(message);
       for (const LeaseResult& result : acknowledge.results) {
-        if (!servers_lose_) {
+        if (!faults_.deaths) {
           ExpectApplied(result.lease.index);
         }
       }
@@ -251,61 +320,85 @@ class World {
   }
 
   void ExpectApplied(Sequence push) const {
-    for (const StoredShard& shard : shards_) {
-      EXPECT_GE(shard.last(), push) << "acknowledged before it was applied everywhere";
+    for (ShardId shard = 0; shard < kShards; ++shard) {
+      EXPECT_TRUE(std::ranges::binary_search(servers_.applied(shard), push))
+          << "acknowledged before it was applied everywhere";
     }
   }
 
   Rng rng_;
-  const bool servers_lose_;
+  const Faults faults_;
   const ShardLayout layout_;
+  Routes routes_;
   PushTracker pushes_;
+  FetchTracker fetches_;
   WorkTracker work_;
+  ModelServers servers_;
   ClusterMap map_;
   Clock::TimePoint now_{};
-  Sequence last_push_ = 0;
-  StoredShard shards_[kShards];
-  std::deque<PushMessage> wires_[kServers];
-  std::deque<PushReply> replies_[kServers];
+  FetchId fetch_ = 0;
+  std::uint64_t value_epoch_[kShards] = {};
+  std::deque<ModelServers::Request> wires_[kServers];
+  std::deque<ModelServers::Reply> replies_[kServers];
   std::deque<AcknowledgeMessage> acknowledgements_;
   std::set<std::uint64_t> acknowledged_;
-  std::uint64_t lost_by_servers_ = 0;
 };
 
-TEST(TrackersPropertyTest, EveryUpdateIsAppliedOnceInOrderAndItsBatchesAcknowledgedAfterwards) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+/// Totals over many worlds.
+struct Totals {
+  std::uint64_t rolled_back = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t resent = 0;
+  std::uint64_t released = 0;
+};
+
+Totals RunWorlds(const Faults& faults) {
+  Totals totals;
+  for (std::uint64_t seed = 1; seed <= 1000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, /*servers_lose=*/false);
-    for (int i = 0; i < 400; ++i) {
+    World world(seed, faults);
+    for (int i = 0; i < 1000; ++i) {
       world.Step();
     }
     world.Settle();
-    world.ExpectAllAppliedOnceInOrder();
+    world.ExpectAppliedOnceInOrderOrCountedAsLost();
     world.ExpectEveryBatchAcknowledged();
-    EXPECT_EQ(world.lost_updates(), 0u);
-    if (testing::Test::HasFailure()) {
-      return;
-    }
+    totals.rolled_back += world.rolled_back();
+    totals.lost += world.pushes().lost_updates();
+    totals.resent += world.pushes().resent_updates();
+    totals.released += world.released();
   }
+  return totals;
 }
 
-TEST(TrackersPropertyTest, ServersThatForgetAcknowledgedUpdatesStopNothing) {
-  std::uint64_t lost = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, /*servers_lose=*/true);
-    for (int i = 0; i < 400; ++i) {
-      world.Step();
-    }
-    world.Settle();
-    world.ExpectEveryBatchAcknowledged();
-    EXPECT_LE(world.lost_updates(), world.lost_by_servers());
-    lost += world.lost_updates();
-    if (testing::Test::HasFailure()) {
-      return;
-    }
-  }
-  EXPECT_GT(lost, 0u);
+TEST(TrackersPropertyTest, FailoversLoseAndRepeatNothing) {
+  const Totals totals = RunWorlds({});
+  EXPECT_EQ(totals.lost, 0u);
+  EXPECT_EQ(totals.resent, 0u);
+  EXPECT_GT(totals.released, 0u);
+}
+
+TEST(TrackersPropertyTest, FailoversLoseAndRepeatNothingIfNothingIsRetained) {
+  EXPECT_EQ(RunWorlds({.retain = false}).lost, 0u);
+}
+
+TEST(TrackersPropertyTest, WhatIsRetainedBringsBackWhatWentWithAllMembers) {
+  const Totals totals = RunWorlds({.deaths = true});
+  EXPECT_GT(totals.rolled_back, 0u);
+  EXPECT_GT(totals.resent, 0u);
+  EXPECT_GT(totals.released, 0u);
+  EXPECT_EQ(totals.lost, 0u);
+}
+
+TEST(TrackersPropertyTest, WithoutRetentionEveryLossIsCountedOnce) {
+  const Totals totals = RunWorlds({.retain = false, .deaths = true});
+  EXPECT_GT(totals.lost, 0u);
+}
+
+TEST(TrackersPropertyTest, LossesOfDisksAreCountedOnceAndTheRestIsBroughtBack) {
+  const Totals totals = RunWorlds({.deaths = true, .disk_loss = true});
+  EXPECT_GT(totals.lost, 0u);
+  EXPECT_GT(totals.resent, 0u);
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct RigOptions {
   OptimiserLocation location = OptimiserLocation::kWorker;
   double rate = 0.1;
   UpdateProtocol protocol = UpdateProtocol::kGradients;
+  std::uint64_t retain_pushes = 0;
 };
 
 inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
@@ -95,8 +96,8 @@ inline void FillBatch(std::uint32_t index, Batch& batch) {
   }
 }
 
-/// Parameter servers (two, buckets alternate) and a data server, in memory, without deduplication:
-/// for streams that do not break.
+/// Parameter servers (two, buckets alternate) and a data server, in memory. They forget what is not
+/// on their disk when the test says so.
 class FakeServers {
  public:
   FakeServers(const ShardLayout& layout, const UpdatePlan& plan)
@@ -108,21 +109,44 @@ class FakeServers {
     for (const Shard& shard : layout.shards()) {
       InitialiseShard(3, layout.parameters()[shard.tensor], shard, Range(weights_, shard));
     }
+    WriteToDisk();
   }
 
-  static ClusterMap Map(const ShardLayout& layout) {
-    ClusterMap map = {.version = 1, .buckets = {}, .part_owners = {0}};
-    map.buckets.resize(layout.buckets());
-    for (BucketId bucket = 0; bucket < layout.buckets(); ++bucket) {
-      map.buckets[bucket] = {.epoch = 1, .primary = bucket % 2};
+  [[nodiscard]] ClusterMap Map() const {
+    ClusterMap map = {.version = epoch_, .buckets = {}, .part_owners = {0}};
+    for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
+      map.buckets.push_back({.epoch = epoch_, .generation = epoch_, .primary = bucket % 2});
     }
     return map;
+  }
+
+  void WriteToDisk() { disk_ = {.weights = weights_, .state = state_, .included = included_}; }
+
+  /// All of them die, and come back with what is on disk.
+  void Restart() {
+    ++epoch_;
+    weights_ = disk_.weights;
+    state_ = disk_.state;
+    included_ = disk_.included;
   }
 
   PushReply Apply(const PushMessage& message, const PushPayload& payload) {
     PushReply reply = {.request = message.request};
     for (std::size_t i = 0; i < message.updates.size(); ++i) {
       const Shard& shard = layout_.shards()[message.updates[i].shard];
+      ShardAck& ack = reply.acks.emplace_back();
+      ack = {.shard = shard.id, .persisted = disk_.included[shard.id], .epoch = epoch_};
+      Sequence& included = included_[shard.id];
+      if (message.sequence <= included) {
+        ack.outcome = UpdateOutcome::kDuplicate;
+        continue;
+      }
+      if (message.sequence > included + 1 && !message.updates[i].after_loss) {
+        ack.outcome = UpdateOutcome::kUnexpectedSequence;
+        ack.expected = included + 1;
+        continue;
+      }
+      included = message.sequence;
       const PushPayload::Update& update = payload.updates[i];
       const TensorPlan& tensor = plan_.tensors[shard.tensor];
       const std::span<float> weights = Range(weights_, shard);
@@ -137,9 +161,6 @@ class FakeServers {
         const std::size_t state = StatePerWeight(step.kind) * shard.size();
         ApplyGradient(step, gradient, Range(state_, shard).first(state), weights);
       }
-      ADAMANT_CHECK(included_[shard.id] + 1 == message.sequence, "no gap, no repetition");
-      included_[shard.id] = message.sequence;
-      reply.acks.push_back({.shard = shard.id});
     }
     return reply;
   }
@@ -148,12 +169,23 @@ class FakeServers {
     FetchReply reply = {.request = message.request};
     for (const ShardId id : message.shards) {
       const Shard& shard = layout_.shards()[id];
-      reply.shards.push_back(
-          {.shard = id, .version = included_[id], .included_sequence = included_[id]});
+      reply.shards.push_back({.shard = id,
+                              .version = included_[id],
+                              .included_sequence = included_[id],
+                              .persisted = disk_.included[id],
+                              .epoch = epoch_});
       const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
       values.insert(values.end(),
                     weights_.begin() + static_cast<std::ptrdiff_t>(begin),
                     weights_.begin() + static_cast<std::ptrdiff_t>(begin + shard.size()));
+    }
+    return reply;
+  }
+
+  [[nodiscard]] FlushReply Flush(const FlushMessage& message) const {
+    FlushReply reply = {.request = message.request};
+    for (const ShardId shard : message.shards) {
+      reply.persisted.push_back({.shard = shard, .sequence = disk_.included[shard]});
     }
     return reply;
   }
@@ -190,7 +222,15 @@ class FakeServers {
   const UpdatePlan& plan_;
   std::vector<float> weights_;
   std::vector<float> state_;
-  std::vector<Sequence> included_;
+  std::vector<Sequence> included_;  // by shard
+  std::uint64_t epoch_ = 1;
+
+  struct Disk {
+    std::vector<float> weights;
+    std::vector<float> state;
+    std::vector<Sequence> included;
+  };
+  Disk disk_;
 };
 
 /// A worker without threads: its training threads are advanced, and its messages delivered, when
@@ -204,9 +244,11 @@ class Rig {
         plan(PlanOf(options, graph, layout)),
         replica(ReplicaOptionsOf(options), graph, layout, plan, std::move(wake)),
         servers(layout, plan),
-        exchange(replica, 64) {
+        exchange(replica,
+                 {.max_message_bytes = 64,
+                  .retain_bytes = options.retain_pushes * Accumulator::BytesOf(plan)}) {
     ADAMANT_CHECK(replica.SetNormalisation({.mean = {128}, .deviation = {64}}).ok(), "one channel");
-    exchange.OnMap(FakeServers::Map(layout));
+    exchange.OnMap(servers.Map());
     exchange.OnParameterServer(0, true);
     exchange.OnParameterServer(1, true);
     exchange.OnDataServer(0, true);
@@ -242,8 +284,14 @@ class Rig {
       } else if (auto* acknowledge = std::get_if<AcknowledgeMessage>(&message)) {
         for (const LeaseResult& result : acknowledge->results) {
           acknowledged.push_back(result.lease);
-          exchange.OnAcknowledged({result.lease});
+          if (count_batches) {
+            exchange.OnAcknowledged({result.lease});
+          }
         }
+      } else if (auto* flush = std::get_if<FlushMessage>(&message)) {
+        ++flush_requests;
+        replies.emplace_back(
+            [this, reply = servers.Flush(*flush)] { return exchange.OnFlushReply(reply); });
       } else if (auto* hand_back = std::get_if<HandBackMessage>(&message)) {
         handed_back.insert(handed_back.end(), hand_back->leases.begin(), hand_back->leases.end());
       }
@@ -284,6 +332,20 @@ class Rig {
       ADAMANT_CHECK(Pump().ok(), "training goes on");
       more |= Serve(0) || Serve(1) || Reply();
       ADAMANT_CHECK(Pump().ok(), "training goes on");
+    }
+  }
+
+  /// All parameter servers die, and come back with what is on disk; messages are lost.
+  void RestartServers() {
+    servers.Restart();
+    for (const ServerSlot server : {0, 1}) {
+      exchange.OnParameterServer(server, false);
+    }
+    wires.clear();
+    replies.clear();
+    exchange.OnMap(servers.Map());
+    for (const ServerSlot server : {0, 1}) {
+      exchange.OnParameterServer(server, true);
     }
   }
 
@@ -341,6 +403,8 @@ class Rig {
   std::vector<Lease> acknowledged;
   std::vector<Lease> handed_back;
   std::uint32_t next_batch = 0;
+  bool count_batches = true;  ///< the data server answers
+  int flush_requests = 0;
 };
 
 }  // namespace adamant::worker
