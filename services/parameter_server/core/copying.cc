@@ -103,6 +103,7 @@ void ParameterServer::OnCopyBegin(BucketId id, const CopyBegin& begin) {
     return;
   }
   bucket.receiving.emplace(begin.copy, begin.generation, begin.parts, shards);
+  ForgetStored(id);
   if (options_.mode != PersistenceMode::kNone) {
     tasks_.unmarked.insert(id);
     driver_.WantStorage();

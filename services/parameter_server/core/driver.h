@@ -42,6 +42,16 @@ struct BucketProgress {
   Lsn committed = 0;
   Lsn lag = 0;                ///< entries that the slowest member has not acknowledged
   std::uint64_t updates = 0;  ///< applied to its shards since their creation
+  bool serving = false;       ///< reconciled: it reads and writes
+};
+
+/// A bucket in a snapshot.
+struct SnapshotBucket {
+  BucketId bucket = 0;
+  Epoch epoch = 0;  ///< under which this server was its primary
+  std::uint64_t generation = 0;
+  std::uint64_t updates = 0;   ///< applied to its shards since their creation
+  std::uint64_t checksum = 0;  ///< see proto/adamant/v1/control.proto
 };
 
 /// What a server asks of whoever drives it. Called on any thread and under the server's lock: an

@@ -60,9 +60,16 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
 
 void ParameterServer::Load(BucketId id, bool create) {
   const Configuration& configuration = buckets_[id]->replica().configuration();
-  tasks_.loads[id] = {
-      .create = create, .epoch = configuration.epoch, .generation = configuration.generation};
+  tasks_.loads[id] = {.create = create,
+                      .epoch = configuration.epoch,
+                      .generation = configuration.generation,
+                      .snapshot = configuration.restored_snapshot};
+  ForgetStored(id);
   driver_.WantStorage();
+}
+
+void ParameterServer::ForgetStored(BucketId id) {
+  std::erase_if(stored_.buckets, [&](const StoredBucket& stored) { return stored.bucket == id; });
 }
 
 void ParameterServer::Serving(BucketId id) {

@@ -108,7 +108,8 @@ std::vector<BucketProgress> ParameterServer::Progress() {
                           .epoch = status.epoch,
                           .committed = status.committed,
                           .lag = status.prepared - status.slowest,
-                          .updates = bucket.content().updates});
+                          .updates = bucket.content().updates,
+                          .serving = bucket.replica().role() == Replica::Role::kServing});
     }
   }
   return progress;
@@ -228,7 +229,8 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* ask
     if (access == Access::kReady && snapshot == 0) {
       value = shard->Read(asking);
     } else if (access == Access::kReady) {
-      ADAMANT_ASSIGN_OR_RETURN(value, snapshots_.Read(snapshot, shard->identity()));
+      ADAMANT_ASSIGN_OR_RETURN(
+          value, snapshots_.Read(snapshot, layout_.shards()[id].bucket, shard->identity()));
     }
     value.epoch = epoch;
     values.push_back(std::move(value));

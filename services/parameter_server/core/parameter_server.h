@@ -133,9 +133,12 @@ class ParameterServer : private ReplicaHost {
 
   // --- The disk: one thread
 
-  /// What the store holds, verified; marks it as opened by this process. Once, first.
-  /// Errors: those of the store.
-  absl::StatusOr<StoredBuckets> ReadStored();
+  /// Looks at what the store holds, verifies it, and marks it as opened by this process. Once,
+  /// first. Errors: those of the store.
+  absl::Status ReadStored();
+
+  /// What ReadStored found, without the buckets that have been loaded or learnt here since.
+  [[nodiscard]] StoredBuckets Stored();
 
   /// Loads and creates buckets, logs entries, writes records: all that is waiting.
   /// Errors: those of the store, except a full disk, which raises the alarm and is tried again;
@@ -148,11 +151,11 @@ class ParameterServer : private ReplicaHost {
   /// Writes back what is dirty: see Flusher::Flush.
   absl::Status Flush();
 
-  /// See Snapshots: of all buckets that this server is a member of, with all that is committed
-  /// here. Unavailable while a bucket that it is primary of is not served.
-  absl::Status TakeSnapshot(std::uint64_t snapshot,
-                            std::uint64_t keep_from,
-                            std::span<const std::uint64_t> keep);
+  /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them is
+  /// not served.
+  absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(std::uint64_t snapshot,
+                                                           std::uint64_t keep_from,
+                                                           std::span<const std::uint64_t> keep);
 
   [[nodiscard]] const Flusher& flusher() const { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
@@ -189,6 +192,7 @@ class ParameterServer : private ReplicaHost {
     bool create = false;
     Epoch epoch = 0;
     std::uint64_t generation = 0;
+    std::uint64_t snapshot = 0;  ///< that it comes back from; 0: from what is live
   };
   struct PersistTask {
     BucketId bucket = 0;
@@ -272,6 +276,7 @@ class ParameterServer : private ReplicaHost {
   absl::Status LoadBucket(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> Create(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> Restore(BucketId id, const LoadTask& task);
+  absl::StatusOr<Bucket::Content> RestoreSnapshot(BucketId id, const LoadTask& task);
   absl::Status StoreContent(BucketId id, const Bucket::Content& content);
   absl::Status PersistEntries(const std::vector<PersistTask>& persists);
   absl::Status InstallCopies(const std::set<BucketId>& buckets);
@@ -279,6 +284,7 @@ class ParameterServer : private ReplicaHost {
   absl::Status Do(Tasks& tasks);
   void Return(Tasks tasks);
 
+  void ForgetStored(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetContent(BucketId id, Bucket::Content content) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
@@ -304,6 +310,7 @@ class ParameterServer : private ReplicaHost {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Bucket>> buckets_ ABSL_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::uint64_t> newest_ ABSL_GUARDED_BY(mutex_);  // incarnation by slot
+  StoredBuckets stored_ ABSL_GUARDED_BY(mutex_);
   std::map<BucketId, BucketReport> lost_ ABSL_GUARDED_BY(mutex_);
   std::vector<LiveShardPtr> to_apply_ ABSL_GUARDED_BY(mutex_);
   std::deque<PartDue> to_send_ ABSL_GUARDED_BY(mutex_);

@@ -75,8 +75,9 @@ storage::Change StoreRecord(std::uint64_t job_uid,
 
 absl::StatusOr<RecordMap> LoadRecords(std::uint64_t job_uid,
                                       BucketId bucket,
-                                      const storage::KvStore& store) {
-  const std::string prefix = Prefix(bucket);
+                                      const storage::KvStore& store,
+                                      std::string_view copy) {
+  const std::string prefix = std::string(copy) + Prefix(bucket);
   RecordMap loaded;
   absl::Status problem;
   ADAMANT_RETURN_IF_ERROR(

@@ -42,12 +42,14 @@ storage::Change StoreRecord(std::uint64_t job_uid,
                             std::string_view key,
                             const Record& record);
 
-/// The stored records of a bucket.
+/// The stored records of a bucket. `copy`: what the keys of a copy begin with; empty for the live
+/// bucket.
 /// Errors: FailedPrecondition for an unknown format version or another job's record; DataLoss for a
 /// corrupt one; those of KvStore::Scan.
 absl::StatusOr<RecordMap> LoadRecords(std::uint64_t job_uid,
                                       BucketId bucket,
-                                      const storage::KvStore& store);
+                                      const storage::KvStore& store,
+                                      std::string_view copy = "");
 
 /// Erases all stored records of a bucket.
 storage::Change EraseRecords(BucketId bucket);

@@ -2,36 +2,73 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cinttypes>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/lazy_writer.h"
 
 namespace adamant::parameter_server {
 namespace {
 
-/// A marker exists from before the first shard of a snapshot is written until all are removed.
-constexpr std::string_view kMarkers = "snapshots/";
-constexpr std::string_view kBegun = "1 begun";  // 1: the version of this format
-constexpr std::string_view kComplete = "1 complete";
+/// A mark says that a bucket's copy is complete, and how the bucket stood.
+constexpr std::string_view kMarks = "snapshots/";
 
 std::string Hex(std::uint64_t snapshot) {
   char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(snapshot));
+  std::snprintf(text, sizeof(text), "%016" PRIx64, snapshot);
   return text;
 }
 
-std::string MarkerKey(std::uint64_t snapshot) { return std::string(kMarkers) + Hex(snapshot); }
+std::string MarkKey(std::uint64_t snapshot, BucketId bucket) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "/%08x", bucket);
+  return std::string(kMarks) + Hex(snapshot) + text;
+}
 
-/// What all keys of a snapshot's copies begin with.
-std::string CopyPrefix(std::uint64_t snapshot) { return "snapshot/" + Hex(snapshot) + "/"; }
+/// What all keys of a bucket's copy begin with; the rest are the keys of the live bucket.
+std::string CopyPrefix(std::uint64_t snapshot, BucketId bucket) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "/%08x/", bucket);
+  return "snapshot/" + Hex(snapshot) + text;
+}
 
-std::string CopyKey(std::uint64_t snapshot, ShardId shard) {
-  return CopyPrefix(snapshot) + LiveShardKey(shard);
+std::string EncodeMark(const SnapshotBucket& about) {
+  char text[128];
+  std::snprintf(text,
+                sizeof(text),
+                "1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %016" PRIx64,
+                about.epoch,
+                about.generation,
+                about.updates,
+                about.checksum);
+  return text;
+}
+
+absl::StatusOr<SnapshotBucket> DecodeMark(BucketId bucket, const std::string& text) {
+  SnapshotBucket about{.bucket = bucket};
+  const int read = std::sscanf(text.c_str(),
+                               "1 %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNx64,
+                               &about.epoch,
+                               &about.generation,
+                               &about.updates,
+                               &about.checksum);
+  if (read != 4) {
+    return absl::FailedPreconditionError("the mark of a snapshot says \"" + text +
+                                         "\", this program reads format version 1");
+  }
+  return about;
+}
+
+storage::Change EraseAll(std::string prefix) {
+  std::string end = prefix + "\xff";
+  return {.key = std::move(prefix), .value = "", .erase = true, .end = std::move(end)};
 }
 
 }  // namespace
@@ -39,78 +76,82 @@ std::string CopyKey(std::uint64_t snapshot, ShardId shard) {
 Snapshots::Snapshots(std::uint64_t job_uid, storage::KvStore& store)
     : job_uid_(job_uid), store_(store) {}
 
-absl::StatusOr<bool> Snapshots::Complete(std::uint64_t snapshot) const {
-  const auto marker = store_.Get(MarkerKey(snapshot));
-  if (absl::IsNotFound(marker.status())) {
-    return false;
+absl::StatusOr<std::optional<SnapshotBucket>> Snapshots::Find(std::uint64_t snapshot,
+                                                              BucketId bucket) const {
+  const auto mark = store_.Get(MarkKey(snapshot, bucket));
+  if (absl::IsNotFound(mark.status())) {
+    return std::nullopt;
   }
-  ADAMANT_RETURN_IF_ERROR(marker.status());
-  if (*marker != kBegun && *marker != kComplete) {
-    return absl::FailedPreconditionError("the marker of snapshot " + std::to_string(snapshot) +
-                                         " says \"" + *marker + "\", this program reads \"" +
-                                         std::string(kBegun) + "\" and \"" +
-                                         std::string(kComplete) + "\"");
-  }
-  return *marker == kComplete;
+  ADAMANT_RETURN_IF_ERROR(mark.status());
+  ADAMANT_ASSIGN_OR_RETURN(const SnapshotBucket about, DecodeMark(bucket, *mark));
+  return about;
 }
 
-absl::Status Snapshots::Take(std::uint64_t snapshot,
-                             std::span<const LiveShardPtr> shards,
-                             const std::map<BucketId, RecordMap>& records) {
-  ADAMANT_ASSIGN_OR_RETURN(const bool done, Complete(snapshot));
-  if (done) {
-    return absl::OkStatus();
+absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
+                                               const SnapshotBucket& about,
+                                               const Source& source) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto done, Find(snapshot, about.bucket));
+  if (done.has_value() && done->epoch == about.epoch) {
+    return *done;
   }
+  const std::string prefix = CopyPrefix(snapshot, about.bucket);
+  const std::string mark = MarkKey(snapshot, about.bucket);
   ADAMANT_RETURN_IF_ERROR(
-      store_.Write({{.key = MarkerKey(snapshot), .value = std::string(kBegun)}}));
+      store_.Write({{.key = mark, .value = "", .erase = true}, EraseAll(prefix)}));
+  std::map<std::string, std::uint64_t> checksums;
   LazyWriter writer(store_);
-  for (const LiveShardPtr& shard : shards) {
+  const auto put = [&](std::string key, std::string value) {
+    checksums[key] = Checksum(std::as_bytes(std::span(value)));
+    return writer.Put(prefix + key, std::move(value));
+  };
+  for (const LiveShardPtr& shard : source.shards) {
     std::string record = shard->Encode();
     SealShard(record);
-    ADAMANT_RETURN_IF_ERROR(
-        writer.Put(CopyKey(snapshot, shard->identity().shard), std::move(record)));
+    ADAMANT_RETURN_IF_ERROR(put(LiveShardKey(shard->identity().shard), std::move(record)));
   }
-  for (const auto& [bucket, of_bucket] : records) {
-    for (const auto& [key, record] : of_bucket) {
-      storage::Change change = StoreRecord(job_uid_, bucket, key, record);
-      ADAMANT_RETURN_IF_ERROR(
-          writer.Put(CopyPrefix(snapshot) + change.key, std::move(change.value)));
-    }
+  for (const auto& [key, record] : source.records) {
+    storage::Change change = StoreRecord(job_uid_, about.bucket, key, record);
+    ADAMANT_RETURN_IF_ERROR(put(std::move(change.key), std::move(change.value)));
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
-  return store_.Write({{.key = MarkerKey(snapshot), .value = std::string(kComplete)}});
+  std::vector<std::uint64_t> all;
+  for (const auto& [key, checksum] : checksums) {
+    all.push_back(checksum);
+  }
+  SnapshotBucket taken = about;
+  taken.checksum = Checksum(std::as_bytes(std::span(all)));
+  ADAMANT_RETURN_IF_ERROR(store_.Write({{.key = mark, .value = EncodeMark(taken)}}));
+  return taken;
 }
 
 absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep) {
-  std::vector<std::uint64_t> dropped;
-  ADAMANT_RETURN_IF_ERROR(store_.Scan(kMarkers, [&](std::string_view key, std::string_view) {
-    const std::string_view hex = key.substr(kMarkers.size());
+  std::set<std::uint64_t> dropped;
+  ADAMANT_RETURN_IF_ERROR(store_.Scan(kMarks, [&](std::string_view key, std::string_view) {
+    const std::string_view hex = key.substr(kMarks.size());
     std::uint64_t snapshot = 0;
     const auto parsed = std::from_chars(hex.begin(), hex.end(), snapshot, 16);
     if (parsed.ec == std::errc() && snapshot < keep_from &&
         std::ranges::find(keep, snapshot) == keep.end()) {
-      dropped.push_back(snapshot);
+      dropped.insert(snapshot);
     }
     return true;
   }));
   for (const std::uint64_t snapshot : dropped) {
-    const std::string prefix = CopyPrefix(snapshot);
-    const std::vector<storage::Change> changes = {
-        {.key = prefix, .value = "", .erase = true, .end = prefix + "\xff"},
-        {.key = MarkerKey(snapshot), .value = "", .erase = true}};
-    ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
+    ADAMANT_RETURN_IF_ERROR(store_.Write({EraseAll("snapshot/" + Hex(snapshot) + "/"),
+                                          EraseAll(std::string(kMarks) + Hex(snapshot) + "/")}));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<ShardValue> Snapshots::Read(std::uint64_t snapshot,
+                                           BucketId bucket,
                                            const ShardIdentity& identity) const {
   ShardValue value{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot};
-  ADAMANT_ASSIGN_OR_RETURN(const bool complete, Complete(snapshot));
-  if (!complete) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto about, Find(snapshot, bucket));
+  if (!about.has_value()) {
     return value;
   }
-  auto stored = store_.Get(CopyKey(snapshot, identity.shard));
+  auto stored = store_.Get(CopyPrefix(snapshot, bucket) + LiveShardKey(identity.shard));
   if (absl::IsNotFound(stored.status())) {
     return value;
   }
@@ -122,6 +163,23 @@ absl::StatusOr<ShardValue> Snapshots::Read(std::uint64_t snapshot,
   value.values = record.values;
   value.owner = bytes;
   return value;
+}
+
+absl::StatusOr<ShardContent> Snapshots::LoadShard(std::uint64_t snapshot,
+                                                  BucketId bucket,
+                                                  const ShardIdentity& identity) const {
+  ADAMANT_ASSIGN_OR_RETURN(const auto about, Find(snapshot, bucket));
+  if (!about.has_value()) {
+    return absl::NotFoundError("bucket " + std::to_string(bucket) + " is not in snapshot " +
+                               std::to_string(snapshot));
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const std::string stored,
+                           store_.Get(CopyPrefix(snapshot, bucket) + LiveShardKey(identity.shard)));
+  return DecodeContent(identity, stored);
+}
+
+absl::StatusOr<RecordMap> Snapshots::LoadRecords(std::uint64_t snapshot, BucketId bucket) const {
+  return parameter_server::LoadRecords(job_uid_, bucket, store_, CopyPrefix(snapshot, bucket));
 }
 
 }  // namespace adamant::parameter_server

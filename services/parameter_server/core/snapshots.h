@@ -1,43 +1,64 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/storage/kv_store.h"
+#include "services/parameter_server/core/driver.h"
 #include "services/parameter_server/core/live_shard.h"
 #include "services/parameter_server/core/messages.h"
 #include "services/parameter_server/core/records.h"
 
 namespace adamant::parameter_server {
 
-/// Copies of shards and records under an id, kept in the store.
-/// Threads: Take one at a time; Read any.
+/// Copies of buckets under an id, kept in the store.
+/// Threads: Take and Drop one at a time; the others any.
 class Snapshots {
  public:
+  /// What of a bucket is copied.
+  struct Source {
+    std::span<const LiveShardPtr> shards;
+    const RecordMap& records;
+  };
+
   /// `store` must outlive this.
   Snapshots(std::uint64_t job_uid, storage::KvStore& store);
 
-  /// Copies `shards` as they are now (each at one moment, all while traffic goes on), and
-  /// `records`, and returns when the copies are on disk. Does nothing if that was done before: a
-  /// repeated command finds the same values. Errors: those of KvStore.
-  absl::Status Take(std::uint64_t snapshot,
-                    std::span<const LiveShardPtr> shards,
-                    const std::map<BucketId, RecordMap>& records);
+  /// Copies a bucket as it is now (each shard at one moment, while traffic goes on) and returns
+  /// when the copy is on disk. `about` names the bucket and how it stands; the checksum is filled
+  /// in. If that was done under the same epoch before, nothing is copied: a repeated command finds
+  /// the same values. Errors: those of KvStore.
+  absl::StatusOr<SnapshotBucket> Take(std::uint64_t snapshot,
+                                      const SnapshotBucket& about,
+                                      const Source& source);
 
   /// Removes the snapshots below `keep_from` that are not in `keep`.
   absl::Status Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep);
 
-  /// The values of one shard; outcome kNoSuchSnapshot if there is no complete snapshot of that id.
+  /// What was said of a bucket's copy when it was complete; nullopt if there is none.
+  /// Errors: FailedPrecondition for an unknown format version; those of KvStore::Get.
+  [[nodiscard]] absl::StatusOr<std::optional<SnapshotBucket>> Find(std::uint64_t snapshot,
+                                                                   BucketId bucket) const;
+
+  /// One shard of a complete copy, as it was stored; outcome kNoSuchSnapshot if there is none.
   /// Errors: DataLoss if the copy is corrupt; FailedPrecondition as in DecodeShard.
-  absl::StatusOr<ShardValue> Read(std::uint64_t snapshot, const ShardIdentity& identity) const;
+  absl::StatusOr<ShardValue> Read(std::uint64_t snapshot,
+                                  BucketId bucket,
+                                  const ShardIdentity& identity) const;
+
+  /// The same with optimiser state and deduplication table. NotFound if there is none.
+  absl::StatusOr<ShardContent> LoadShard(std::uint64_t snapshot,
+                                         BucketId bucket,
+                                         const ShardIdentity& identity) const;
+
+  /// The records of a copy. Errors: as LoadRecords.
+  absl::StatusOr<RecordMap> LoadRecords(std::uint64_t snapshot, BucketId bucket) const;
 
  private:
-  [[nodiscard]] absl::StatusOr<bool> Complete(std::uint64_t snapshot) const;
-
   const std::uint64_t job_uid_;
   storage::KvStore& store_;
 };

@@ -1,6 +1,7 @@
 #include "services/parameter_server/core/stored_bucket.h"
 
 #include <charconv>
+#include <cinttypes>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,12 @@ std::string MarkKey(BucketId bucket) {
   return key;
 }
 
+std::string LogEndKey(BucketId bucket) {
+  char key[24];
+  std::snprintf(key, sizeof(key), "logged/%08x", bucket);
+  return key;
+}
+
 /// Whether the problem lies in what is stored, not in reading it.
 bool IsContentProblem(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
@@ -38,6 +45,11 @@ absl::Status Inspect(StoredBucket& bucket,
   }
   ADAMANT_RETURN_IF_ERROR(LoadRecords(job_uid, bucket.bucket, store).status());
   ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(bucket.bucket, layout, store));
+  if (const auto end = store.Get(LogEndKey(bucket.bucket)); end.ok()) {
+    std::sscanf(end->c_str(), "1 %" SCNu64 " %" SCNu64, &bucket.log_epoch, &bucket.log_lsn);
+  } else if (!absl::IsNotFound(end.status())) {
+    return end.status();
+  }
   if (!entries.empty()) {
     bucket.log_epoch = entries.back().entry->origin;
     bucket.log_lsn = entries.back().entry->lsn;
@@ -53,6 +65,15 @@ storage::Change MarkBucket(BucketId bucket, std::uint64_t generation) {
 
 storage::Change UnmarkBucket(BucketId bucket) {
   return {.key = MarkKey(bucket), .value = "", .erase = true};
+}
+
+storage::Change StoreLogEnd(BucketId bucket, Epoch epoch, Lsn lsn) {
+  return {.key = LogEndKey(bucket),
+          .value = "1 " + std::to_string(epoch) + " " + std::to_string(lsn)};
+}
+
+storage::Change EraseLogEnd(BucketId bucket) {
+  return {.key = LogEndKey(bucket), .value = "", .erase = true};
 }
 
 absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& store) {

@@ -24,6 +24,10 @@ storage::Change UnmarkBucket(BucketId bucket);
 /// version.
 absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& store);
 
+/// Wal modes, "logged/<id>": up to where the log was when its entries were erased.
+storage::Change StoreLogEnd(BucketId bucket, Epoch epoch, Lsn lsn);
+storage::Change EraseLogEnd(BucketId bucket);
+
 /// Every marked bucket, by id.
 absl::StatusOr<std::vector<BucketId>> MarkedBuckets(const storage::KvStore& store);
 

@@ -47,7 +47,7 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
   return std::make_shared<LiveShard>(IdentityOf(id), rule, std::move(content), dirty_);
 }
 
-absl::StatusOr<StoredBuckets> ParameterServer::ReadStored() {
+absl::Status ParameterServer::ReadStored() {
   StoredBuckets stored;
   ADAMANT_ASSIGN_OR_RETURN(stored.previous_incarnation, LoadIncarnation(store_));
   ADAMANT_ASSIGN_OR_RETURN(const auto marked, MarkedBuckets(store_));
@@ -68,7 +68,14 @@ absl::StatusOr<StoredBuckets> ParameterServer::ReadStored() {
   if (!marked_open.ok() && !absl::IsResourceExhausted(marked_open)) {
     return marked_open;
   }
-  return stored;
+  const MutexLock lock(mutex_);
+  stored_ = std::move(stored);
+  return absl::OkStatus();
+}
+
+StoredBuckets ParameterServer::Stored() {
+  const MutexLock lock(mutex_);
+  return stored_;
 }
 
 // --- The tasks
@@ -143,6 +150,7 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
     changes.push_back(UnmarkBucket(bucket));
     changes.push_back(EraseRecords(bucket));
     changes.push_back(EraseEntries(bucket, 0, kToTheEnd));
+    changes.push_back(EraseLogEnd(bucket));
     logged_until_[bucket] = 0;
   }
   return changes.empty() ? absl::OkStatus() : store_.Write(changes);
@@ -151,7 +159,9 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
 // --- Creating and loading
 
 absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
-  auto content = task.create ? Create(id, task) : Restore(id, task);
+  auto content = task.create          ? Create(id, task)
+                 : task.snapshot != 0 ? RestoreSnapshot(id, task)
+                                      : Restore(id, task);
   if (!content.ok() && !(IsContentProblem(content.status()) && !task.create)) {
     return content.status();
   }
@@ -229,6 +239,24 @@ absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const Load
   return content;
 }
 
+absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
+                                                                 const LoadTask& task) {
+  Bucket::Content content{.generation = task.generation};
+  ADAMANT_ASSIGN_OR_RETURN(content.records, snapshots_.LoadRecords(task.snapshot, id));
+  for (const ShardId shard_id : shards_of_[id]) {
+    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard,
+                             snapshots_.LoadShard(task.snapshot, id, IdentityOf(shard_id)));
+    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
+  }
+  for (const LiveShardPtr& shard : content.shards) {
+    content.updates += shard->version();
+    content.sequences.push_back(shard->sequences());
+    shard->Rebase(task.generation);
+  }
+  ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
+  return content;
+}
+
 // All of a bucket, durably, in place of whatever was stored of it.
 absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& content) {
   if (options_.mode == PersistenceMode::kNone) {
@@ -241,7 +269,8 @@ absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& c
     ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
-  std::vector<storage::Change> changes = {EraseRecords(id), EraseEntries(id, 0, kToTheEnd)};
+  std::vector<storage::Change> changes = {
+      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
   for (const auto& [key, record] : content.records) {
     changes.push_back(StoreRecord(options_.job_uid, id, key, record));
   }
@@ -323,11 +352,13 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
 absl::Status ParameterServer::Flush() {
   std::map<BucketId, std::uint64_t> unmarked;
   std::map<BucketId, Lsn> committed;
+  std::map<BucketId, Epoch> epochs;
   {
     const MutexLock lock(mutex_);
     unmarked = unmarked_;
     for (BucketId id = 0; id < buckets_.size() && logged(); ++id) {
       committed[id] = buckets_[id]->replica().committed();
+      epochs[id] = buckets_[id]->replica().configuration().epoch;
     }
   }
   const std::uint64_t before = flusher_.totals().flushes;
@@ -343,6 +374,7 @@ absl::Status ParameterServer::Flush() {
     // All that was committed had queued at its shards before they were encoded.
     if (lsn > 0 && logged_until_[id] > 0) {
       changes.push_back(EraseEntries(id, 0, lsn));
+      changes.push_back(StoreLogEnd(id, epochs[id], lsn));
     }
   }
   if (changes.empty()) {
@@ -356,29 +388,33 @@ absl::Status ParameterServer::Flush() {
   return absl::OkStatus();
 }
 
-absl::Status ParameterServer::TakeSnapshot(std::uint64_t snapshot,
-                                           std::uint64_t keep_from,
-                                           std::span<const std::uint64_t> keep) {
-  std::vector<LiveShardPtr> shards;
-  std::map<BucketId, RecordMap> records;
+absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
+    std::uint64_t snapshot, std::uint64_t keep_from, std::span<const std::uint64_t> keep) {
+  std::vector<std::pair<SnapshotBucket, Bucket::Content>> sources;
   {
     const MutexLock lock(mutex_);
     for (BucketId id = 0; id < buckets_.size(); ++id) {
       const Bucket& bucket = *buckets_[id];
       const Replica::Role role = bucket.replica().role();
-      if (role == Replica::Role::kLoading || role == Replica::Role::kReconciling) {
+      if (role == Replica::Role::kServing || role == Replica::Role::kDraining) {
+        sources.emplace_back(SnapshotBucket{.bucket = id,
+                                            .epoch = bucket.replica().configuration().epoch,
+                                            .generation = bucket.content().generation,
+                                            .updates = bucket.content().updates},
+                             bucket.content());
+      } else if (bucket.replica().IsPrimary()) {
         return absl::UnavailableError("bucket " + std::to_string(id) + " is not served yet");
       }
-      if (role == Replica::Role::kNone || role == Replica::Role::kLearner) {
-        continue;
-      }
-      const auto& held = bucket.content().shards;
-      shards.insert(shards.end(), held.begin(), held.end());
-      records.emplace(id, bucket.content().records);
     }
   }
-  ADAMANT_RETURN_IF_ERROR(snapshots_.Take(snapshot, shards, records));
-  return snapshots_.Drop(keep_from, keep);
+  std::vector<SnapshotBucket> taken;
+  for (const auto& [about, content] : sources) {
+    ADAMANT_ASSIGN_OR_RETURN(
+        taken.emplace_back(),
+        snapshots_.Take(snapshot, about, {.shards = content.shards, .records = content.records}));
+  }
+  ADAMANT_RETURN_IF_ERROR(snapshots_.Drop(keep_from, keep));
+  return taken;
 }
 
 }  // namespace adamant::parameter_server

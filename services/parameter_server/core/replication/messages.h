@@ -45,6 +45,8 @@ struct Configuration {
   std::optional<Holder> leaver = {};   ///< to drop
   std::optional<Holder> heir = {};     ///< to hand over to
 
+  std::uint64_t restored_snapshot = 0;  ///< what this generation came back from; 0: live state
+
   [[nodiscard]] bool Has(const Holder& holder) const {
     return std::ranges::find(members, holder) != members.end();
   }
@@ -171,7 +173,7 @@ struct Proposal {
   Epoch epoch = 0;  ///< that it changes
   Kind kind = Kind::kTakeOver;
   Holder proposer;
-  Holder subject{};  ///< kDrop, kAdd
+  Holder subject{};  ///< kDrop, kAdd; kDrop may name a learner that was to be added
   Lsn last_lsn = 0;
   bool released = false;
 

@@ -127,6 +127,26 @@ TEST_F(ParameterServerTest, ASnapshotKeepsItsValuesWhilePushesGoOn) {
   EXPECT_THAT(Values(0, 1), Each(1));
 }
 
+TEST_F(ParameterServerTest, ASnapshotIsWhatARestoreMayComeBackFrom) {
+  Create(Flat(4, OnWorker()));
+  PushOne(Ones(1));
+  ASSERT_TRUE(rig_->Put(0, "k", 0, "then")->stored);
+  const auto taken = server().TakeSnapshot(1, 0, {});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  ASSERT_EQ(taken->size(), 2u);
+  EXPECT_EQ(taken->at(0).updates + taken->at(1).updates, 1u);
+  EXPECT_EQ(server().TakeSnapshot(1, 0, {})->at(0).checksum, taken->at(0).checksum);
+  PushOne(Ones(2));
+  ASSERT_TRUE(rig_->Put(0, "k", 1, "later")->stored);
+  ASSERT_TRUE(rig_->Flush(0).ok());
+  rig_->Kill(0);
+  rig_->Start(0, Flat(4, OnWorker()));
+  rig_->RestoreAll(0, 1);
+  EXPECT_THAT(Values(0), Each(1));
+  EXPECT_EQ(server().GetRecord("k").record.value, "then");
+  EXPECT_EQ(PushOne(Ones(2)).outcome, PushOutcome::kApplied);
+}
+
 TEST_F(ParameterServerTest, SnapshotsThatNeedNotBeKeptAreRemoved) {
   Create(Flat(4, OnWorker()));
   for (std::uint64_t snapshot = 1; snapshot <= 4; ++snapshot) {
@@ -158,7 +178,7 @@ TEST_F(ParameterServerTest, ASnapshotWaitsForAllBuckets) {
   rig_->store(0).SetFull(true);
   rig_->Start(0, Flat(4, OnWorker()));
   rig_->RestoreAll(0);  // cannot mark what it loads
-  EXPECT_EQ(server().TakeSnapshot(1, 0, {}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ParameterServerTest, AFetchOfAnUnknownShardIsRefused) {

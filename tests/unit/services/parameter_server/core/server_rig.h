@@ -38,9 +38,8 @@ class ServerRig {
       map.resize(options.buckets);
     }
     node.server = std::make_unique<ParameterServer>(std::move(options), node.store, clock, node);
-    const auto stored = node.server->ReadStored();
-    EXPECT_TRUE(stored.ok()) << stored.status();
-    node.stored = *stored;
+    EXPECT_TRUE(node.server->ReadStored().ok());
+    node.stored = node.server->Stored();
     node.storage_error = {};
     Connect(node);
     Publish();
@@ -76,14 +75,16 @@ class ServerRig {
     Publish();
   }
 
-  /// All members of every bucket were lost: it comes back from the disk of `slot`.
-  void RestoreAll(std::uint32_t slot) {
+  /// All members of every bucket were lost: it comes back from the disk of `slot`, as it was live
+  /// or as a snapshot has it.
+  void RestoreAll(std::uint32_t slot, std::uint64_t snapshot = 0) {
     for (Configuration& line : map) {
       line = {.epoch = line.epoch + 1,
               .generation = line.generation + 1,
               .primary = nodes_[slot]->self,
               .members = {nodes_[slot]->self},
-              .created = true};
+              .created = true,
+              .restored_snapshot = snapshot};
     }
     Publish();
   }

@@ -118,6 +118,51 @@ TEST(ReplicaCopyTest, OnceProposedALearnerIsNotGivenUpBeforeTheControllerHasDeci
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
 
+TEST(ReplicaCopyTest, ALearnerThatIsNotAddedAndFallsSilentIsDropped) {
+  LearnerRig rig;
+  rig.adds = false;
+  rig.NameLearner();
+  rig.Settle();
+  const Epoch before = rig.record.epoch;
+  rig.Crash(2);
+  rig.Append(0, "a");
+  rig.Pass(milliseconds(2400));
+  EXPECT_EQ(rig.record.epoch, before);
+  EXPECT_THAT(rig[0].content, IsEmpty());
+  rig.Pass(seconds(1));
+  EXPECT_EQ(rig.record.epoch, before + 1);
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1));
+  EXPECT_THAT(rig[0].content, ElementsAre("a"));
+}
+
+TEST(ReplicaCopyTest, ALearnerThatIsProposedAndNoLongerNamedIsDropped) {
+  LearnerRig rig;
+  rig.adds = false;
+  rig.NameLearner();
+  rig.Settle();
+  const Epoch before = rig.record.epoch;
+  rig.Cut(2, 0);
+  rig.Append(0, "a");
+  rig.record.learner.reset();
+  rig.replica(0).OnConfiguration(rig.record, rig.now());
+  rig.Settle();
+  EXPECT_EQ(rig.record.epoch, before + 1);
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1));
+  EXPECT_THAT(rig[0].content, ElementsAre("a"));
+  EXPECT_EQ(rig.replica(2).role(), Role::kNone);
+}
+
+TEST(ReplicaCopyTest, AMemberCanBeDroppedWhileALearnerIsProposed) {
+  LearnerRig rig;
+  rig.adds = false;
+  rig.NameLearner();
+  rig.Settle();
+  rig.Crash(1);
+  rig.ProveDeaths();
+  rig.Settle();
+  EXPECT_THAT(rig.members(), ElementsAre(0));
+}
+
 TEST(ReplicaCopyTest, AnotherEpochStartsTheCopyAnew) {
   LearnerRig rig;
   rig.Append(0, "a");

@@ -195,7 +195,7 @@ void Rig::Decide() {
 }
 
 bool Rig::Apply(const Proposal& proposal) {
-  if (proposal.epoch != record.epoch) {
+  if (proposal.epoch != record.epoch || (proposal.kind == Proposal::Kind::kAdd && !adds)) {
     return false;
   }
   const auto leave = [&](const Holder& holder) { std::erase(record.members, holder); };

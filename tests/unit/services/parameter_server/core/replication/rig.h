@@ -119,6 +119,7 @@ class Rig {
 
   Configuration record;
   bool decides = true;           ///< whether it takes proposals
+  bool adds = true;              ///< whether it takes additions
   std::set<std::uint32_t> deaf;  ///< servers that hear nothing from it
   bool names_learners = true;
   bool persists = true;  ///< whether what is to be persisted is
