@@ -137,6 +137,10 @@ bool Replica::LearnerWaits() const {
 }
 
 void Replica::FollowAdvice(Clock::TimePoint now) {
+  if (proposal_.has_value() && proposal_->kind == Proposal::Kind::kAdd &&
+      configuration_.learner != proposal_->subject) {
+    return Drop(proposal_->subject, now);  // the controller will not add it any more
+  }
   if (!FollowsAdvice()) {
     return;
   }
@@ -197,11 +201,18 @@ void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
   Propose(Proposal::Kind::kTakeOver, {}, released, now);
 }
 
-void Replica::Drop(const Holder& member, Clock::TimePoint now) {
-  if (!proposal_.has_value()) {
+// A learner that was proposed cannot simply be given up: the controller may have added it. To drop
+// it instead settles that: one of the two changes the epoch.
+bool Replica::MayDrop() const {
+  return !proposal_.has_value() || proposal_->kind == Proposal::Kind::kAdd;
+}
+
+void Replica::Drop(const Holder& holder, Clock::TimePoint now) {
+  const Peer* const learner = FindLearner();
+  if (learner != nullptr && !learner->proposed) {
     GiveUpCopy();
-    Propose(Proposal::Kind::kDrop, member, false, now);
   }
+  Propose(Proposal::Kind::kDrop, holder, false, now);
 }
 
 // --- Deaths and time
@@ -253,7 +264,7 @@ Clock::TimePoint Replica::NextTick() const {
     next = std::min(next, next_beacon_);
   }
   for (const Peer& peer : peers_) {
-    if (!proposal_.has_value()) {
+    if (MayDrop()) {
       next = std::min(next, peer.heard + options_.times.lease);
     }
     if (peer.in_step && peer.acked < peer.sent) {

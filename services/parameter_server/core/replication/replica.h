@@ -166,6 +166,7 @@ class Replica {
     Clock::TimePoint rewind_at{};    ///< for a gap, not before
     bool stale = false;              ///< lacks entries that are no longer in the log
     Lsn joint_from = 0;              ///< kJoint: committed when it became so
+    bool proposed = false;           ///< kJoint: it may be a member by now, if nobody told us yet
   };
 
   // Configurations.
@@ -185,7 +186,7 @@ class Replica {
   void CommitOne();
   void ServeIfReconciled(Clock::TimePoint now);
   void CheckPeers(Clock::TimePoint now);
-  void Drop(const Holder& member, Clock::TimePoint now);
+  void Drop(const Holder& holder, Clock::TimePoint now);
   void TryAdd(Clock::TimePoint now);
   void BeginCopy(const Holder& learner, Clock::TimePoint now);
   void GiveUpCopy();
@@ -196,6 +197,7 @@ class Replica {
   [[nodiscard]] Peer* FindLearner();
   [[nodiscard]] bool Counts(const Peer& peer, std::uint64_t copy) const;
   [[nodiscard]] bool FollowsAdvice() const;
+  [[nodiscard]] bool MayDrop() const;
   [[nodiscard]] bool LearnerWaits() const;
 
   // Messages.

@@ -232,7 +232,7 @@ void Replica::CheckPeers(Clock::TimePoint now) {
       SendEntries(peer, now);
     }
   }
-  if (proposal_.has_value()) {
+  if (!MayDrop()) {
     return;
   }
   const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
@@ -243,7 +243,7 @@ void Replica::CheckPeers(Clock::TimePoint now) {
   if (lost == peers_.end()) {
     return;
   }
-  if (lost->kind == Peer::Kind::kMember) {
+  if (lost->kind == Peer::Kind::kMember || lost->proposed) {
     Drop(lost->holder, now);
   } else {
     next_copy_ = now + kCopyAgainAfter;
@@ -294,9 +294,10 @@ void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
 // All that was committed without the learner it has acknowledged, and what is committed since has
 // waited for it.
 void Replica::TryAdd(Clock::TimePoint now) {
-  const Peer* const learner = FindLearner();
+  Peer* const learner = FindLearner();
   if (learner != nullptr && learner->kind == Peer::Kind::kJoint && !proposal_.has_value() &&
       learner->acked >= std::max(learner->joint_from, committed_)) {
+    learner->proposed = true;
     Propose(Proposal::Kind::kAdd, learner->holder, false, now);
   }
 }
