@@ -41,32 +41,27 @@ class Disk {
     return use(commands_, changes_, files_);
   }
 
-  /// Calls `change` unless the disk has stopped, and then `done` with the durable files.
-  template <class Change, class Done>
-  IOStatus Apply(const Change& change, const Done& done) {
+  /// Calls `change` with the durable files, unless the disk has stopped. One change at a time.
+  template <class Change>
+  IOStatus Apply(const Change& change) {
     Delay();
-    const bool stopped = With([](const Commands& commands, std::uint64_t& changes, auto&) {
-      return changes >= commands.stop_at || ++changes == 0;
-    });
-    if (stopped) {
+    MutexLock lock(mutex_);
+    if (changes_ >= commands_.stop_at) {
       return IOStatus::IOError("the disk has stopped");
     }
-    const IOStatus status = change();
-    if (status.ok()) {
-      With([&](const Commands&, std::uint64_t, DurableFiles& files) { done(files); });
-    }
-    return status;
+    ++changes_;
+    return change(files_);
   }
 
-  template <class Change, class Done>
-  IOStatus Write(const Change& change, const Done& done) {
+  template <class Change>
+  IOStatus Write(const Change& change) {
     const auto [full, fails] = With([](const Commands& commands, std::uint64_t, auto&) {
       return std::pair(commands.full, commands.fail_writes);
     });
     if (full) {
       return IOStatus::NoSpace("no space left on device");
     }
-    return fails ? IOStatus::IOError("write failed") : Apply(change, done);
+    return fails ? IOStatus::IOError("write failed") : Apply(change);
   }
 
   template <class Read>
@@ -110,8 +105,9 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
   using FSWritableFileOwnerWrapper::Append;
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
-    return disk_.Write([&] { return target()->Append(data, options, debug); },
-                       [&](auto&) { bytes_->size += data.size(); });
+    return disk_.Write([&](auto&) {
+      return Grown(target()->Append(data, options, debug), bytes_->size + data.size());
+    });
   }
   IOStatus Append(const Slice& data,
                   const IOOptions& options,
@@ -123,8 +119,10 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
                             std::uint64_t offset,
                             const IOOptions& options,
                             IODebugContext* debug) override {
-    return disk_.Write([&] { return target()->PositionedAppend(data, offset, options, debug); },
-                       [&](auto&) { bytes_->size = std::max(bytes_->size, offset + data.size()); });
+    return disk_.Write([&](auto&) {
+      return Grown(target()->PositionedAppend(data, offset, options, debug),
+                   std::max(bytes_->size, offset + data.size()));
+    });
   }
   IOStatus PositionedAppend(const Slice& data,
                             std::uint64_t offset,
@@ -134,27 +132,21 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
     return PositionedAppend(data, offset, options, debug);
   }
   IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* debug) override {
-    return disk_.Apply([&] { return target()->Truncate(size, options, debug); },
-                       [&](auto&) { bytes_->size = size; });
+    return disk_.Apply(
+        [&](auto&) { return Grown(target()->Truncate(size, options, debug), size); });
   }
   // What power takes away is only pretended, so nothing need really be synced.
   IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
-    std::uint64_t size = 0;
-    const bool fails = disk_.With([&](Commands& commands, std::uint64_t, auto&) {
-      size = bytes_->size;
-      const bool failing = std::exchange(commands.fail_sync, false);
-      bytes_->lost = bytes_->lost || failing;
-      return failing;
+    const bool fails = disk_.With([](Commands& commands, std::uint64_t, auto&) {
+      return std::exchange(commands.fail_sync, false);
     });
-    if (fails) {
-      return IOStatus::IOError("sync failed");
-    }
-    return disk_.Apply([] { return IOStatus::OK(); },
-                       [&](auto&) {
-                         if (!bytes_->lost) {
-                           bytes_->synced = std::max(bytes_->synced, size);
-                         }
-                       });
+    return disk_.Apply([&](auto&) {
+      bytes_->lost = bytes_->lost || fails;
+      if (!bytes_->lost) {
+        bytes_->synced = bytes_->size;
+      }
+      return fails ? IOStatus::IOError("sync failed") : IOStatus::OK();
+    });
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return Sync(options, debug);
@@ -167,6 +159,13 @@ class WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
  private:
+  IOStatus Grown(IOStatus status, std::uint64_t size) {
+    if (status.ok()) {
+      bytes_->size = size;
+    }
+    return status;
+  }
+
   const std::shared_ptr<DurableFiles::Bytes> bytes_;
   Disk& disk_;
 };
@@ -234,8 +233,10 @@ class Folder final : public rocksdb::FSDirectoryWrapper {
       : FSDirectoryWrapper(std::move(folder)), path_(std::move(path)), disk_(disk) {}
 
   IOStatus Fsync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
-    return disk_.Apply([] { return IOStatus::OK(); },
-                       [&](DurableFiles& files) { files.SyncFolder(path_); });
+    return disk_.Apply([&](DurableFiles& files) {
+      files.SyncFolder(path_);
+      return IOStatus::OK();
+    });
   }
   IOStatus FsyncWithDirOptions(const IOOptions& options,
                                IODebugContext* debug,
@@ -262,23 +263,28 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
                            const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext* debug) override {
-    return disk_.Apply([&] { return target()->NewWritableFile(name, options, result, debug); },
-                       [&](DurableFiles& files) {
-                         *result = std::make_unique<WritableFile>(
-                             std::move(*result), files.Create(name), disk_);
-                       });
+    return disk_.Apply([&](DurableFiles& files) {
+      auto bytes = files.Create(name);
+      IOStatus status = target()->NewWritableFile(name, options, result, debug);
+      if (status.ok()) {
+        *result = std::make_unique<WritableFile>(std::move(*result), std::move(bytes), disk_);
+      }
+      return status;
+    });
   }
   IOStatus ReuseWritableFile(const std::string& name,
                              const std::string& old_name,
                              const FileOptions& options,
                              std::unique_ptr<rocksdb::FSWritableFile>* result,
                              IODebugContext* debug) override {
-    return disk_.Apply(
-        [&] { return target()->ReuseWritableFile(name, old_name, options, result, debug); },
-        [&](DurableFiles& files) {
-          *result = std::make_unique<WritableFile>(
-              std::move(*result), files.Reuse(old_name, name), disk_);
-        });
+    return disk_.Apply([&](DurableFiles& files) {
+      IOStatus status = target()->ReuseWritableFile(name, old_name, options, result, debug);
+      if (status.ok()) {
+        *result =
+            std::make_unique<WritableFile>(std::move(*result), files.Reuse(old_name, name), disk_);
+      }
+      return status;
+    });
   }
   IOStatus NewRandomAccessFile(const std::string& name,
                                const FileOptions& options,
@@ -314,19 +320,18 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
                       const std::string& to,
                       const IOOptions& options,
                       IODebugContext* debug) override {
-    // What `to` was has to be known before it goes.
-    return disk_.Apply(
-        [&] {
-          disk_.With([&](auto&, auto, DurableFiles& files) { files.Rename(from, to); });
-          return target()->RenameFile(from, to, options, debug);
-        },
-        [](auto&) {});
+    return disk_.Apply([&](DurableFiles& files) {
+      files.Rename(from, to);  // notes what `to` was, so it comes first
+      return target()->RenameFile(from, to, options, debug);
+    });
   }
   IOStatus DeleteFile(const std::string& name,
                       const IOOptions& options,
                       IODebugContext* debug) override {
-    return disk_.Apply([&] { return target()->DeleteFile(name, options, debug); },
-                       [&](DurableFiles& files) { files.Delete(name); });
+    return disk_.Apply([&](DurableFiles& files) {
+      files.Delete(name);
+      return target()->DeleteFile(name, options, debug);
+    });
   }
 
  private:
@@ -371,6 +376,13 @@ void FaultyFileSystem::StopAfter(std::uint64_t changes) {
 
 std::uint64_t FaultyFileSystem::changes() const {
   return files_->disk().With([](auto&, std::uint64_t changes, auto&) { return changes; });
+}
+
+void FaultyFileSystem::Copy(const std::filesystem::path& from,
+                            const std::filesystem::path& to) const {
+  files_->disk().With([&](auto&, auto, auto&) {
+    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  });
 }
 
 void FaultyFileSystem::LosePower(const std::filesystem::path& from,

@@ -50,6 +50,10 @@ class FaultyFileSystem {
   /// Changes so far.
   [[nodiscard]] std::uint64_t changes() const;
 
+  /// Copies `from` to the new folder `to`, with nothing changing meanwhile: what the death of the
+  /// process would leave of it.
+  void Copy(const std::filesystem::path& from, const std::filesystem::path& to) const;
+
   /// Makes the new folder `to` what a loss of power now would leave of `from`: see
   /// DurableFiles::Survive.
   void LosePower(const std::filesystem::path& from,

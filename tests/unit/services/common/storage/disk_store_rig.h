@@ -29,10 +29,9 @@ class DiskStoreRig final : public KvStoreRig {
     return std::is_same_v<Store, storage::RocksDbStore>;
   }
 
-  // The files as they are while the store is open are what a killed process leaves behind.
   void Crash() override {
     const std::filesystem::path copy = NextFolder();
-    std::filesystem::copy(folder_, copy, std::filesystem::copy_options::recursive);
+    disk_.Copy(folder_, copy);
     Reopen(copy);
   }
 
