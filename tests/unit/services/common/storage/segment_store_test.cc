@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "services/common/base/rng.h"
 #include "tests/unit/services/common/storage/disk_store_rig.h"
@@ -27,6 +33,153 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         KvStoreRigFactory{"segments", [] { return std::make_unique<Rig>(SegmentStoreOptions()); }},
         KvStoreRigFactory{"smallsegments", [] { return std::make_unique<Rig>(SmallSegments()); }}));
+
+class SegmentStoreTest : public testing::Test {
+ protected:
+  void SetUp() override { Open(); }
+
+  void Open() {
+    store_.reset();
+    auto store = SegmentStore::Open(folder_, SmallSegments());
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+  }
+
+  absl::Status Put(int key, const std::string& text) {
+    return store_->WriteLazily({{std::to_string(key), text + std::string(kValueBytes, 'v')}});
+  }
+
+  [[nodiscard]] std::string Start(int key) const {
+    const auto value = store_->Get(std::to_string(key));
+    return value.ok() ? value->substr(0, value->find('v')) : value.status().ToString();
+  }
+
+  [[nodiscard]] std::set<std::string> Segments() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "segments")) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::uint64_t SegmentBytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "segments")) {
+      bytes += entry.file_size();
+    }
+    return bytes;
+  }
+
+  const TestFolder root_;
+  const std::filesystem::path folder_ = root_.path() / "store";
+  std::unique_ptr<storage::KvStore> store_;
+};
+
+TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
+  constexpr int kKeys = 40;
+  constexpr std::uint64_t kPaddedBytes = kValueBytes + 4096;  // all values are a little larger
+  Rng rng(1);
+  std::vector<std::string> expected(kKeys);
+  for (int round = 0; round < 60; ++round) {
+    const int writes = round == 0 ? kKeys : 10;
+    for (int i = 0; i < writes; ++i) {
+      const int key = round == 0 ? i : static_cast<int>(rng.Below(kKeys));
+      expected[static_cast<std::size_t>(key)] = std::to_string(round);
+      ASSERT_TRUE(Put(key, std::to_string(round)).ok());
+    }
+    ASSERT_TRUE(store_->Flush().ok());
+    // Twice the bytes in use, two segments (and what these have over their size), and free files
+    // for as much as this round wrote.
+    const std::uint64_t bound = 2 * kKeys * kPaddedBytes +
+                                2 * (SmallSegments().segment_bytes + kPaddedBytes) +
+                                static_cast<std::uint64_t>(writes) * kPaddedBytes;
+    ASSERT_LE(SegmentBytes(), bound) << "round " << round;
+  }
+  Open();
+  for (int key = 0; key < kKeys; ++key) {
+    EXPECT_EQ(Start(key), expected[static_cast<std::size_t>(key)]);
+  }
+}
+
+TEST_F(SegmentStoreTest, ErasedValuesGiveTheirSpaceBack) {
+  for (int key = 0; key < 40; ++key) {
+    ASSERT_TRUE(Put(key, "1").ok());
+  }
+  ASSERT_TRUE(store_->Flush().ok());
+  ASSERT_TRUE(store_->WriteLazily({{"", "", true, "x"}}).ok());
+  ASSERT_TRUE(store_->Flush().ok());
+  ASSERT_TRUE(store_->Flush().ok());
+  EXPECT_LE(Segments().size(), 1u) << "the one that is appended to";
+}
+
+TEST_F(SegmentStoreTest, ValuesWrittenBeforeADeathButNotFlushedLeaveNoFiles) {
+  for (int key = 0; key < 8; ++key) {
+    ASSERT_TRUE(Put(key, "flushed").ok());
+  }
+  ASSERT_TRUE(store_->Flush().ok());
+  const std::set<std::string> flushed = Segments();
+  for (int key = 0; key < 40; ++key) {
+    ASSERT_TRUE(Put(key, "lost").ok());
+  }
+  const std::filesystem::path copy = root_.path() / "copy";
+  std::filesystem::copy(folder_, copy, std::filesystem::copy_options::recursive);
+  const auto after = SegmentStore::Open(copy, SmallSegments());
+  ASSERT_TRUE(after.ok()) << after.status();
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(copy / "segments")) {
+    left.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(left, flushed);
+}
+
+TEST_F(SegmentStoreTest, MissingSegmentIsDataLossOfItsValuesOnly) {
+  for (int key = 0; key < 8; ++key) {
+    ASSERT_TRUE(Put(key, "1").ok());
+  }
+  ASSERT_TRUE(store_->Flush().ok());
+  const std::string first = *Segments().begin();
+  store_.reset();
+  std::filesystem::remove(folder_ / "segments" / first);
+  Open();
+  int lost = 0;
+  for (int key = 0; key < 8; ++key) {
+    const auto value = store_->Get(std::to_string(key));
+    EXPECT_TRUE(value.ok() || absl::IsDataLoss(value.status())) << value.status();
+    lost += value.ok() ? 0 : 1;
+  }
+  EXPECT_GT(lost, 0);
+  EXPECT_LT(lost, 8);
+  for (int key = 0; key < 8; ++key) {
+    ASSERT_TRUE(Put(key, "2").ok());
+  }
+  ASSERT_TRUE(store_->Flush().ok());
+  EXPECT_EQ(Start(0), "2");
+}
+
+TEST_F(SegmentStoreTest, ReadersNeverMissAValueThatMovesBetweenRecordsAndSegments) {
+  ASSERT_TRUE(Put(1, "0").ok());
+  std::atomic<bool> done = false;
+  std::atomic<int> failures = 0;
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        failures += store_->Get("1").ok() ? 0 : 1;
+        int visited = 0;
+        const absl::Status scanned = store_->Scan("", [&](auto, auto) { return ++visited > 0; });
+        failures += scanned.ok() && visited == 1 ? 0 : 1;
+      }
+    });
+  }
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(Put(1, std::to_string(round)).ok());
+    ASSERT_TRUE(store_->Flush().ok());
+    ASSERT_TRUE(store_->WriteLogged({{"1", "small"}}).ok());
+  }
+  done = true;
+  readers.clear();
+  EXPECT_EQ(failures, 0);
+}
 
 }  // namespace
 }  // namespace adamant::conformance
