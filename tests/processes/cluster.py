@@ -85,15 +85,18 @@ class Process:
 class Cluster:
     """`with Cluster(manifest("{count: 3}"), parameter_servers=3) as cluster:` starts the controller; leaving stops all.
 
-    Faults take names of processes. What a dead process did not tell is in log(name).
+    Faults take names of processes; network.proxy(name) is there for those named in `proxied` from the first connection
+    on.
     """
 
-    def __init__(self, job, *, parameter_servers, workers=1, worker_program="adamant-worker", environment=None):
+    def __init__(self, job, *, parameter_servers, workers=1, worker_program="adamant-worker", environment=None,
+                 proxied=()):
         self._job = job
         self._worker_program = worker_program
         self.servers = [f"parameter-server-{slot}" for slot in range(parameter_servers)]
         self.workers = [f"worker-{slot}" for slot in range(workers)]
         self.network = netns.Network([CONTROLLER, "data-server-0", *self.servers, *self.workers])
+        self._proxied = proxied
         self._environment = dict(environment or {})  # of all processes
         self._failpoints = {}  # by name: of its next start
         self._held = set()  # not started again until released
@@ -110,6 +113,8 @@ class Cluster:
         with contextlib.ExitStack() as stack:
             self.folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adamant-processes-")))
             stack.enter_context(self.network)
+            for name in self._proxied:
+                self.network.proxy(name)
             stack.callback(self._kill_everything)
             (self.folder / "job.yaml").write_text(self._job)
             self.start_controller()
