@@ -11,6 +11,9 @@
 
 namespace adamant::parameter_server {
 
+/// In a CopyAck: nothing new, but the learner is still at it.
+inline constexpr std::uint32_t kNoPart = 0xffffffff;
+
 /// The primary's side of copying a bucket to a learner: which part is sent when. At most kWindow
 /// parts are under way.
 /// Threads: one at a time.

@@ -141,7 +141,8 @@ void ParameterServer::OnCopyPart(const Holder& from,
         .kind = CopyAck{.copy = part.copy, .index = part.index}});
 }
 
-// Where entries are logged a copy counts when it is on disk, so that is done first.
+// A copy counts when it is on disk: then each member's disk holds all but the last unflushed
+// updates.
 void ParameterServer::FinishReceiving(BucketId id) {
   Bucket& bucket = *buckets_[id];
   CopyReceiver received = *std::exchange(bucket.receiving, std::nullopt);
@@ -154,12 +155,11 @@ void ParameterServer::FinishReceiving(BucketId id) {
   }
   SetContent(id, std::move(content));
   installing_[id] = {.copy = received.copy(), .last_index = received.last_index()};
-  if (logged()) {
-    tasks_.installs.insert(id);
-    driver_.WantStorage();
-    return;
+  if (options_.mode == PersistenceMode::kNone) {
+    return Installed(id);
   }
-  Installed(id);
+  tasks_.installs.insert(id);
+  driver_.WantStorage();
 }
 
 void ParameterServer::Installed(BucketId id) {
@@ -168,16 +168,6 @@ void ParameterServer::Installed(BucketId id) {
   if (installing.empty()) {
     return;
   }
-  if (options_.mode != PersistenceMode::kNone) {
-    unmarked_[id] = bucket.content().generation;
-    for (const LiveShardPtr& shard : bucket.content().shards) {
-      shard->MarkDirty();
-    }
-    for (const auto& [key, record] : bucket.content().records) {
-      tasks_.puts.push_back({.bucket = id, .key = key, .done = nullptr});
-    }
-    driver_.WantStorage();
-  }
   const Configuration& configuration = bucket.replica().configuration();
   bucket.replica().Installed(installing.mapped().copy, clock_.Now());
   Send(
@@ -185,6 +175,17 @@ void ParameterServer::Installed(BucketId id) {
       {.bucket = id,
        .epoch = configuration.epoch,
        .kind = CopyAck{.copy = installing.mapped().copy, .index = installing.mapped().last_index}});
+}
+
+// The primary hears that the learner is still at it.
+void ParameterServer::ReportInstalling() {
+  for (const auto& [id, installing] : installing_) {
+    const Configuration& configuration = buckets_[id]->replica().configuration();
+    Send(configuration.primary,
+         {.bucket = id,
+          .epoch = configuration.epoch,
+          .kind = CopyAck{.copy = installing.copy, .index = kNoPart}});
+  }
 }
 
 }  // namespace adamant::parameter_server

@@ -111,7 +111,6 @@ void ParameterServer::Clear(BucketId id) {
   tasks_.loads.erase(id);
   tasks_.installs.erase(id);
   installing_.erase(id);
-  unmarked_.erase(id);
   std::erase_if(tasks_.persists, [&](const PersistTask& task) { return task.bucket == id; });
 }
 

@@ -227,12 +227,4 @@ void LiveShard::Rebase(std::uint64_t generation) {
   content_.lsn = 0;
 }
 
-void LiveShard::MarkDirty() {
-  const MutexLock lock(content_mutex_);
-  persisted_ = {};
-  if (!std::exchange(is_dirty_, true)) {
-    dirty_.Add(identity_.shard, (identity_.values + identity_.state) * sizeof(float));
-  }
-}
-
 }  // namespace adamant::parameter_server

@@ -73,9 +73,6 @@ class LiveShard {
   void Flushed();
   void FlushFailed(std::uint64_t updates);
 
-  /// Makes it dirty as it is: it came from elsewhere and is not on this disk.
-  void MarkDirty();
-
   /// From now on lsns count from 0 in this generation. Nothing may be queued.
   void Rebase(std::uint64_t generation);
 

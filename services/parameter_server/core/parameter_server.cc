@@ -167,6 +167,10 @@ void ParameterServer::Tick() {
   for (const auto& bucket : buckets_) {
     bucket->replica().Tick(now);
   }
+  if (now >= next_install_report_) {
+    next_install_report_ = now + options_.times.beacon;
+    ReportInstalling();
+  }
 }
 
 void ParameterServer::ApplyCommitted() {

@@ -204,7 +204,7 @@ class ParameterServer : private ReplicaHost {
     std::set<BucketId> unmarked = {};  ///< whose stored copy no longer counts
     std::map<BucketId, LoadTask> loads = {};
     std::vector<PersistTask> persists = {};
-    std::set<BucketId> installs = {};  ///< logged modes: copies that must be on disk to count
+    std::set<BucketId> installs = {};  ///< copies that must be on disk to count
     std::vector<StoredPut> puts = {};
 
     [[nodiscard]] bool empty() const {
@@ -265,6 +265,7 @@ class ParameterServer : private ReplicaHost {
   void OnCopyAck(BucketId id, const CopyAck& ack) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishReceiving(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Installed(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportInstalling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlanParts(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendPart(const PartDue& part);
 
@@ -315,8 +316,8 @@ class ParameterServer : private ReplicaHost {
   std::vector<LiveShardPtr> to_apply_ ABSL_GUARDED_BY(mutex_);
   std::deque<PartDue> to_send_ ABSL_GUARDED_BY(mutex_);
   Tasks tasks_ ABSL_GUARDED_BY(mutex_);
-  std::map<BucketId, std::uint64_t> unmarked_ ABSL_GUARDED_BY(mutex_);  // generation, until a flush
   std::map<BucketId, Installing> installing_ ABSL_GUARDED_BY(mutex_);
+  Clock::TimePoint next_install_report_ ABSL_GUARDED_BY(mutex_){};
   std::string alarm_ ABSL_GUARDED_BY(mutex_);
   Clock::TimePoint storage_not_before_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
   std::vector<Due> due_ ABSL_GUARDED_BY(mutex_);

@@ -350,15 +350,12 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
 // --- Write-back
 
 absl::Status ParameterServer::Flush() {
-  std::map<BucketId, std::uint64_t> unmarked;
-  std::map<BucketId, Lsn> committed;
-  std::map<BucketId, Epoch> epochs;
-  {
+  std::map<BucketId, std::pair<Epoch, Lsn>> committed;
+  if (logged()) {
     const MutexLock lock(mutex_);
-    unmarked = unmarked_;
-    for (BucketId id = 0; id < buckets_.size() && logged(); ++id) {
-      committed[id] = buckets_[id]->replica().committed();
-      epochs[id] = buckets_[id]->replica().configuration().epoch;
+    for (BucketId id = 0; id < buckets_.size(); ++id) {
+      const Replica& replica = buckets_[id]->replica();
+      committed[id] = {replica.configuration().epoch, replica.committed()};
     }
   }
   const std::uint64_t before = flusher_.totals().flushes;
@@ -366,26 +363,17 @@ absl::Status ParameterServer::Flush() {
   if (flusher_.totals().flushes == before) {
     return absl::OkStatus();
   }
+  // All that was committed had queued at its shards before they were encoded.
   std::vector<storage::Change> changes;
-  for (const auto& [id, generation] : unmarked) {
-    changes.push_back(MarkBucket(id, generation));
-  }
-  for (const auto& [id, lsn] : committed) {
-    // All that was committed had queued at its shards before they were encoded.
-    if (lsn > 0 && logged_until_[id] > 0) {
-      changes.push_back(EraseEntries(id, 0, lsn));
-      changes.push_back(StoreLogEnd(id, epochs[id], lsn));
+  for (const auto& [id, end] : committed) {
+    if (end.second > 0 && logged_until_[id] > 0) {
+      changes.push_back(EraseEntries(id, 0, end.second));
+      changes.push_back(StoreLogEnd(id, end.first, end.second));
     }
   }
-  if (changes.empty()) {
-    return absl::OkStatus();
-  }
-  ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
-  const MutexLock lock(mutex_);
-  for (const auto& [id, generation] : unmarked) {
-    unmarked_.erase(id);
-  }
-  return absl::OkStatus();
+  // On a full disk the entries stay until the next flush; they would be skipped by their lsn.
+  const absl::Status erased = changes.empty() ? absl::OkStatus() : store_.Write(changes);
+  return absl::IsResourceExhausted(erased) ? absl::OkStatus() : erased;
 }
 
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
