@@ -99,7 +99,7 @@ void PushTracker::OnMap() {
     }
     if (record->generation > cursor.generation) {
       cursor.generation = record->generation;
-      AskWhatItHas(cursor);
+      OnRestored(cursor);
     }
   }
 }
@@ -133,13 +133,14 @@ void PushTracker::Rewind(Cursor& cursor, Sequence expected) {
   if (expected < first_held()) {
     lost_updates_ += cursor.gone.Insert(expected, first_held());
   }
-  cursor.persisted = std::min(cursor.persisted, expected - 1);
   Acknowledge(cursor, std::min(cursor.acknowledged, expected - 1));
   Reset(cursor);
 }
 
-// Sends the newest acknowledged update once more: the answer says whether the server has it.
-void PushTracker::AskWhatItHas(Cursor& cursor) const {
+// The bucket came back from a disk, perhaps an older one: the newest acknowledged update is sent
+// once more, and the answer says whether the server has it.
+void PushTracker::OnRestored(Cursor& cursor) const {
+  cursor.persisted = 0;
   for (Sequence sequence = cursor.acknowledged; sequence >= first_held(); --sequence) {
     if (!cursor.gone.Contains(sequence)) {
       cursor.acknowledged = sequence - 1;

@@ -142,7 +142,7 @@ class PushTracker {
   void Reset(Cursor& cursor) const;
   static void Acknowledge(Cursor& cursor, Sequence sequence);
   void Rewind(Cursor& cursor, Sequence expected);
-  void AskWhatItHas(Cursor& cursor) const;
+  void OnRestored(Cursor& cursor) const;
   void FindReady(std::size_t position, Clock::TimePoint now, std::vector<Ready>& ready);
   void PollPushes(Clock::TimePoint now, std::vector<Message>& messages);
   void PollFlush(Clock::TimePoint now, std::vector<Message>& messages);

@@ -72,9 +72,7 @@ void PushTracker::FindReady(std::size_t position, Clock::TimePoint now, std::vec
   }
   while (cursor.sent - cursor.acknowledged < kWindow) {
     const Sequence next = cursor.gone.FirstOutside(cursor.sent + 1);
-    // Behind a gap nothing is sent before what comes in front of it is settled.
-    const bool behind_gap = next > 1 && cursor.gone.Contains(next - 1);
-    if (next > last_ || (behind_gap && cursor.acknowledged != next - 1)) {
+    if (next > last_) {
       return;
     }
     ready.push_back({.sequence = next, .position = position, .after_loss = cursor.skip});

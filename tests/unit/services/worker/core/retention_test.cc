@@ -104,7 +104,13 @@ TEST_F(LossTest, AfterABrokenStreamTheServerSaysAnewWhatMayBeSkipped) {
   EXPECT_FALSE(pushes[0].updates[0].after_loss) << "it may lack more by now";
   ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
   EXPECT_EQ(pushes_.lost_updates(), 2u);
+  Disconnect(1);
+  routes_.OnConnected(1);
+  pushes = PollPushes();
+  EXPECT_FALSE(pushes[0].updates[0].after_loss);
+  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
   EXPECT_TRUE(PollPushes()[0].updates[0].after_loss);
+  EXPECT_EQ(pushes_.lost_updates(), 2u);
 }
 
 TEST_F(RetentionTest, APushIsReleasedWhenAllItsShardsAreOnDisk) {
@@ -227,6 +233,23 @@ TEST_F(RetentionTest, WhatWasOnADiskThatIsGoneIsLostAndWhatAnOldServerSaysOfItIs
   ASSERT_TRUE(
       pushes_.OnReply(FlushReply{.request = asked, .persisted = {{0, 3}, {1, 3}, {2, 3}}}).ok());
   EXPECT_EQ(pushes_.Release(), 2u) << "shard 1 is not on the new disk";
+}
+
+TEST_F(RetentionTest, WhatARollbackTookFromTheDiskIsRetainedUntilItIsThereAgain) {
+  Complete();
+  Complete();
+  FlushReply flushed = {.request = 100, .persisted = {{0, 1}, {1, 2}, {2, 1}}};
+  ASSERT_TRUE(pushes_.OnReply(flushed).ok());
+  EXPECT_EQ(pushes_.Release(), 1u);
+  Restore();  // from an older disk
+  const auto question = PollPushes();
+  ASSERT_TRUE(Answer(question[0], UpdateOutcome::kApplied).ok());
+  flushed = {.request = 100, .persisted = {{0, 2}, {2, 2}}};
+  ASSERT_TRUE(pushes_.OnReply(flushed).ok());
+  EXPECT_EQ(pushes_.Release(), 1u);
+  flushed.persisted = {{.shard = 1, .sequence = 2}};
+  ASSERT_TRUE(pushes_.OnReply(flushed).ok());
+  EXPECT_EQ(pushes_.Release(), 2u);
 }
 
 TEST_F(RetentionTest, ServersAreAskedToFlushUntilTheWatermarkMoves) {
