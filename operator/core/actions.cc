@@ -18,6 +18,10 @@ std::string_view NoteName(Note::Kind kind) {
       return "epoch_closing";
     case Note::Kind::kCheckpoint:
       return "checkpoint";
+    case Note::Kind::kFailover:
+      return "failover";
+    case Note::Kind::kRestored:
+      return "restored";
     case Note::Kind::kAlarm:
       return "alarm";
     case Note::Kind::kFailure:
@@ -25,6 +29,8 @@ std::string_view NoteName(Note::Kind kind) {
   }
   return "unknown";
 }
+
+void Outbox::Add(Action action) { actions_.push_back(std::move(action)); }
 
 void Outbox::Store(const EpochResult& result) {
   std::string digits = std::to_string(result.epoch);

@@ -111,6 +111,8 @@ struct Note {
     kEpochOpened,
     kEpochClosing,
     kCheckpoint,
+    kFailover,
+    kRestored,
     kAlarm,
     kFailure,
   };
@@ -139,7 +141,7 @@ using Action = std::variant<Persist,
 /// Threads: one thread at a time.
 class Outbox {
  public:
-  void Add(Action action) { actions_.push_back(std::move(action)); }
+  void Add(Action action);
 
   void Tell(Note::Kind kind, std::uint64_t epoch, std::string text) {
     Add(Note{.kind = kind, .member = std::nullopt, .epoch = epoch, .text = std::move(text)});

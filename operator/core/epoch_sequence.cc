@@ -1,6 +1,5 @@
 #include "operator/core/epoch_sequence.h"
 
-#include <algorithm>
 #include <string>
 
 namespace adamant::controller {
@@ -9,14 +8,17 @@ EpochSequence::EpochSequence(const JobSettings& settings,
                              JobState& state,
                              Outbox& outbox,
                              Roster& roster,
+                             Parts& parts,
                              Placement& placement,
                              TrainingMeter& meter)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
       roster_(roster),
+      parts_(parts),
       placement_(placement),
-      meter_(meter) {}
+      meter_(meter),
+      snapshots_(settings, state, outbox, roster, placement.configurations()) {}
 
 void EpochSequence::Enter(Step step) {
   state_.step = step;
@@ -44,11 +46,12 @@ void EpochSequence::Begin(TimePoint now) {
       return StartSnapshot();
     case Step::kEvaluating:
       Enter(Step::kEvaluating);
+      snapshots_.Need();
       return RepeatAll(Role::kDataServer);
     case Step::kExporting:
       Enter(Step::kExporting);
-      outbox_.Add(Export{state_.evaluated_snapshot});
-      return;
+      snapshots_.Need();
+      return StartExport(now);
   }
 }
 
@@ -57,7 +60,8 @@ void EpochSequence::OpenNext(TimePoint now) {
   state_.epoch_active = std::chrono::milliseconds(0);
   state_.row = {};
   state_.step = Step::kTraining;
-  if (placement_.RebalanceParts()) {
+  snapshots_.Drop();
+  if (parts_.Rebalance()) {
     placement_.Publish();
   }
   Begin(now);
@@ -96,8 +100,8 @@ void EpochSequence::Repeat(MemberId id) {
   if (const auto command = CommandFor(id)) {
     roster_.SendTo(id, *command);
   }
-  if (id.role == Role::kParameterServer && snapshot_ != 0 && missing_servers_.contains(id.slot)) {
-    RequestSnapshot(id);
+  if (id.role == Role::kParameterServer) {
+    snapshots_.Repeat(id.slot);
   }
 }
 
@@ -119,8 +123,7 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 void EpochSequence::StartClosing() {
   Enter(Step::kClosing);
   next_checkpoint_.reset();
-  snapshot_ = 0;  // a checkpoint under way is overtaken by the epoch's own snapshot
-  snapshot_retry_.reset();
+  snapshots_.Drop();  // a checkpoint under way is overtaken by the epoch's own snapshot
   state_.row = {};
   state_.row.epoch = state_.epoch;
   for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
@@ -179,63 +182,25 @@ void EpochSequence::StartSnapshot() {
   if (state_.row.snapshot == 0) {
     state_.row.snapshot = ++state_.last_snapshot;
   }
-  AskForSnapshot(state_.row.snapshot);
-}
-
-void EpochSequence::AskForSnapshot(std::uint64_t snapshot) {
-  snapshot_ = snapshot;
-  snapshot_failures_ = 0;
-  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
-    missing_servers_.insert(server);
-  }
-  RepeatAll(Role::kParameterServer);
-}
-
-void EpochSequence::RequestSnapshot(MemberId server) {
-  TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
-  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.complete_snapshot}) {
-    if (kept != 0 && kept < snapshot_ &&
-        std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
-      request.keep.push_back(kept);
-    }
-  }
-  roster_.SendTo(server, request);
+  snapshots_.Take(state_.row.snapshot);
 }
 
 absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
                                             const SnapshotTaken& message,
                                             TimePoint now) {
-  if (snapshot_ == 0 || message.snapshot != snapshot_ || !missing_servers_.contains(server)) {
-    return absl::OkStatus();
+  const absl::StatusOr<bool> completed = snapshots_.OnTaken(server, message, now);
+  if (!completed.ok() || !*completed) {
+    return completed.status();
   }
-  if (!message.ok) {
-    const std::string problem = ToString({Role::kParameterServer, server}) +
-                                " cannot store snapshot " + std::to_string(snapshot_) + ": " +
-                                message.error;
-    outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
-    // Servers that fail together, or one that restarts and fails again, count once in a while.
-    if (!snapshot_retry_) {
-      snapshot_retry_ = now + kSnapshotRetry;
-      ++snapshot_failures_;
-    }
-    return snapshot_failures_ < kSnapshotTries ? absl::OkStatus()
-                                               : absl::ResourceExhaustedError(problem);
-  }
-  missing_servers_.erase(server);
-  if (missing_servers_.empty()) {
-    state_.complete_snapshot = snapshot_;
-    snapshot_ = 0;
-    snapshot_retry_.reset();
-    outbox_.StateChanged();
-    if (state_.step == Step::kSnapshot) {
-      Enter(Step::kEvaluating);
-      RepeatAll(Role::kDataServer);
-    } else {
-      next_checkpoint_ = now + settings_.checkpoint_interval;
-      outbox_.Tell(Note::Kind::kCheckpoint,
-                   state_.epoch,
-                   "checkpoint " + std::to_string(state_.complete_snapshot));
-    }
+  if (state_.step == Step::kSnapshot) {
+    Enter(Step::kEvaluating);
+    RepeatAll(Role::kDataServer);
+  } else {
+    snapshots_.Drop();
+    next_checkpoint_ = now + settings_.checkpoint_interval;
+    outbox_.Tell(Note::Kind::kCheckpoint,
+                 state_.epoch,
+                 "checkpoint " + std::to_string(state_.complete_snapshot));
   }
   return absl::OkStatus();
 }
@@ -270,29 +235,42 @@ void EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
   OpenNext(now);
 }
 
+// Waits for primaries that are still to store the model.
+void EpochSequence::StartExport(TimePoint now) {
+  if (!snapshots_.IsReadable()) {
+    return ExportAgain(now);
+  }
+  export_disturbed_ = false;
+  outbox_.Add(Export{state_.evaluated_snapshot});
+}
+
+void EpochSequence::OnRecordsChanged() {
+  if (snapshots_.Follow()) {
+    export_disturbed_ = true;
+  }
+}
+
 bool EpochSequence::OnExported(const Exported& exported) const {
   return state_.step == Step::kExporting && exported.snapshot == state_.evaluated_snapshot;
 }
 
 void EpochSequence::OnTimer(TimePoint now) {
-  if (snapshot_retry_ && *snapshot_retry_ <= now) {
-    snapshot_retry_.reset();
-    RepeatAll(Role::kParameterServer);
-  }
-  if (next_checkpoint_ && *next_checkpoint_ <= now && snapshot_ == 0) {
+  snapshots_.OnTimer(now);
+  if (next_checkpoint_ && *next_checkpoint_ <= now) {
     next_checkpoint_.reset();
     outbox_.StateChanged();
-    AskForSnapshot(++state_.last_snapshot);
+    snapshots_.Take(++state_.last_snapshot);
   }
   if (export_retry_ && *export_retry_ <= now) {
     export_retry_.reset();
-    outbox_.Add(Export{state_.evaluated_snapshot});
+    StartExport(now);
   }
 }
 
 std::optional<EpochSequence::TimePoint> EpochSequence::NextTimer() const {
   std::optional<TimePoint> next;
-  for (const std::optional<TimePoint>& time : {snapshot_retry_, next_checkpoint_, export_retry_}) {
+  for (const std::optional<TimePoint>& time :
+       {snapshots_.NextTimer(), next_checkpoint_, export_retry_}) {
     if (time && (!next || *time < *next)) {
       next = time;
     }

@@ -4,8 +4,10 @@
 #include <set>
 
 #include "absl/status/status.h"
+#include "operator/core/parts.h"
 #include "operator/core/placement.h"
 #include "operator/core/roster.h"
+#include "operator/core/snapshot_taker.h"
 #include "operator/core/training_meter.h"
 
 namespace adamant::controller {
@@ -18,15 +20,15 @@ class EpochSequence {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Wait before a snapshot that a server could not store is asked for again, and how often.
-  static constexpr std::chrono::milliseconds kSnapshotRetry{2'000};
-  static constexpr int kSnapshotTries = 5;
+  /// Wait before an export that could not read a server is tried again.
+  static constexpr std::chrono::milliseconds kExportRetry{2'000};
 
   /// The arguments must outlive this.
   EpochSequence(const JobSettings& settings,
                 JobState& state,
                 Outbox& outbox,
                 Roster& roster,
+                Parts& parts,
                 Placement& placement,
                 TrainingMeter& meter);
 
@@ -48,11 +50,17 @@ class EpochSequence {
   /// whether it is.
   [[nodiscard]] bool OnExported(const Exported& exported) const;
 
+  /// Records have changed since the export began: that may be why it could not read the model.
+  [[nodiscard]] bool IsExportDisturbed() const { return export_disturbed_; }
+
   /// The export did not work this time.
-  void ExportAgain(TimePoint now) { export_retry_ = now + kSnapshotRetry; }
+  void ExportAgain(TimePoint now) { export_retry_ = now + kExportRetry; }
 
   /// Nothing more is expected of this worker.
   void OnWorkerLost(std::uint32_t worker);
+
+  /// Records have changed, or buckets are served again.
+  void OnRecordsChanged();
 
   /// Repeats snapshots and exports, and takes checkpoints that are due.
   void OnTimer(TimePoint now);
@@ -65,8 +73,7 @@ class EpochSequence {
   void CloseRow();
   void StartFlushing();
   void StartSnapshot();
-  void AskForSnapshot(std::uint64_t snapshot);
-  void RequestSnapshot(MemberId server);
+  void StartExport(TimePoint now);
   [[nodiscard]] bool IsLast(const EpochResult& row) const;
   [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
 
@@ -74,17 +81,16 @@ class EpochSequence {
   JobState& state_;
   Outbox& outbox_;
   Roster& roster_;
+  Parts& parts_;
   Placement& placement_;
   TrainingMeter& meter_;
 
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
-  std::uint64_t snapshot_ = 0;                 // being taken; 0: none
-  std::set<std::uint32_t> missing_servers_;    // that have not stored it
-  int snapshot_failures_ = 0;
-  std::optional<TimePoint> snapshot_retry_;
+  SnapshotTaker snapshots_;
   std::optional<TimePoint> next_checkpoint_;
   std::optional<TimePoint> export_retry_;
+  bool export_disturbed_ = false;
 };
 
 }  // namespace adamant::controller

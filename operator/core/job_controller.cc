@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSetting
   const std::size_t slots =
       std::size_t{settings.data_servers} + settings.parameter_servers + settings.workers;
   if (decoded->slots.size() != slots || decoded->part_owner.size() != settings.data_servers ||
-      (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets)) {
+      (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets) ||
+      decoded->histories.size() != decoded->buckets.size()) {
     return absl::FailedPreconditionError(
         "the controller's state belongs to a manifest with other numbers of processes or buckets");
   }
@@ -43,11 +44,12 @@ JobController::JobController(JobSettings settings, JobState state)
     : settings_(std::move(settings)),
       state_(std::move(state)),
       roster_(settings_, state_, outbox_),
+      parts_(settings_, state_, outbox_, roster_),
       placement_(settings_, state_, outbox_, roster_),
-      sequence_(settings_, state_, outbox_, roster_, placement_, meter_),
+      sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_),
       lead_out_(roster_, outbox_) {}
 
-std::vector<Action> JobController::Begin(TimePoint now) {
+std::vector<Action> JobController::Begin(TimePoint now, Survivors survivors) {
   last_advance_ = now;
   if (state_.phase == Phase::kSucceeded) {
     finished_ = true;
@@ -69,6 +71,7 @@ std::vector<Action> JobController::Begin(TimePoint now) {
   outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   roster_.StartAll(now);
+  placement_.Begin(survivors == Survivors::kNone, now);
   return outbox_.Take(state_);
 }
 
@@ -77,6 +80,9 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     return {};
   }
   Advance(now);
+  if (wake_at_ && now > *wake_at_ + kHeldUp) {
+    roster_.GrantTime(now);
+  }
   const Phase before = state_.phase;
   if (const auto* received = std::get_if<Received>(&event)) {
     OnReceived(*received, now);
@@ -91,10 +97,14 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
     End(Phase::kFailed, failed->reason);
   }
+  if (std::holds_alternative<Tick>(event)) {
+    LoseSilent(now);
+  }
   OnTimer(now);
   if (state_.phase != before) {
     outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   }
+  wake_at_ = NextTimer(now);
   return outbox_.Take(state_);
 }
 
@@ -120,7 +130,6 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
   if (Roster::Slot* slot = roster_.Find(event.connection)) {
     Roster::Heard(*slot, now);
     OnMessage(*slot, event.message, now);
-    BeginWhenReady(now);
   }
 }
 
@@ -135,14 +144,16 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
     return;
   }
   if (joined == Roster::Joined::kReplaced) {
-    ForgetMember(join.id);
+    ForgetMember(join.id, now);
   }
   roster_.SendTo(join.id,
                  Welcome{.term = state_.term,
                          .incarnation = roster_.IncarnationOf(join.id),
                          .job_uid = state_.job_uid});
-  placement_.AssignBuckets();
-  PublishMembers();
+  if (join.id.role == Role::kParameterServer) {
+    placement_.OnJoined();
+  }
+  PublishMembers(now);
   if (ready_) {
     sequence_.Repeat(join.id);
   }
@@ -163,21 +174,33 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     return OnHeartbeat(slot, *heartbeat, now);
   }
-  if (!ready_ && !std::holds_alternative<BucketsReady>(message)) {
-    return;  // an answer to an earlier controller; the step's command will be sent again
+  if (slot.id.role == Role::kParameterServer) {
+    OnServerMessage(slot.id.slot, message, now);
   }
-  switch (slot.id.role) {
+  if (ready_) {  // else it answers an earlier controller; the step's command will be sent again
+    OnEpochMessage(slot.id, message, now);
+  }
+}
+
+void JobController::OnServerMessage(std::uint32_t server,
+                                    const MemberMessage& message,
+                                    TimePoint now) {
+  if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
+    placement_.OnStored(server, *stored);
+  } else if (const auto* proposals = std::get_if<Proposals>(&message)) {
+    placement_.OnProposals(server, *proposals, now);
+  } else if (const auto* served = std::get_if<BucketsReady>(&message)) {
+    placement_.OnReady(server, *served);
+  } else if (std::holds_alternative<Draining>(message)) {
+    placement_.OnDraining(server);
+  }
+}
+
+void JobController::OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now) {
+  switch (from.role) {
     case Role::kParameterServer:
-      if (const auto* ready = std::get_if<BucketsReady>(&message)) {
-        const absl::StatusOr<bool> changed = placement_.OnBucketsReady(slot.id.slot, *ready);
-        if (!changed.ok()) {
-          return FailOn(changed.status());
-        }
-        if (*changed) {
-          placement_.Publish();
-        }
-      } else if (const auto* taken = std::get_if<SnapshotTaken>(&message)) {
-        FailOn(sequence_.OnSnapshotTaken(slot.id.slot, *taken, now));
+      if (const auto* taken = std::get_if<SnapshotTaken>(&message)) {
+        FailOn(sequence_.OnSnapshotTaken(from.slot, *taken, now));
       }
       return;
     case Role::kDataServer:
@@ -191,7 +214,7 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
       return;
     case Role::kWorker:
       if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
-        sequence_.OnWorkerFlushed(slot.id.slot, *flushed);
+        sequence_.OnWorkerFlushed(from.slot, *flushed);
       }
       return;
   }
@@ -206,6 +229,7 @@ void JobController::OnHeartbeat(const Roster::Slot& slot,
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
+    placement_.OnProgress(id.slot, *server);
     OnAlarm(id, server->alarm, now);
   }
 }
@@ -226,6 +250,10 @@ void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now
 
 void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   Roster::Slot& slot = roster_.At(event.id);
+  const std::uint64_t incarnation = roster_.OnExited(slot, event.generation);
+  if (event.id.role == Role::kParameterServer && incarnation != 0) {
+    placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
+  }
   const bool current =
       event.generation == roster_.GenerationOf(event.id) &&
       (slot.liveness == Roster::Liveness::kStarting || slot.liveness == Roster::Liveness::kRunning);
@@ -243,26 +271,27 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
 
 void JobController::OnLost(Roster::Slot& slot, const std::string& why, TimePoint now) {
   FailOn(roster_.Lose(slot, why, now));
-  ForgetMember(slot.id);
+  ForgetMember(slot.id, now);
   if (IsFinal(state_.phase)) {
     return;
   }
-  PublishMembers();
+  PublishMembers(now);
 }
 
-void JobController::PublishMembers() {
-  const bool moved = ready_ && placement_.ReassignParts();
+void JobController::PublishMembers(TimePoint now) {
+  const bool moved = ready_ && parts_.Reassign();
+  FailOn(placement_.Settle(now));
   placement_.Publish();
   if (moved) {
     sequence_.RepeatAll(Role::kDataServer);
   }
 }
 
-void JobController::ForgetMember(MemberId id) {
+void JobController::ForgetMember(MemberId id, TimePoint now) {
   alarm_since_.erase(id);
   switch (id.role) {
     case Role::kParameterServer:
-      return placement_.OnServerLost(id.slot);
+      return placement_.OnLost(id.slot, now);
     case Role::kDataServer:
       return meter_.OnDataServerLost(id.slot);
     case Role::kWorker:
@@ -276,7 +305,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
   }
   if (event.status.ok()) {
     End(Phase::kSucceeded, "");
-  } else if (absl::IsUnavailable(event.status)) {
+  } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {
     End(Phase::kFailed, "cannot write the model: " + std::string(event.status.message()));
@@ -284,7 +313,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
 }
 
 void JobController::BeginWhenReady(TimePoint now) {
-  if (!ready_ && !IsFinal(state_.phase) && placement_.Complete() &&
+  if (!ready_ && !IsFinal(state_.phase) && placement_.IsComplete(now) && parts_.Started() &&
       roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
     sequence_.Begin(now);
@@ -295,10 +324,22 @@ void JobController::OnTimer(TimePoint now) {
   if (!IsFinal(state_.phase)) {
     CheckDeadlines();
   }
+  if (!IsFinal(state_.phase)) {
+    Settle(now);
+  }
+  if (IsFinal(state_.phase)) {
+    finished_ = lead_out_.Step(state_.message, now);
+    return;
+  }
+  roster_.StartDue(now);
+  sequence_.OnTimer(now);
+}
+
+void JobController::LoseSilent(TimePoint now) {
   while (!IsFinal(state_.phase)) {
     Roster::Slot* silent = roster_.FindSilent(now);
     if (silent == nullptr) {
-      break;
+      return;
     }
     roster_.Kill(*silent);
     const bool joined = silent->liveness == Roster::Liveness::kRunning;
@@ -307,12 +348,15 @@ void JobController::OnTimer(TimePoint now) {
                   : "did not join within " + Seconds(Roster::kJoinTimeout),
            now);
   }
-  if (IsFinal(state_.phase)) {
-    finished_ = lead_out_.Step(state_.message, now);
-    return;
+}
+
+void JobController::Settle(TimePoint now) {
+  FailOn(placement_.Settle(now));
+  placement_.PublishChanges();
+  if (ready_) {
+    sequence_.OnRecordsChanged();
   }
-  roster_.StartDue(now);
-  sequence_.OnTimer(now);
+  BeginWhenReady(now);
 }
 
 void JobController::CheckDeadlines() {
@@ -356,6 +400,7 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     return lead_out_.deadline();
   }
   consider(roster_.NextTimer());
+  consider(placement_.NextTimer());
   consider(sequence_.NextTimer());
   if (settings_.active_deadline) {
     consider(last_advance_ + (*settings_.active_deadline - state_.active));

@@ -11,6 +11,7 @@
 #include "operator/core/actions.h"
 #include "operator/core/epoch_sequence.h"
 #include "operator/core/lead_out.h"
+#include "operator/core/parts.h"
 #include "operator/core/placement.h"
 #include "operator/core/roster.h"
 #include "operator/core/state.h"
@@ -26,7 +27,9 @@ struct JobReport {
     std::uint64_t incarnation = 0;
     std::string state;  ///< Starting, Running, Restarting, Left
     std::string metrics_address;
-    std::uint32_t buckets = 0;
+    std::uint32_t buckets = 0;  ///< that it is primary of
+    std::uint32_t copies = 0;   ///< that it is a member of
+    double oldest_unflushed_seconds = 0;
   };
 
   std::string name;
@@ -41,6 +44,9 @@ struct JobReport {
   std::uint32_t restarts = 0;
   std::string message;
   std::vector<MemberReport> members;
+  std::vector<BucketReport> buckets{};
+  std::optional<FailoverReport> last_failover{};
+  std::uint64_t checkpoint = 0;
 };
 
 /// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
@@ -56,6 +62,13 @@ class JobController {
   /// A server whose heartbeats carry an alarm for this time fails the job.
   static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
 
+  /// A controller that is woken later than it asked for by this time was held up: it gives members
+  /// time before it counts them as silent.
+  static constexpr std::chrono::milliseconds kHeldUp{2'000};
+
+  /// What is known of the processes that an earlier controller has started.
+  enum class Survivors : std::uint8_t { kPossible, kNone };
+
   /// A new job. `job_uid` names it for good; it must be random.
   static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
 
@@ -67,8 +80,9 @@ class JobController {
   /// Takes a new term and starts all processes. Once, before any event. A job that had failed or
   /// was suspended gets a fresh restart budget; one that had succeeded only ends what processes it
   /// may have left.
-  std::vector<Action> Begin(TimePoint now);
+  std::vector<Action> Begin(TimePoint now, Survivors survivors = Survivors::kPossible);
 
+  /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
   std::vector<Action> Handle(const Event& event, TimePoint now);
 
   /// When Handle wants a Tick at the latest.
@@ -86,18 +100,24 @@ class JobController {
   void OnReceived(const Received& event, TimePoint now);
   void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
+  void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(const Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   void OnProcessExited(const ProcessExited& event, TimePoint now);
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
+  void LoseSilent(TimePoint now);
+
+  /// Concludes what follows for the buckets, and tells the members.
+  void Settle(TimePoint now);
 
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.
   void OnLost(Roster::Slot& slot, const std::string& why, TimePoint now);
-  void ForgetMember(MemberId id);
+  void ForgetMember(MemberId id, TimePoint now);
 
   /// Tells everybody who is there now, and who deals which part.
-  void PublishMembers();
+  void PublishMembers(TimePoint now);
 
   void CheckDeadlines();
   void BeginWhenReady(TimePoint now);
@@ -109,6 +129,7 @@ class JobController {
   JobState state_;
   Outbox outbox_;
   Roster roster_;
+  Parts parts_;
   Placement placement_;
   TrainingMeter meter_;
   EpochSequence sequence_;
@@ -118,6 +139,7 @@ class JobController {
   std::map<MemberId, TimePoint> alarm_since_;
   bool finished_ = false;
   TimePoint last_advance_{};
+  std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event
 };
 
 }  // namespace adamant::controller

@@ -34,14 +34,23 @@ JobReport JobController::Report() const {
                    .restarts = state_.restarts,
                    .message = state_.message,
                    .members = {}};
+  const Load load = placement_.LoadOfServers();
   for (const Roster::Slot& slot : roster_.slots()) {
     const bool holds_buckets = slot.id.role == Role::kParameterServer;
-    report.members.push_back({.id = slot.id,
-                              .incarnation = roster_.IncarnationOf(slot.id),
-                              .state = StateName(slot.liveness),
-                              .metrics_address = slot.metrics_address,
-                              .buckets = holds_buckets ? placement_.BucketsOf(slot.id.slot) : 0});
+    report.members.push_back(
+        {.id = slot.id,
+         .incarnation = roster_.IncarnationOf(slot.id),
+         .state = StateName(slot.liveness),
+         .metrics_address = slot.metrics_address,
+         .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
+         .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
+         .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0});
   }
+  for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
+    report.buckets.push_back(placement_.failovers().ReportOf(bucket));
+  }
+  report.last_failover = placement_.failovers().Last(last_advance_);
+  report.checkpoint = state_.complete_snapshot;
   return report;
 }
 

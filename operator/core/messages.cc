@@ -18,4 +18,9 @@ std::string ToString(MemberId id) {
   return std::string(RoleName(id.role)) + "-" + std::to_string(id.slot);
 }
 
+std::string ToString(Holder holder) {
+  return ToString(MemberId{Role::kParameterServer, holder.slot}) + "#" +
+         std::to_string(holder.incarnation);
+}
+
 }  // namespace adamant::controller

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,6 +31,17 @@ std::string_view RoleName(Role role);
 /// "worker-1".
 std::string ToString(MemberId id);
 
+/// One process of a parameter server.
+struct Holder {
+  std::uint32_t slot = 0;
+  std::uint64_t incarnation = 0;
+
+  auto operator<=>(const Holder&) const = default;
+};
+
+/// "parameter-server-1#4".
+std::string ToString(Holder holder);
+
 // --- From members
 
 struct Join {
@@ -38,6 +51,9 @@ struct Join {
   std::string address{};
   std::string metrics_address{};
   std::uint64_t incarnation = 0;
+  std::string replication_address{};
+  std::string node{};
+  std::string zone{};
 };
 
 struct WorkerProgress {
@@ -49,6 +65,9 @@ struct WorkerProgress {
   std::uint64_t updates_lost = 0;
   std::vector<std::uint64_t> staleness_counts{};
   std::uint64_t epoch = 0;
+  std::uint64_t updates_resent = 0;
+  std::uint64_t retained_bytes = 0;
+  double held_seconds = 0;
 };
 
 struct DataServerProgress {
@@ -60,12 +79,22 @@ struct DataServerProgress {
   std::uint64_t job_examples = 0;
 };
 
+struct BucketProgress {
+  std::uint32_t bucket = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t committed = 0;
+  std::uint64_t lag = 0;
+  std::uint64_t updates = 0;
+  bool serving = false;
+};
+
 struct ParameterServerProgress {
   std::uint64_t updates_applied = 0;
   std::uint64_t dirty_bytes = 0;
   double oldest_unflushed_seconds = 0;
   std::uint64_t flushes = 0;
   std::string alarm{};
+  std::vector<BucketProgress> buckets{};
 };
 
 struct Heartbeat {
@@ -73,15 +102,54 @@ struct Heartbeat {
       progress{};
 };
 
+struct StoredBucket {
+  std::uint32_t bucket = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t updates = 0;
+  bool complete = false;
+  std::string detail{};
+  std::uint64_t log_epoch = 0;
+  std::uint64_t log_lsn = 0;
+};
+
+struct StoredBuckets {
+  std::uint64_t previous_incarnation = 0;
+  std::vector<StoredBucket> buckets{};
+};
+
+struct FailoverTimes {
+  double detect_seconds = 0;
+  double replace_seconds = 0;
+  double reconcile_seconds = 0;
+};
+
 struct BucketState {
   std::uint32_t bucket = 0;
   std::uint64_t epoch = 0;
   bool lost = false;
   std::string detail{};
+  std::optional<FailoverTimes> failover{};
+  std::uint64_t updates = 0;
 };
 
 struct BucketsReady {
   std::vector<BucketState> buckets{};
+};
+
+struct Proposal {
+  enum class Kind : std::uint8_t { kTakeOver, kDrop, kAdd };
+
+  std::uint32_t bucket = 0;
+  std::uint64_t epoch = 0;
+  Kind kind = Kind::kTakeOver;
+  Holder proposer{};
+  Holder subject{};
+  std::uint64_t last_lsn = 0;
+  bool released = false;
+};
+
+struct Proposals {
+  std::vector<Proposal> proposals{};
 };
 
 struct EpochEnded {
@@ -100,10 +168,24 @@ struct WorkerFlushed {
   std::uint64_t epoch = 0;
 };
 
+struct PushesHeld {
+  std::uint64_t checkpoint = 0;
+  std::uint64_t sequence = 0;
+};
+
+struct SnapshotBucket {
+  std::uint32_t bucket = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t updates = 0;
+  std::uint64_t checksum = 0;
+};
+
 struct SnapshotTaken {
   std::uint64_t snapshot = 0;
   bool ok = false;
   std::string error{};
+  std::vector<SnapshotBucket> buckets{};
 };
 
 struct Evaluated {
@@ -121,6 +203,8 @@ struct Failure {
 
 struct Leaving {};
 
+struct Draining {};
+
 using MemberMessage = std::variant<Join,
                                    Heartbeat,
                                    BucketsReady,
@@ -130,7 +214,11 @@ using MemberMessage = std::variant<Join,
                                    SnapshotTaken,
                                    Evaluated,
                                    Failure,
-                                   Leaving>;
+                                   Leaving,
+                                   StoredBuckets,
+                                   Proposals,
+                                   PushesHeld,
+                                   Draining>;
 
 // --- From the controller
 
@@ -145,13 +233,24 @@ struct Member {
   MemberId id;
   std::uint64_t incarnation = 0;
   std::string address{};
+  std::string replication_address{};
 };
 
-/// Where one bucket lives. The epoch rises whenever the record changes its primary.
+/// The record of one bucket.
 struct Bucket {
   std::uint64_t epoch = 0;
-  std::uint32_t primary = 0;
+  std::uint64_t generation = 0;
+  Holder primary{};
+  std::vector<Holder> members{};
   bool created = false;
+  std::optional<Holder> learner{};
+  std::optional<Holder> leaver{};
+  std::optional<Holder> heir{};
+  std::uint64_t restored_snapshot = 0;
+
+  [[nodiscard]] bool Has(Holder holder) const {
+    return std::find(members.begin(), members.end(), holder) != members.end();
+  }
 
   bool operator==(const Bucket&) const = default;
 };
@@ -161,6 +260,7 @@ struct Membership {
   std::vector<Member> members{};
   std::vector<Bucket> buckets{};
   std::vector<std::uint32_t> part_owner{};
+  std::vector<Holder> dead{};
 };
 
 struct OpenEpoch {
@@ -173,6 +273,14 @@ struct CloseEpoch {
 
 struct FlushWorker {
   std::uint64_t epoch = 0;
+};
+
+struct HoldPushes {
+  std::uint64_t checkpoint = 0;
+};
+
+struct ReleasePushes {
+  std::uint64_t checkpoint = 0;
 };
 
 struct TakeSnapshot {
@@ -202,6 +310,8 @@ using ControllerMessage = std::variant<Welcome,
                                        TakeSnapshot,
                                        Evaluate,
                                        Stop,
-                                       Refused>;
+                                       Refused,
+                                       HoldPushes,
+                                       ReleasePushes>;
 
 }  // namespace adamant::controller

@@ -1,7 +1,7 @@
 #include "operator/core/placement.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 namespace adamant::controller {
 
@@ -10,125 +10,304 @@ Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbo
       state_(state),
       outbox_(outbox),
       roster_(roster),
-      ready_(settings.buckets, false) {}
+      configurations_(state),
+      deaths_(state),
+      takeovers_(configurations_, deaths_),
+      restores_(settings.logged),
+      failovers_(settings, state, configurations_),
+      spread_(settings),
+      away_since_(settings.parameter_servers) {}
 
-void Placement::AssignBuckets() {
-  if (!state_.buckets.empty() || !roster_.AllRunning(Role::kParameterServer)) {
+void Placement::Begin(bool none_lives, TimePoint now) {
+  away_since_.assign(settings_.parameter_servers, now);
+  if (none_lives && deaths_.ProveAll()) {
+    outbox_.StateChanged();
+  }
+  unsettled_ = true;
+}
+
+void Placement::OnJoined() {
+  if (state_.buckets.empty() && roster_.AllRunning(Role::kParameterServer)) {
+    configurations_.Assign(spread_.Assign(Servers()));
+    state_.histories.assign(settings_.buckets, {});
+  }
+  unsettled_ = true;
+}
+
+void Placement::OnLost(std::uint32_t slot, TimePoint now) {
+  configurations_.OnGone(HolderOf(slot));
+  restores_.Forget(slot);
+  draining_.erase(slot);
+  unflushed_.erase(slot);
+  away_since_[slot] = now;
+  unsettled_ = true;
+}
+
+void Placement::OnExited(Holder holder) {
+  if (deaths_.Prove(holder)) {
+    configurations_.OnGone(holder);
+    changed_ = true;
+    unsettled_ = true;
+  }
+}
+
+void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
+  restores_.OnStored(HolderOf(slot), stored);
+  if (deaths_.ProveUpTo(slot, stored.previous_incarnation)) {
+    changed_ = true;
+  }
+  unsettled_ = true;
+}
+
+void Placement::OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now) {
+  const Holder sender = HolderOf(slot);
+  for (const Proposal& proposal : proposals.proposals) {
+    // Who joins must be there: a record never gets a member that is known to be gone.
+    const bool gone = proposal.kind == Proposal::Kind::kAdd &&
+                      (!roster_.IsRunning({Role::kParameterServer, proposal.subject.slot}) ||
+                       HolderOf(proposal.subject.slot) != proposal.subject);
+    if (proposal.proposer != sender || !configurations_.Allows(proposal) || gone) {
+      outdated_.insert(slot);
+    } else if (proposal.kind == Proposal::Kind::kTakeOver) {
+      takeovers_.Add(proposal, now);
+      unsettled_ = true;
+    } else {
+      configurations_.Apply(proposal);
+      unsettled_ = true;
+    }
+  }
+}
+
+void Placement::OnReady(std::uint32_t slot, const BucketsReady& ready) {
+  for (const BucketState& state : ready.buckets) {
+    OnServing(HolderOf(slot), state);
+  }
+}
+
+void Placement::OnServing(Holder holder, const BucketState& state) {
+  if (state.bucket >= configurations_.size()) {
     return;
   }
-  for (std::uint32_t i = 0; i < settings_.buckets; ++i) {
-    state_.buckets.push_back({.epoch = 1, .primary = i % settings_.parameter_servers});
+  const Bucket& record = configurations_.At(state.bucket);
+  const bool restoring =
+      configurations_.ServiceOf(state.bucket) == Configurations::Service::kRestoring;
+  if (state.lost) {
+    if (record.primary == holder && record.epoch == state.epoch && record.members.size() == 1) {
+      rejected_[state.bucket] = state.epoch;
+      restores_.OnLost(state.bucket, record, TimePoint{});
+      restores_.Reject(state.bucket, holder, state.detail);
+      unsettled_ = true;
+    }
+    return;
   }
-  outbox_.StateChanged();
+  if (configurations_.OnServing(holder, state.bucket, state.epoch)) {
+    ServeAgain(state.bucket, state, restoring);
+  }
 }
 
-bool Placement::ReassignParts() {
-  std::vector<std::uint32_t> running;
-  for (std::uint32_t slot = 0; slot < settings_.data_servers; ++slot) {
-    if (roster_.IsRunning({Role::kDataServer, slot})) {
-      running.push_back(slot);
+void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored) {
+  restores_.OnServed(bucket);
+  if (state.failover) {
+    failovers_.OnTimes(bucket, *state.failover);
+  }
+  if (restored) {
+    const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
+    outbox_.Tell(
+        Note::Kind::kRestored,
+        {Role::kParameterServer, configurations_.At(bucket).primary.slot},
+        "bucket " + std::to_string(bucket) + " restored from " +
+            ToString(MemberId{Role::kParameterServer, configurations_.At(bucket).primary.slot}) +
+            ": " + std::to_string(lost) + " updates rolled back");
+    outbox_.StateChanged();
+  }
+  unsettled_ = true;
+}
+
+void Placement::OnProgress(std::uint32_t slot, const ParameterServerProgress& progress) {
+  const Holder sender = HolderOf(slot);
+  unflushed_[slot] = progress.oldest_unflushed_seconds;
+  for (const BucketProgress& bucket : progress.buckets) {
+    if (bucket.bucket >= configurations_.size()) {
+      continue;
+    }
+    if (bucket.serving) {
+      OnServing(sender,
+                {.bucket = bucket.bucket, .epoch = bucket.epoch, .updates = bucket.updates});
+    }
+    const Bucket& record = configurations_.At(bucket.bucket);
+    if (record.primary == sender && record.epoch == bucket.epoch &&
+        configurations_.IsServed(bucket.bucket)) {
+      failovers_.OnProgress(bucket);
     }
   }
-  // A part goes to the running server that deals the fewest.
-  const auto load = [&](std::uint32_t slot) {
-    return std::count(state_.part_owner.begin(), state_.part_owner.end(), slot);
+}
+
+void Placement::OnDraining(std::uint32_t slot) {
+  draining_.insert(slot);
+  unsettled_ = true;
+}
+
+absl::Status Placement::Settle(TimePoint now) {
+  if (state_.buckets.empty() || (!unsettled_ && !(timer_ && *timer_ <= now))) {
+    return absl::OkStatus();
+  }
+  unsettled_ = false;
+  DecideTakeovers(now);
+  const std::vector<Spread::Server> servers = Servers();
+  Load load = LoadOfServers();
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (IsLost(bucket)) {
+      if (absl::Status status = BringBack(bucket, servers, load, now); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  deaths_.Prune();
+  Plan(servers, now);
+  if (configurations_.TakeChanged() || changed_) {
+    changed_ = true;
+    outbox_.StateChanged();
+  }
+  return absl::OkStatus();
+}
+
+void Placement::DecideTakeovers(TimePoint now) {
+  for (const Proposal& winner : takeovers_.Decide(now, settings_.parameter_servers)) {
+    configurations_.Apply(winner);
+    if (!winner.released) {
+      failovers_.OnTakenOver(winner.bucket, now);
+      outbox_.Tell(Note::Kind::kFailover,
+                   {Role::kParameterServer, winner.proposer.slot},
+                   ToString(MemberId{Role::kParameterServer, winner.proposer.slot}) +
+                       " takes over bucket " + std::to_string(winner.bucket));
+    }
+  }
+}
+
+// Nobody of the record can serve it.
+bool Placement::IsLost(std::uint32_t bucket) const {
+  const Bucket& record = configurations_.At(bucket);
+  const auto rejected = rejected_.find(bucket);
+  return deaths_.HasAll(record.members) ||
+         (rejected != rejected_.end() && rejected->second == record.epoch);
+}
+
+absl::Status Placement::BringBack(std::uint32_t bucket,
+                                  const std::vector<Spread::Server>& servers,
+                                  Load& load,
+                                  TimePoint now) {
+  const Bucket& record = configurations_.At(bucket);
+  if (!record.created) {
+    if (const auto holder = Spread::Replacement(servers, load)) {
+      configurations_.Reassign(bucket, *holder);
+      ++load.primaries[holder->slot];
+    }
+    return absl::OkStatus();
+  }
+  configurations_.SetRestoring(bucket);
+  restores_.OnLost(bucket, record, now);
+  const absl::StatusOr<std::optional<Holder>> holder = restores_.Choose(bucket, load, now);
+  if (holder.ok() && *holder) {
+    ++load.primaries[(*holder)->slot];
+    configurations_.Restore(bucket, **holder);
+    restores_.Touch(bucket, **holder);
+  }
+  return holder.status();
+}
+
+// Advice, and when to look again.
+void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) {
+  spread_.Advise(servers, configurations_, now);
+  bool all_served = true;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    all_served = all_served && configurations_.IsServed(bucket);
+    if (const auto& learner = configurations_.At(bucket).learner) {
+      restores_.Touch(bucket, *learner);
+    }
+  }
+  if (!all_served) {
+    all_served_since_.reset();
+  } else if (!all_served_since_) {
+    all_served_since_ = now;
+  }
+  failovers_.OnRecordsChanged(now);
+  timer_.reset();
+  for (const std::optional<TimePoint>& time :
+       {takeovers_.NextTimer(), restores_.NextTimer(now), Spread::NextTimer(servers, now)}) {
+    if (time && (!timer_ || *time < *timer_)) {
+      timer_ = time;
+    }
+  }
+  if (all_served_since_ && *all_served_since_ + kCopyTime > now &&
+      (!timer_ || *all_served_since_ + kCopyTime < *timer_)) {
+    timer_ = *all_served_since_ + kCopyTime;
+  }
+}
+
+bool Placement::IsComplete(TimePoint now) const {
+  const auto have = [&](std::uint32_t copies) {
+    return std::all_of(state_.buckets.begin(), state_.buckets.end(), [&](const Bucket& record) {
+      return record.members.size() >= copies;
+    });
   };
-  bool changed = false;
-  for (std::uint32_t& owner : state_.part_owner) {
-    if (running.empty() || roster_.IsRunning({Role::kDataServer, owner})) {
-      continue;
-    }
-    owner = *std::min_element(
-        running.begin(), running.end(), [&](auto a, auto b) { return load(a) < load(b); });
-    changed = true;
-  }
-  if (changed) {
-    outbox_.StateChanged();
-  }
-  return changed;
+  return all_served_since_ && have(settings_.min_in_sync) &&
+         (have(settings_.copies) || now >= *all_served_since_ + kCopyTime);
 }
 
-bool Placement::RebalanceParts() {
-  bool changed = false;
-  for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
-    if (state_.part_owner[part] != part && roster_.IsRunning({Role::kDataServer, part})) {
-      state_.part_owner[part] = part;
-      changed = true;
-    }
-  }
-  if (changed) {
-    outbox_.StateChanged();
-  }
-  return changed;
+double Placement::OldestUnflushed(std::uint32_t slot) const {
+  const auto found = unflushed_.find(slot);
+  return found == unflushed_.end() ? 0 : found->second;
 }
 
-absl::StatusOr<bool> Placement::OnBucketsReady(std::uint32_t server, const BucketsReady& report) {
-  bool changed = false;
-  for (const BucketState& reported : report.buckets) {
-    if (reported.bucket >= state_.buckets.size()) {
-      continue;
-    }
-    Bucket& bucket = state_.buckets[reported.bucket];
-    if (bucket.primary != server || bucket.epoch != reported.epoch) {
-      continue;
-    }
-    if (reported.lost) {
-      return absl::DataLossError("parameter-server-" + std::to_string(server) +
-                                 " has lost bucket " + std::to_string(reported.bucket) + ": " +
-                                 reported.detail);
-    }
-    ready_[reported.bucket] = true;
-    if (!bucket.created) {
-      bucket.created = true;
-      changed = true;
-    }
-  }
-  if (changed) {
-    outbox_.StateChanged();
-  }
-  return changed;
+Holder Placement::HolderOf(std::uint32_t slot) const {
+  return {.slot = slot, .incarnation = roster_.IncarnationOf({Role::kParameterServer, slot})};
 }
 
-void Placement::OnServerLost(std::uint32_t server) {
-  for (std::size_t i = 0; i < state_.buckets.size(); ++i) {
-    if (state_.buckets[i].primary == server) {
-      ready_[i] = false;
-    }
+std::vector<Spread::Server> Placement::Servers() const {
+  std::vector<Spread::Server> servers;
+  for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
+    const Roster::Slot& at = roster_.At({Role::kParameterServer, slot});
+    servers.push_back({.holder = HolderOf(slot),
+                       .running = at.liveness == Roster::Liveness::kRunning,
+                       .draining = draining_.contains(slot),
+                       .node = at.node,
+                       .zone = at.zone,
+                       .away_since = away_since_[slot]});
   }
-}
-
-bool Placement::Complete() const {
-  return !state_.buckets.empty() &&
-         std::find(ready_.begin(), ready_.end(), false) == ready_.end() &&
-         std::all_of(state_.part_owner.begin(), state_.part_owner.end(), [&](std::uint32_t owner) {
-           return roster_.IsStarted({Role::kDataServer, owner});
-         });
-}
-
-std::uint32_t Placement::BucketsOf(std::uint32_t server) const {
-  return static_cast<std::uint32_t>(
-      std::count_if(state_.buckets.begin(), state_.buckets.end(), [&](const Bucket& bucket) {
-        return bucket.primary == server;
-      }));
+  return servers;
 }
 
 Membership Placement::View() const {
   // Versions rise across restarts of the controller, because its term does.
-  Membership view{.version = (state_.term << 32) | changes_,
+  Membership view{.version = (state_.term << 32) | versions_,
                   .members = {},
                   .buckets = state_.buckets,
-                  .part_owner = state_.part_owner};
+                  .part_owner = state_.part_owner,
+                  .dead = state_.dead};
   for (const Roster::Slot& slot : roster_.slots()) {
     if (slot.liveness == Roster::Liveness::kRunning) {
-      view.members.push_back(
-          {.id = slot.id, .incarnation = roster_.IncarnationOf(slot.id), .address = slot.address});
+      view.members.push_back({.id = slot.id,
+                              .incarnation = roster_.IncarnationOf(slot.id),
+                              .address = slot.address,
+                              .replication_address = slot.replication_address});
     }
   }
   return view;
 }
 
+void Placement::PublishChanges() {
+  if (changed_) {
+    return Publish();
+  }
+  for (const std::uint32_t slot : std::exchange(outdated_, {})) {
+    roster_.SendTo({Role::kParameterServer, slot}, View());
+  }
+}
+
 void Placement::Publish() {
-  ++changes_;
+  changed_ = false;
+  outdated_.clear();
+  ++versions_;
   const Membership view = View();
   for (const Member& member : view.members) {
     roster_.SendTo(member.id, view);

@@ -1,57 +1,110 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "operator/core/configurations.h"
+#include "operator/core/deaths.h"
+#include "operator/core/failovers.h"
+#include "operator/core/restores.h"
 #include "operator/core/roster.h"
+#include "operator/core/spread.h"
 #include "operator/core/state.h"
+#include "operator/core/takeovers.h"
 
 namespace adamant::controller {
 
-/// Which parameter server holds which bucket, and which data server deals which part of the
-/// training data; tells the members. Threads: one thread at a time.
+/// Which parameter servers hold which bucket: takes in what servers report and propose and what is
+/// known of their deaths, settles what follows from it, and tells the members.
+/// Threads: one thread at a time.
+/// Source: docs/design/0002-replication.md.
 class Placement {
  public:
+  using TimePoint = Clock::TimePoint;
+
+  /// When all buckets are served, the job waits for their other copies at most this long.
+  static constexpr std::chrono::milliseconds kCopyTime{10'000};
+
   /// The arguments must outlive this.
   Placement(const JobSettings& settings, JobState& state, Outbox& outbox, Roster& roster);
 
-  /// Assigns the buckets once every parameter server has joined.
-  void AssignBuckets();
+  // What happens. Settle draws the conclusions.
 
-  /// Gives parts of data servers that do not run to running ones. While the job starts there is
-  /// nothing to gain from it: their owners are on their way. Returns whether anything changed.
-  bool ReassignParts();
+  /// `none_lives`: every process that an earlier controller has started is dead.
+  void Begin(bool none_lives, TimePoint now);
+  void OnJoined();
+  /// The slot has lost its process, which is no proof that it is dead.
+  void OnLost(std::uint32_t slot, TimePoint now);
+  void OnExited(Holder holder);
+  void OnStored(std::uint32_t slot, const StoredBuckets& stored);
+  void OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now);
+  void OnReady(std::uint32_t slot, const BucketsReady& ready);
+  void OnProgress(std::uint32_t slot, const ParameterServerProgress& progress);
+  void OnDraining(std::uint32_t slot);
 
-  /// Gives each part back to the data server of its own number, where that one runs. Only between
-  /// epochs: a part that moves takes its leases down. Returns whether anything changed.
-  bool RebalanceParts();
+  /// Decides take-overs, brings lost buckets back, gives advice. Error: DataLoss when a bucket
+  /// cannot come back, saying which and why.
+  absl::Status Settle(TimePoint now);
 
-  /// A parameter server reports its buckets. Reports of an old map or of buckets that it does not
-  /// hold are ignored. Returns whether the map changed. Error: DataLoss when a created bucket is
-  /// lost, saying which and why.
-  absl::StatusOr<bool> OnBucketsReady(std::uint32_t server, const BucketsReady& report);
+  /// When Settle should be called though nothing has happened.
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
 
-  /// The buckets of this server must be reported anew.
-  void OnServerLost(std::uint32_t server);
+  /// Every bucket is served and has its copies, or as many as can be had for now.
+  [[nodiscard]] bool IsComplete(TimePoint now) const;
 
-  /// Every bucket is ready to be used and every part has an owner that has started.
-  [[nodiscard]] bool Complete() const;
-
-  [[nodiscard]] std::uint32_t BucketsOf(std::uint32_t server) const;
-
-  /// Sends the whole view to everybody, under a new version.
+  /// Sends the whole view to everybody, under a new version; PublishChanges only if records have
+  /// changed since, else it repeats the view to those who do not know it.
   void Publish();
+  void PublishChanges();
+
+  [[nodiscard]] const Configurations& configurations() const { return configurations_; }
+  [[nodiscard]] const Failovers& failovers() const { return failovers_; }
+  [[nodiscard]] Load LoadOfServers() const {
+    return {configurations_.records(), settings_.parameter_servers};
+  }
+  [[nodiscard]] double OldestUnflushed(std::uint32_t slot) const;
 
  private:
+  [[nodiscard]] Holder HolderOf(std::uint32_t slot) const;
+  [[nodiscard]] std::vector<Spread::Server> Servers() const;
   [[nodiscard]] Membership View() const;
+  void OnServing(Holder holder, const BucketState& state);
+  void ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored);
+  void DecideTakeovers(TimePoint now);
+  absl::Status BringBack(std::uint32_t bucket,
+                         const std::vector<Spread::Server>& servers,
+                         Load& load,
+                         TimePoint now);
+  [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
+  void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
   Roster& roster_;
-  std::vector<bool> ready_;    // by bucket
-  std::uint32_t changes_ = 0;  // published under this term
+
+  Configurations configurations_;
+  Deaths deaths_;
+  Takeovers takeovers_;
+  Restores restores_;
+  Failovers failovers_;
+  const Spread spread_;
+
+  std::map<std::uint32_t, std::uint64_t> rejected_;  // bucket → epoch that its primary cannot serve
+  std::set<std::uint32_t> draining_;                 // slots
+  std::vector<TimePoint> away_since_;                // by slot, of those that do not run
+  std::map<std::uint32_t, double> unflushed_;        // by slot
+  std::optional<TimePoint> all_served_since_;
+  std::optional<TimePoint> timer_;
+  bool unsettled_ = false;
+  bool changed_ = false;              // records, since the last publication
+  std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed
+  std::uint32_t versions_ = 0;        // published under this term
 };
 
 }  // namespace adamant::controller

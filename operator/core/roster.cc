@@ -20,8 +20,10 @@ void Roster::StartAll(TimePoint now) {
 void Roster::Start(Slot& slot, TimePoint now) {
   SlotRecord& record = Record(slot.id);
   ++record.generation;
+  record.joined = 0;
   outbox_.StateChanged();
   slot.liveness = Liveness::kStarting;
+  slot.exited = false;
   slot.deadline = now + kJoinTimeout;
   outbox_.Add(StartProcess{.id = slot.id, .generation = record.generation});
 }
@@ -70,10 +72,17 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
                  join.id,
                  ToString(join.id) + " joined, incarnation " + std::to_string(record.incarnation));
   }
+  if (record.joined != record.incarnation) {
+    record.joined = record.incarnation;
+    outbox_.StateChanged();
+  }
   slot.liveness = Liveness::kRunning;
   slot.connection = connection;
   slot.address = join.address;
   slot.metrics_address = join.metrics_address;
+  slot.replication_address = join.replication_address;
+  slot.node = join.node;
+  slot.zone = join.zone;
   slot.deadline = now + (same_process ? kSilenceTimeout : kLoadTimeout);
   slot.started = slot.started && same_process;
   return replaces ? Joined::kReplaced : Joined::kNew;
@@ -127,9 +136,26 @@ void Roster::Retire(Slot& slot) {
   slot.liveness = Liveness::kAbsent;
 }
 
+std::uint64_t Roster::OnExited(Slot& slot, std::uint64_t generation) {
+  const SlotRecord& record = Record(slot.id);
+  if (generation != record.generation) {
+    return 0;
+  }
+  slot.exited = true;
+  return record.joined;
+}
+
+void Roster::GrantTime(TimePoint now) {
+  for (Slot& slot : slots_) {
+    if (slot.liveness == Liveness::kStarting || slot.liveness == Liveness::kRunning) {
+      slot.deadline = std::max(slot.deadline, now + kSilenceTimeout);
+    }
+  }
+}
+
 void Roster::StartDue(TimePoint now) {
   for (Slot& slot : slots_) {
-    if (slot.liveness == Liveness::kWaiting && slot.deadline <= now) {
+    if (slot.liveness == Liveness::kWaiting && slot.exited && slot.deadline <= now) {
       Start(slot, now);
     }
   }
@@ -150,7 +176,10 @@ void Roster::Kill(const Slot& slot) {
 std::optional<Roster::TimePoint> Roster::NextTimer() const {
   std::optional<TimePoint> next;
   for (const Slot& slot : slots_) {
-    if (slot.liveness != Liveness::kAbsent && (!next || slot.deadline < *next)) {
+    const bool planned = slot.liveness == Liveness::kStarting ||
+                         slot.liveness == Liveness::kRunning ||
+                         (slot.liveness == Liveness::kWaiting && slot.exited);
+    if (planned && (!next || slot.deadline < *next)) {
       next = slot.deadline;
     }
   }

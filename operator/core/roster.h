@@ -29,7 +29,7 @@ class Roster {
     kAbsent,    ///< no process
     kStarting,  ///< asked for, has not joined
     kRunning,   ///< joined
-    kWaiting,   ///< lost; will be started again at `deadline`
+    kWaiting,   ///< lost; will be started again at `deadline`, or when the last process has ended
   };
 
   struct Slot {
@@ -38,8 +38,12 @@ class Roster {
     ConnectionId connection = 0;  ///< 0: none at the moment
     TimePoint deadline{};         ///< to join, to be heard, or of the restart; see Liveness
     bool started = false;         ///< kRunning: has said something since it joined, so it is ready
+    bool exited = false;          ///< kWaiting: its last process has ended
     std::string address;
     std::string metrics_address;
+    std::string replication_address;
+    std::string node;
+    std::string zone;
   };
 
   enum class Joined : std::uint8_t {
@@ -76,7 +80,15 @@ class Roster {
   /// Frees the slot for good: the job is ending.
   void Retire(Slot& slot);
 
-  /// Starts the processes whose backoff is over.
+  /// The process of this generation has ended. Returns the incarnation that it had joined as; 0:
+  /// none, or it is not the slot's last process.
+  std::uint64_t OnExited(Slot& slot, std::uint64_t generation);
+
+  /// A controller that was held up gives everybody time to be heard.
+  void GrantTime(TimePoint now);
+
+  /// Starts the processes whose backoff is over. Two processes of a slot never run at a time: the
+  /// next starts when the last has ended.
   void StartDue(TimePoint now);
 
   /// The first slot whose process has neither joined in time nor been heard; nullptr if none.

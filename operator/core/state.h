@@ -20,6 +20,9 @@ struct JobSettings {
   std::uint32_t data_servers = 1;  ///< also the number of parts of the training data
   std::uint32_t parameter_servers = 1;
   std::uint32_t buckets = 1;
+  std::uint32_t copies = 1;       ///< servers that hold each bucket
+  std::uint32_t min_in_sync = 1;  ///< members below which a bucket takes no update
+  bool logged = false;            ///< updates are acknowledged from the log on disk (Wal, WalSync)
   std::uint64_t epochs = 1;
   std::optional<double> target_accuracy{};  ///< share of validation examples, 0..1
   std::optional<std::chrono::milliseconds> active_deadline{};
@@ -82,9 +85,18 @@ struct SlotRecord {
   std::uint64_t incarnation = 0;  ///< the last one given; 0: none
   std::string uid{};              ///< who holds it; empty: nobody
   std::uint64_t generation = 0;   ///< process starts asked for
+  std::uint64_t joined = 0;       ///< incarnation of the process of this generation; 0: not joined
   std::uint32_t restarts = 0;     ///< of this slot, within the job's budget
 
   bool operator==(const SlotRecord&) const = default;
+};
+
+/// What is known of a bucket beside its record. Counts are of updates.
+struct BucketHistory {
+  std::uint64_t updates = 0;      ///< applied, as its primary told last
+  std::uint64_t rolled_back = 0;  ///< lost from memory with all members, over the job
+
+  bool operator==(const BucketHistory&) const = default;
 };
 
 /// All that survives the controller's process, besides the EpochResults, which are stored one by
@@ -95,12 +107,17 @@ struct JobState {
   Phase phase = Phase::kPending;
   Step step = Step::kTraining;
   std::uint64_t epoch = 1;
-  EpochResult row;                       ///< of `epoch`, as far as it is known
-  std::uint64_t last_snapshot = 0;       ///< highest id given out
-  std::uint64_t complete_snapshot = 0;   ///< newest one that every server stored
-  std::uint64_t evaluated_snapshot = 0;  ///< of the last result: the model to export
-  double accuracy = 0;                   ///< of the last result
-  std::vector<Bucket> buckets{};         ///< empty until assigned
+  EpochResult row;                              ///< of `epoch`, as far as it is known
+  std::uint64_t last_snapshot = 0;              ///< highest id given out
+  std::uint64_t complete_snapshot = 0;          ///< newest one that every server stored
+  std::uint64_t evaluated_snapshot = 0;         ///< of the last result: the model to export
+  double accuracy = 0;                          ///< of the last result
+  std::vector<Bucket> buckets{};                ///< empty until assigned
+  std::vector<BucketHistory> histories{};       ///< by bucket
+  std::vector<Holder> dead{};                   ///< whom records name; sorted
+  std::uint64_t failovers = 0;                  ///< take-overs that were no hand-over
+  std::uint64_t restores = 0;                   ///< of buckets that had lost all members
+  std::vector<std::uint32_t> snapshot_slots{};  ///< of complete_snapshot: who stored it, by bucket
   std::vector<std::uint32_t> part_owner{};
   std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers
   std::uint32_t restarts = 0;           ///< of all slots, within the budget

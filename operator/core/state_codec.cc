@@ -1,4 +1,5 @@
 #include <bit>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -10,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 1;
+constexpr std::uint64_t kStateVersion = 2;
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
 // Reader is called with each field in turn. Integers are eight bytes, little-endian.
@@ -102,6 +103,18 @@ void Time(Reader& codec, std::chrono::milliseconds& value) {
   value = std::chrono::milliseconds(static_cast<std::int64_t>(count));
 }
 
+// A value that may be missing is stored as a list of none or one.
+template <class T>
+void Optional(Writer& codec, const std::optional<T>& value) {
+  codec.Field(value ? std::vector<T>{*value} : std::vector<T>{});
+}
+template <class T>
+void Optional(Reader& codec, std::optional<T>& value) {
+  std::vector<T> values;
+  codec.Field(values);
+  value = values.empty() ? std::nullopt : std::optional<T>(values.front());
+}
+
 template <class Codec, class Value>
 void Walk(Codec& codec, Value& value) {
   using T = std::remove_const_t<Value>;
@@ -109,14 +122,27 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value);
   } else if constexpr (std::is_same_v<T, std::uint32_t>) {
     Narrow(codec, value);
+  } else if constexpr (std::is_same_v<T, Holder>) {
+    Narrow(codec, value.slot);
+    codec.Field(value.incarnation);
   } else if constexpr (std::is_same_v<T, Bucket>) {
     codec.Field(value.epoch);
-    Narrow(codec, value.primary);
+    codec.Field(value.generation);
+    Walk(codec, value.primary);
+    codec.Field(value.members);
     Narrow(codec, value.created);
+    Optional(codec, value.learner);
+    Optional(codec, value.leaver);
+    Optional(codec, value.heir);
+    codec.Field(value.restored_snapshot);
+  } else if constexpr (std::is_same_v<T, BucketHistory>) {
+    codec.Field(value.updates);
+    codec.Field(value.rolled_back);
   } else if constexpr (std::is_same_v<T, SlotRecord>) {
     codec.Field(value.incarnation);
     codec.Field(value.uid);
     codec.Field(value.generation);
+    codec.Field(value.joined);
     Narrow(codec, value.restarts);
   } else if constexpr (std::is_same_v<T, EpochResult>) {
     codec.Field(value.epoch);
@@ -149,6 +175,11 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.evaluated_snapshot);
     codec.Field(value.accuracy);
     codec.Field(value.buckets);
+    codec.Field(value.histories);
+    codec.Field(value.dead);
+    codec.Field(value.failovers);
+    codec.Field(value.restores);
+    codec.Field(value.snapshot_slots);
     codec.Field(value.part_owner);
     codec.Field(value.slots);
     Narrow(codec, value.restarts);

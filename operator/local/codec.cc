@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "operator/local/record_codec.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::local {
@@ -16,7 +17,29 @@ controller::Join DecodeJoin(const v1::Join& join) {
           .uid = join.uid(),
           .address = join.address(),
           .metrics_address = join.metrics_address(),
-          .incarnation = join.incarnation()};
+          .incarnation = join.incarnation(),
+          .replication_address = join.replication_address(),
+          .node = join.node(),
+          .zone = join.zone()};
+}
+
+controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProgress& server) {
+  controller::ParameterServerProgress decoded{
+      .updates_applied = server.updates_applied(),
+      .dirty_bytes = server.dirty_bytes(),
+      .oldest_unflushed_seconds = server.oldest_unflushed_seconds(),
+      .flushes = server.flushes(),
+      .alarm = server.alarm(),
+      .buckets = {}};
+  for (const v1::BucketProgress& bucket : server.buckets()) {
+    decoded.buckets.push_back({.bucket = bucket.bucket(),
+                               .epoch = bucket.epoch(),
+                               .committed = bucket.committed(),
+                               .lag = bucket.lag(),
+                               .updates = bucket.updates(),
+                               .serving = bucket.serving()});
+  }
+  return decoded;
 }
 
 controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
@@ -31,7 +54,10 @@ controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
         .pushes_refused = worker.pushes_refused(),
         .updates_lost = worker.updates_lost(),
         .staleness_counts = {worker.staleness_counts().begin(), worker.staleness_counts().end()},
-        .epoch = worker.epoch()};
+        .epoch = worker.epoch(),
+        .updates_resent = worker.updates_resent(),
+        .retained_bytes = worker.retained_bytes(),
+        .held_seconds = worker.held_seconds()};
   } else if (heartbeat.has_data_server()) {
     const v1::DataServerProgress& data = heartbeat.data_server();
     decoded.progress =
@@ -42,13 +68,7 @@ controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
                                        .retrained_examples = data.retrained_examples(),
                                        .job_examples = data.job_examples()};
   } else if (heartbeat.has_parameter_server()) {
-    const v1::ParameterServerProgress& server = heartbeat.parameter_server();
-    decoded.progress = controller::ParameterServerProgress{
-        .updates_applied = server.updates_applied(),
-        .dirty_bytes = server.dirty_bytes(),
-        .oldest_unflushed_seconds = server.oldest_unflushed_seconds(),
-        .flushes = server.flushes(),
-        .alarm = server.alarm()};
+    decoded.progress = DecodeProgress(heartbeat.parameter_server());
   }
   return decoded;
 }
@@ -59,7 +79,70 @@ controller::BucketsReady DecodeBuckets(const v1::BucketsReady& ready) {
     decoded.buckets.push_back({.bucket = bucket.bucket(),
                                .epoch = bucket.epoch(),
                                .lost = bucket.lost(),
-                               .detail = bucket.detail()});
+                               .detail = bucket.detail(),
+                               .failover = std::nullopt,
+                               .updates = bucket.updates()});
+    if (bucket.has_failover()) {
+      decoded.buckets.back().failover = DecodeTimes(bucket.failover());
+    }
+  }
+  return decoded;
+}
+
+controller::StoredBuckets DecodeStored(const v1::StoredBuckets& stored) {
+  controller::StoredBuckets decoded{.previous_incarnation = stored.previous_incarnation(),
+                                    .buckets = {}};
+  for (const v1::StoredBucket& bucket : stored.buckets()) {
+    decoded.buckets.push_back({.bucket = bucket.bucket(),
+                               .generation = bucket.generation(),
+                               .updates = bucket.updates(),
+                               .complete = bucket.complete(),
+                               .detail = bucket.detail(),
+                               .log_epoch = bucket.log_epoch(),
+                               .log_lsn = bucket.log_lsn()});
+  }
+  return decoded;
+}
+
+std::optional<controller::Proposal::Kind> DecodeKind(v1::Proposal::Kind kind) {
+  switch (kind) {
+    case v1::Proposal::TAKE_OVER:
+      return controller::Proposal::Kind::kTakeOver;
+    case v1::Proposal::DROP:
+      return controller::Proposal::Kind::kDrop;
+    case v1::Proposal::ADD:
+      return controller::Proposal::Kind::kAdd;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Without proposals of a kind that does not exist.
+controller::Proposals DecodeProposals(const v1::Proposals& proposals) {
+  controller::Proposals decoded;
+  for (const v1::Proposal& proposal : proposals.proposals()) {
+    if (const auto kind = DecodeKind(proposal.kind())) {
+      decoded.proposals.push_back({.bucket = proposal.bucket(),
+                                   .epoch = proposal.epoch(),
+                                   .kind = *kind,
+                                   .proposer = DecodeHolder(proposal.proposer()),
+                                   .subject = DecodeHolder(proposal.subject()),
+                                   .last_lsn = proposal.last_lsn(),
+                                   .released = proposal.released()});
+    }
+  }
+  return decoded;
+}
+
+controller::SnapshotTaken DecodeSnapshot(const v1::SnapshotTaken& taken) {
+  controller::SnapshotTaken decoded{
+      .snapshot = taken.snapshot(), .ok = taken.ok(), .error = taken.error(), .buckets = {}};
+  for (const v1::SnapshotBucket& bucket : taken.buckets()) {
+    decoded.buckets.push_back({.bucket = bucket.bucket(),
+                               .epoch = bucket.epoch(),
+                               .generation = bucket.generation(),
+                               .updates = bucket.updates(),
+                               .checksum = bucket.checksum()});
   }
   return decoded;
 }
@@ -80,12 +163,13 @@ void Fill(const controller::Membership& view, v1::ControllerMessage& message) {
     added.set_slot(member.id.slot);
     added.set_incarnation(member.incarnation);
     added.set_address(member.address);
+    added.set_replication_address(member.replication_address);
   }
   for (const controller::Bucket& bucket : view.buckets) {
-    v1::Bucket& added = *encoded.add_buckets();
-    added.set_epoch(bucket.epoch);
-    added.mutable_primary()->set_slot(bucket.primary);
-    added.set_created(bucket.created);
+    EncodeRecord(bucket, *encoded.add_buckets());
+  }
+  for (const controller::Holder& holder : view.dead) {
+    EncodeHolder(holder, *encoded.add_dead());
   }
   encoded.mutable_part_owner()->Add(view.part_owner.begin(), view.part_owner.end());
 }
@@ -114,17 +198,20 @@ void Fill(const controller::Evaluate& evaluate, v1::ControllerMessage& message) 
   message.mutable_evaluate()->set_snapshot(evaluate.snapshot);
 }
 
+void Fill(const controller::HoldPushes& hold, v1::ControllerMessage& message) {
+  message.mutable_hold_pushes()->set_checkpoint(hold.checkpoint);
+}
+
+void Fill(const controller::ReleasePushes& release, v1::ControllerMessage& message) {
+  message.mutable_release_pushes()->set_checkpoint(release.checkpoint);
+}
+
 void Fill(const controller::Stop& stop, v1::ControllerMessage& message) {
   message.mutable_stop()->set_reason(stop.reason);
 }
 
 void Fill(const controller::Refused& refused, v1::ControllerMessage& message) {
   message.mutable_refused()->set_reason(refused.reason);
-}
-
-std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
 }
 
 }  // namespace
@@ -152,11 +239,8 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
     }
     case v1::MemberMessage::kWorkerFlushed:
       return controller::WorkerFlushed{message.worker_flushed().epoch()};
-    case v1::MemberMessage::kSnapshotTaken: {
-      const v1::SnapshotTaken& taken = message.snapshot_taken();
-      return controller::SnapshotTaken{
-          .snapshot = taken.snapshot(), .ok = taken.ok(), .error = taken.error()};
-    }
+    case v1::MemberMessage::kSnapshotTaken:
+      return DecodeSnapshot(message.snapshot_taken());
     case v1::MemberMessage::kEvaluated: {
       const v1::Evaluated& evaluated = message.evaluated();
       return controller::Evaluated{.epoch = evaluated.epoch(),
@@ -171,8 +255,14 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
     case v1::MemberMessage::kLeaving:
       return controller::Leaving{};
     case v1::MemberMessage::kStoredBuckets:
+      return DecodeStored(message.stored_buckets());
     case v1::MemberMessage::kProposals:
+      return DecodeProposals(message.proposals());
     case v1::MemberMessage::kPushesHeld:
+      return controller::PushesHeld{.checkpoint = message.pushes_held().checkpoint(),
+                                    .sequence = message.pushes_held().sequence()};
+    case v1::MemberMessage::kDraining:
+      return controller::Draining{};
     case v1::MemberMessage::KIND_NOT_SET:
       return std::nullopt;
   }
@@ -183,84 +273,6 @@ v1::ControllerMessage Encode(const controller::ControllerMessage& message) {
   v1::ControllerMessage encoded;
   std::visit([&](const auto& kind) { Fill(kind, encoded); }, message);
   return encoded;
-}
-
-v1::JobStatus Encode(const controller::JobReport& report) {
-  v1::JobStatus status;
-  status.set_name(report.name);
-  status.set_phase(std::string(controller::PhaseName(report.phase)));
-  status.set_epoch(report.epoch);
-  status.set_epochs(report.epochs);
-  status.set_counted_examples(report.counted_examples);
-  status.set_total_examples(report.total_examples);
-  status.set_examples_per_second(report.examples_per_second);
-  status.set_training_loss(report.training_loss);
-  status.set_accuracy(report.accuracy);
-  status.set_restarts(report.restarts);
-  status.set_message(report.message);
-  for (const auto& member : report.members) {
-    v1::MemberStatus& added = *status.add_members();
-    added.set_role(static_cast<v1::Role>(member.id.role));
-    added.set_slot(member.id.slot);
-    added.set_incarnation(member.incarnation);
-    added.set_state(member.state);
-    added.set_metrics_address(member.metrics_address);
-    added.set_buckets(member.buckets);
-  }
-  return status;
-}
-
-controller::JobReport Decode(const v1::JobStatus& status) {
-  controller::JobReport report{.name = status.name(),
-                               .epoch = status.epoch(),
-                               .epochs = status.epochs(),
-                               .counted_examples = status.counted_examples(),
-                               .total_examples = status.total_examples(),
-                               .examples_per_second = status.examples_per_second(),
-                               .training_loss = status.training_loss(),
-                               .accuracy = status.accuracy(),
-                               .restarts = status.restarts(),
-                               .message = status.message(),
-                               .members = {}};
-  for (int phase = 0; phase <= static_cast<int>(controller::Phase::kSuspended); ++phase) {
-    if (controller::PhaseName(static_cast<controller::Phase>(phase)) == status.phase()) {
-      report.phase = static_cast<controller::Phase>(phase);
-    }
-  }
-  for (const v1::MemberStatus& member : status.members()) {
-    report.members.push_back(
-        {.id = {.role = static_cast<Role>(member.role()), .slot = member.slot()},
-         .incarnation = member.incarnation(),
-         .state = member.state(),
-         .metrics_address = member.metrics_address(),
-         .buckets = member.buckets()});
-  }
-  return report;
-}
-
-controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
-  const v1::Distribution& distribution = job.spec().distribution();
-  const v1::RunPolicy& policy = job.spec().run_policy();
-  controller::JobSettings settings{
-      .name = job.metadata().name(),
-      .workers = static_cast<std::uint32_t>(distribution.workers()),
-      .data_servers = static_cast<std::uint32_t>(distribution.data_servers()),
-      .parameter_servers = static_cast<std::uint32_t>(distribution.parameter_servers().count()),
-      .buckets = static_cast<std::uint32_t>(distribution.parameter_servers().buckets()),
-      .epochs = static_cast<std::uint64_t>(policy.epochs()),
-      .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
-      .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
-      .restart_backoff = Milliseconds(policy.restart_budget().backoff())};
-  if (policy.has_target_accuracy()) {
-    settings.target_accuracy = policy.target_accuracy();
-  }
-  if (policy.has_active_deadline()) {
-    settings.active_deadline = Milliseconds(policy.active_deadline());
-  }
-  if (policy.has_epoch_deadline()) {
-    settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
-  }
-  return settings;
 }
 
 }  // namespace adamant::local

@@ -179,7 +179,8 @@ absl::Status Runner::OpenController() {
 }
 
 void Runner::Run() {
-  Perform(controller_->Begin(clock_.Now()));
+  // The processes of an earlier controller died with it.
+  Perform(controller_->Begin(clock_.Now(), JobController::Survivors::kNone));
   while (!finished_) {
     Wait();
     HandleSignals();
@@ -293,7 +294,7 @@ void Runner::StartExport(std::uint64_t snapshot) {
     source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
   }
   for (const controller::Bucket& bucket : controller_->state().buckets) {
-    source.primaries.push_back(bucket.primary);
+    source.primaries.push_back(bucket.primary.slot);
   }
   char top1[32];
   std::snprintf(top1, sizeof(top1), "%.6f", controller_->state().accuracy);

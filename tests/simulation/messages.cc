@@ -34,7 +34,11 @@ constexpr const char* kMemberNames[] = {"Join",
                                         "SnapshotTaken",
                                         "Evaluated",
                                         "Failure",
-                                        "Leaving"};
+                                        "Leaving",
+                                        "StoredBuckets",
+                                        "Proposals",
+                                        "PushesHeld",
+                                        "Draining"};
 static_assert(std::size(kMemberNames) == std::variant_size_v<controller::MemberMessage>);
 
 constexpr const char* kControllerNames[] = {"Welcome",
@@ -45,7 +49,9 @@ constexpr const char* kControllerNames[] = {"Welcome",
                                             "TakeSnapshot",
                                             "Evaluate",
                                             "Stop",
-                                            "Refused"};
+                                            "Refused",
+                                            "HoldPushes",
+                                            "ReleasePushes"};
 static_assert(std::size(kControllerNames) == std::variant_size_v<controller::ControllerMessage>);
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string RecordCalls::AddressFor(const std::string& key) const {
   }
   for (const controller::Member& member : view_.members) {
     if (member.id.role == controller::Role::kParameterServer &&
-        member.id.slot == view_.buckets[bucket].primary) {
+        member.id.slot == view_.buckets[bucket].primary.slot) {
       return member.address;
     }
   }

@@ -83,12 +83,43 @@ class Harness {
     return all;
   }
 
-  Actions BucketsAreReady(std::uint32_t server) {
+  [[nodiscard]] Holder HolderOf(std::uint32_t server) const {
+    return {.slot = server,
+            .incarnation =
+                state().slots[SlotIndex(settings_, {Role::kParameterServer, server})].incarnation};
+  }
+
+  /// The server has opened the folder of its predecessor and found that one's buckets complete.
+  Actions ReportDisk(std::uint32_t server, std::uint64_t updates = 0) {
+    StoredBuckets stored{.previous_incarnation = HolderOf(server).incarnation - 1, .buckets = {}};
+    for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
+      const Bucket& record = state().buckets[i];
+      if (record.Has({.slot = server, .incarnation = stored.previous_incarnation})) {
+        stored.buckets.push_back(
+            {.bucket = i, .generation = record.generation, .updates = updates, .complete = true});
+      }
+    }
+    return Tell({Role::kParameterServer, server}, stored);
+  }
+
+  /// The server serves the buckets that it is primary of.
+  Actions Serve(std::uint32_t server, std::uint64_t updates = 0) {
     BucketsReady report;
-    for (std::uint32_t i = server; i < settings_.buckets; i += settings_.parameter_servers) {
-      report.buckets.push_back({.bucket = i, .epoch = 1, .lost = false, .detail = ""});
+    for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
+      if (state().buckets[i].primary == HolderOf(server)) {
+        report.buckets.push_back(
+            {.bucket = i, .epoch = state().buckets[i].epoch, .updates = updates});
+      }
     }
     return Tell({Role::kParameterServer, server}, report);
+  }
+
+  /// Another process takes a server's slot and serves what it finds on its disk.
+  Actions ReplaceServer(std::uint32_t server, const std::string& uid) {
+    Actions all = Join({Role::kParameterServer, server}, uid);
+    Append(all, ReportDisk(server));
+    Append(all, Serve(server));
+    return all;
   }
 
   Actions JoinAll(const std::string& suffix = "") {
@@ -99,7 +130,10 @@ class Harness {
       Append(all, Tell(id, Heartbeat{}));
     }
     for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
-      Append(all, BucketsAreReady(server));
+      Append(all, ReportDisk(server));
+    }
+    for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+      Append(all, Serve(server));
     }
     return all;
   }
@@ -122,7 +156,15 @@ class Harness {
   }
   Actions Flush(MemberId worker) { return Tell(worker, WorkerFlushed{state().epoch}); }
   Actions StoreSnapshot(MemberId server, std::uint64_t snapshot) {
-    return Tell(server, SnapshotTaken{.snapshot = snapshot, .ok = true, .error = ""});
+    SnapshotTaken taken{.snapshot = snapshot, .ok = true, .error = "", .buckets = {}};
+    for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
+      const Bucket& record = state().buckets[i];
+      if (record.primary.slot == server.slot) {
+        taken.buckets.push_back(
+            {.bucket = i, .epoch = record.epoch, .generation = record.generation});
+      }
+    }
+    return Tell(server, taken);
   }
   Actions EvaluateAs(std::uint64_t correct) {
     return Tell(kData0,

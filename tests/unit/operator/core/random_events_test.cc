@@ -11,6 +11,7 @@
 
 #include "operator/core/job_controller.h"
 #include "services/common/base/rng.h"
+#include "tests/unit/operator/core/server_model.h"
 
 // A cluster of simple members around the real controller: messages take random time, processes die,
 // streams break, the controller dies and comes back from what it stored. However the events fall,
@@ -28,13 +29,7 @@ struct Process {
   ConnectionId connection = 0;  // 0: not connected
   std::uint64_t incarnation = 0;
   Membership view;
-};
-
-// What parameter and data servers keep on disk.
-struct Disk {
-  std::set<std::uint32_t> created_buckets;
-  std::set<std::uint64_t> snapshots;
-  std::set<std::uint64_t> closed_epochs;
+  std::shared_ptr<ServerModel> server;  // parameter servers, once welcome
 };
 
 class Cluster {
@@ -43,7 +38,10 @@ class Cluster {
     settings_.name = "random";
     settings_.workers = 1 + static_cast<std::uint32_t>(rng_.Below(3));
     settings_.data_servers = 1 + static_cast<std::uint32_t>(rng_.Below(3));
-    settings_.parameter_servers = 1 + static_cast<std::uint32_t>(rng_.Below(3));
+    settings_.parameter_servers = 1 + static_cast<std::uint32_t>(rng_.Below(4));
+    settings_.copies =
+        1 + static_cast<std::uint32_t>(rng_.Below(std::min(settings_.parameter_servers, 3u)));
+    settings_.min_in_sync = settings_.copies == 3 ? 2 : 1;
     settings_.buckets = 1 + static_cast<std::uint32_t>(rng_.Below(8));
     settings_.epochs = 1 + rng_.Below(4);
     settings_.restart_limit = 1000;
@@ -69,6 +67,9 @@ class Cluster {
       if (++ticks_ % 20 == 0) {
         HeartbeatAll();
       }
+      if (ticks_ % 10 == 0) {
+        ProposeAll();
+      }
     }
   }
 
@@ -93,6 +94,8 @@ class Cluster {
         for (const Persist::Entry& entry : persist->entries) {
           if (entry.key == kStateKey) {
             stored_ = entry.value;
+            const JobState state = DecodeState(stored_).value();
+            records_.Check(state.buckets, state.dead, [&](Holder holder) { return Lives(holder); });
           } else {
             CheckResult(DecodeResult(entry.value).value());
           }
@@ -101,13 +104,13 @@ class Cluster {
         StartMember(*start);
       } else if (const auto* kill = std::get_if<KillProcess>(&action)) {
         if (Alive(kill->id) && processes_[kill->id].generation == kill->generation) {
-          exits_.push_back({kill->id, kill->generation, "was killed"});
-          processes_.erase(kill->id);
+          End(kill->id, "was killed");
         }
       } else if (const auto* send = std::get_if<Send>(&action)) {
         OnSend(*send);
       } else if (const auto* wanted = std::get_if<Export>(&action)) {
         EXPECT_EQ(wanted->snapshot, last_snapshot_) << "exported is the evaluated model";
+        EXPECT_TRUE(controller_->state().step != Step::kExporting || IsStored(last_snapshot_));
         exports_.push_back(wanted->snapshot);
       } else if (std::holds_alternative<Finished>(action)) {
         finished_ = true;
@@ -145,6 +148,33 @@ class Cluster {
 
   [[nodiscard]] bool Alive(MemberId id) const { return processes_.contains(id); }
 
+  // Whether this very process of a parameter server runs.
+  [[nodiscard]] bool Lives(Holder holder) const {
+    const auto found = processes_.find({Role::kParameterServer, holder.slot});
+    return found != processes_.end() && found->second.incarnation == holder.incarnation;
+  }
+
+  // The process ends; the controller hears of it some time.
+  void End(MemberId id, const std::string& how) {
+    const auto delay = rng_.Below(4) == 0 ? milliseconds(rng_.Below(8000)) : milliseconds(0);
+    exits_.push_back({now_ + delay, {id, processes_[id].generation, how}});
+    if (id.role == Role::kParameterServer) {
+      ended_.insert_or_assign({id.slot, processes_[id].incarnation}, now_);
+    }
+    processes_.erase(id);
+  }
+
+  // Every bucket's primary has stored it in this snapshot.
+  [[nodiscard]] bool IsStored(std::uint64_t snapshot) {
+    const std::vector<Bucket>& records = controller_->state().buckets;
+    for (std::uint32_t i = 0; i < records.size(); ++i) {
+      if (!disks_[records[i].primary.slot].snapshots[snapshot].contains(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   void Answer(MemberId from, MemberMessage message) {
     const auto delay = kTick * static_cast<std::int64_t>(rng_.Below(6));
     Clock::TimePoint time = now_ + delay;
@@ -157,8 +187,15 @@ class Cluster {
   }
 
   void Deliver() {
-    for (const ProcessExited& exited : std::exchange(exits_, {})) {
-      Run(controller_->Handle(exited, now_));
+    std::vector<ProcessExited> exited;
+    std::erase_if(exits_, [&](const auto& exit) {
+      if (exit.first <= now_) {
+        exited.push_back(exit.second);
+      }
+      return exit.first <= now_;
+    });
+    for (const ProcessExited& exit : exited) {
+      Run(controller_->Handle(exit, now_));
     }
     for (const std::uint64_t snapshot : std::exchange(exports_, {})) {
       Run(controller_->Handle(Exported{snapshot, absl::OkStatus()}, now_));
@@ -196,36 +233,58 @@ class Cluster {
       EXPECT_TRUE(welcome->incarnation > last ||
                   (welcome->incarnation == last && process.incarnation == last));
       last = process.incarnation = welcome->incarnation;
+      GreetServer(id);
     } else if (const auto* view = std::get_if<Membership>(&send.message)) {
-      EXPECT_GT(view->version, process.view.version);
+      EXPECT_GE(view->version, process.view.version);
       process.view = *view;
-      ReportBuckets(id);
+      if (process.server) {
+        Answer(id, process.server->OnMembership(*view));
+        Propose(id);
+      }
     } else if (std::holds_alternative<Stop>(send.message) ||
                std::holds_alternative<Refused>(send.message)) {
-      exits_.push_back({id, process.generation, "exited with code 0"});
-      processes_.erase(found);
+      End(id, "exited with code 0");
     } else {
       Obey(id, send.message);
     }
   }
 
-  void ReportBuckets(MemberId id) {
-    if (id.role != Role::kParameterServer) {
-      return;
-    }
-    BucketsReady ready;
-    Disk& disk = disks_[id];
-    const Membership& view = processes_[id].view;
-    for (std::uint32_t i = 0; i < view.buckets.size(); ++i) {
-      if (view.buckets[i].primary == id.slot) {
-        EXPECT_TRUE(!view.buckets[i].created || disk.created_buckets.contains(i));
-        disk.created_buckets.insert(i);
-        ready.buckets.push_back(
-            {.bucket = i, .epoch = view.buckets[i].epoch, .lost = false, .detail = ""});
+  // A parameter server tells a controller that is new to it what its disk held.
+  void GreetServer(MemberId id) {
+    if (id.role == Role::kParameterServer) {
+      Process& process = processes_[id];
+      if (!process.server) {
+        process.server =
+            std::make_shared<ServerModel>(Holder{id.slot, process.incarnation}, disks_[id.slot]);
       }
+      Answer(id, process.server->Stored());
     }
-    if (!ready.buckets.empty()) {
-      Answer(id, ready);
+  }
+
+  void Propose(MemberId id) {
+    Process& process = processes_[id];
+    const auto silent = [&](const Holder& holder) {
+      const auto ended = ended_.find(holder);
+      return ended != ended_.end() && now_ >= ended->second + milliseconds(4000);
+    };
+    const auto copy = [&](std::uint32_t bucket, const Holder& learner) {
+      if (!Lives(learner) || !processes_[{Role::kParameterServer, learner.slot}].server) {
+        return false;
+      }
+      processes_[{Role::kParameterServer, learner.slot}].server->Receive(bucket);
+      return true;
+    };
+    Proposals proposals = process.server->Propose(silent, copy);
+    if (!proposals.proposals.empty()) {
+      Answer(id, std::move(proposals));
+    }
+  }
+
+  void ProposeAll() {
+    for (const auto& [id, process] : std::map(processes_)) {
+      if (process.server) {
+        Propose(id);
+      }
     }
   }
 
@@ -247,10 +306,6 @@ class Cluster {
     } else if (const auto* take = std::get_if<TakeSnapshot>(&message)) {
       TakeOne(id, *take);
     } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {
-      for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
-        const MemberId server{Role::kParameterServer, slot};
-        EXPECT_TRUE(disks_[server].snapshots.contains(evaluate->snapshot));
-      }
       Answer(id,
              Evaluated{.epoch = evaluate->epoch,
                        .snapshot = evaluate->snapshot,
@@ -264,15 +319,12 @@ class Cluster {
     if (rng_.Below(8) == 0) {
       return Answer(id, SnapshotTaken{.snapshot = take.snapshot, .ok = false, .error = "full"});
     }
-    std::set<std::uint64_t>& snapshots = disks_[id].snapshots;
-    std::erase_if(snapshots, [&](std::uint64_t snapshot) {
-      return snapshot < take.keep_from &&
-             std::find(take.keep.begin(), take.keep.end(), snapshot) == take.keep.end();
-    });
-    EXPECT_TRUE(last_snapshot_ == 0 || snapshots.contains(last_snapshot_))
+    EXPECT_TRUE(last_snapshot_ == 0 || take.snapshot == last_snapshot_ ||
+                std::find(take.keep.begin(), take.keep.end(), last_snapshot_) != take.keep.end())
         << "the evaluated model was dropped";
-    snapshots.insert(take.snapshot);
-    Answer(id, SnapshotTaken{.snapshot = take.snapshot, .ok = true, .error = ""});
+    if (processes_[id].server) {
+      Answer(id, processes_[id].server->Take(take));
+    }
   }
 
   void Fault() {
@@ -298,18 +350,19 @@ class Cluster {
         return;
       }
       default:  // a process dies
-        exits_.push_back({id, victim->second.generation, "was killed by signal 9"});
-        processes_.erase(victim);
+        End(id, "was killed by signal 9");
     }
   }
 
   void RestartController(bool with_members) {
     later_.clear();
-    exits_.clear();
     exports_.clear();
     if (with_members) {
-      processes_.clear();
+      while (!processes_.empty()) {
+        End(processes_.begin()->first, "was killed with the group");
+      }
     }
+    exits_.clear();
     controller_ = *JobController::Restore(settings_, stored_);
     // This body starts only what does not run, like one that lives in a cluster.
     for (Action& action : controller_->Begin(now_)) {
@@ -341,10 +394,12 @@ class Cluster {
   std::string stored_;
   bool finished_ = false;
   std::map<MemberId, Process> processes_;
-  std::map<MemberId, Disk> disks_;
+  std::map<std::uint32_t, ServerDisk> disks_;  // by slot
+  std::map<Holder, Clock::TimePoint> ended_;   // when processes of parameter servers ended
+  RecordChecker records_;
   std::map<MemberId, std::uint64_t> incarnations_;
   std::vector<Later> later_;
-  std::vector<ProcessExited> exits_;
+  std::vector<std::pair<Clock::TimePoint, ProcessExited>> exits_;
   std::vector<std::uint64_t> exports_;
   ConnectionId connections_ = 0;
   std::uint64_t uids_ = 0;

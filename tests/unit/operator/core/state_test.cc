@@ -18,9 +18,16 @@ JobState Example() {
   state.row = {.epoch = 7, .snapshot = 9, .counted = 100, .training_loss = 0.25};
   state.row.staleness_counts = {1, 2, 3};
   state.last_snapshot = 9;
-  state.buckets = {{.epoch = 1, .primary = 2, .created = true}, {.epoch = 4, .primary = 0}};
+  Bucket bucket{.epoch = 7, .generation = 2, .primary = {2, 5}, .members = {{2, 5}, {0, 1}}};
+  bucket.created = true;
+  bucket.learner = Holder{1, 3};
+  bucket.heir = Holder{0, 1};
+  state.buckets = {bucket, {.epoch = 4, .generation = 1, .primary = {0, 1}, .members = {{0, 1}}}};
+  state.histories = {{.updates = 12, .rolled_back = 3}, {}};
+  state.dead = {{2, 5}};
+  state.snapshot_slots = {2, 0};
   state.part_owner = {1, 0};
-  state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .restarts = 1}, {}};
+  state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .restarts = 1}, {}};
   state.active = std::chrono::milliseconds(123456);
   state.message = "waits";
   return state;
@@ -48,7 +55,7 @@ TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 1"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 2"));
 }
 
 TEST(StateCodecTest, SlotsAreNumberedRoleByRole) {

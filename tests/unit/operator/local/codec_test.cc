@@ -52,7 +52,11 @@ TEST(CodecTest, MembershipIsSentWhole) {
   controller::Membership view;
   view.version = 4;
   view.members.push_back({.id = {controller::Role::kWorker, 1}, .incarnation = 2, .address = "x"});
-  view.buckets.push_back({.epoch = 1, .primary = 2, .created = true});
+  view.buckets.push_back({.epoch = 1,
+                          .generation = 1,
+                          .primary = {2, 7},
+                          .members = {{2, 7}, {0, 1}},
+                          .created = true});
   view.part_owner = {1, 0};
   const v1::Membership encoded = Encode(controller::ControllerMessage(view)).membership();
   EXPECT_EQ(encoded.version(), 4u);

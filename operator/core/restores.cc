@@ -1,0 +1,113 @@
+#include "operator/core/restores.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace adamant::controller {
+
+void Restores::OnStored(Holder from, const StoredBuckets& stored) {
+  Report report{.from = from, .previous = stored.previous_incarnation, .buckets = {}};
+  for (const StoredBucket& bucket : stored.buckets) {
+    report.buckets.insert_or_assign(bucket.bucket, bucket);
+  }
+  reports_.insert_or_assign(from.slot, std::move(report));
+}
+
+void Restores::Touch(std::uint32_t bucket, Holder holder) {
+  const auto report = reports_.find(holder.slot);
+  if (report != reports_.end() && report->second.from == holder) {
+    report->second.buckets.erase(bucket);
+  }
+}
+
+void Restores::Reject(std::uint32_t bucket, Holder holder, const std::string& why) {
+  Report& report = reports_[holder.slot];
+  report.from = holder;
+  report.buckets.insert_or_assign(bucket,
+                                  StoredBucket{.bucket = bucket, .complete = false, .detail = why});
+}
+
+void Restores::OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now) {
+  losses_.emplace(bucket, Loss{.since = now, .members = record.members});
+}
+
+// What this member, which lives, or a later process in its slot has reported; nullptr: nothing yet.
+const Restores::Report* Restores::ReportAfter(Holder member) const {
+  const auto report = reports_.find(member.slot);
+  return report != reports_.end() && report->second.from.incarnation >= member.incarnation
+             ? &report->second
+             : nullptr;
+}
+
+// Its folder was that of one of the last members.
+bool Restores::WasMember(const Report& report, const Loss& loss) {
+  return std::any_of(loss.members.begin(), loss.members.end(), [&](const Holder& member) {
+    return member.slot == report.from.slot && report.previous >= member.incarnation;
+  });
+}
+
+absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
+                                                       const Load& load,
+                                                       TimePoint now) const {
+  const Loss& loss = losses_.at(bucket);
+  const bool all_reported = std::all_of(loss.members.begin(), loss.members.end(), [&](auto member) {
+    return ReportAfter(member) != nullptr;
+  });
+  if (!all_reported && now < loss.since + kPatience) {
+    return std::optional<Holder>();
+  }
+  // With a log, what the last members have logged comes before all else.
+  const auto rank = [&](const Report& report, const StoredBucket& has) {
+    const bool member = WasMember(report, loss);
+    const bool log = logged_ && member;
+    return std::make_tuple(log,
+                           has.generation,
+                           log ? has.log_epoch : 0,
+                           log ? has.log_lsn : 0,
+                           has.updates,
+                           member,
+                           -std::int64_t{load.primaries[report.from.slot]});
+  };
+  const Report* best = nullptr;
+  for (const auto& [slot, report] : reports_) {
+    const auto stored = report.buckets.find(bucket);
+    if (stored == report.buckets.end() || !stored->second.complete) {
+      continue;
+    }
+    if (best == nullptr || rank(report, stored->second) > rank(*best, best->buckets.at(bucket))) {
+      best = &report;
+    }
+  }
+  if (best != nullptr) {
+    return std::optional<Holder>(best->from);
+  }
+  if (!all_reported) {
+    return std::optional<Holder>();
+  }
+  return NobodyHas(bucket, loss);
+}
+
+absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
+  std::string message = "bucket " + std::to_string(bucket) +
+                        " is lost: the servers that held it have ended, and no disk has all of it";
+  for (const Holder& member : loss.members) {
+    const auto& buckets = ReportAfter(member)->buckets;
+    const auto stored = buckets.find(bucket);
+    message += "; " + ToString(MemberId{Role::kParameterServer, member.slot}) + ": " +
+               (stored == buckets.end() ? "nothing is stored" : stored->second.detail);
+  }
+  return absl::DataLossError(message);
+}
+
+std::optional<Restores::TimePoint> Restores::NextTimer(TimePoint now) const {
+  std::optional<TimePoint> next;
+  for (const auto& [bucket, loss] : losses_) {
+    const TimePoint until = loss.since + kPatience;
+    if (until > now && (!next || until < *next)) {
+      next = until;
+    }
+  }
+  return next;
+}
+
+}  // namespace adamant::controller

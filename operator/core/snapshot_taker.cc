@@ -1,0 +1,165 @@
+#include "operator/core/snapshot_taker.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace adamant::controller {
+
+SnapshotTaker::SnapshotTaker(const JobSettings& settings,
+                             JobState& state,
+                             Outbox& outbox,
+                             Roster& roster,
+                             const Configurations& configurations)
+    : settings_(settings),
+      state_(state),
+      outbox_(outbox),
+      roster_(roster),
+      configurations_(configurations) {}
+
+void SnapshotTaker::Take(std::uint64_t snapshot) {
+  Drop();
+  snapshot_ = snapshot;
+  stored_.assign(configurations_.size(), std::nullopt);
+  asked_.assign(configurations_.size(), std::nullopt);
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.IsServed(bucket)) {
+      asked_[bucket] = configurations_.At(bucket).primary;
+    }
+  }
+  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+    Request(server);
+  }
+}
+
+void SnapshotTaker::Need() {
+  Drop();
+  snapshot_ = state_.complete_snapshot;
+  complete_ = true;
+  stored_.assign(state_.snapshot_slots.begin(), state_.snapshot_slots.end());
+  stored_.resize(configurations_.size());
+  asked_.assign(configurations_.size(), std::nullopt);
+  Follow();
+}
+
+void SnapshotTaker::Drop() {
+  snapshot_ = 0;
+  complete_ = false;
+  failures_ = 0;
+  retry_.reset();
+}
+
+bool SnapshotTaker::IsStored(std::uint32_t bucket) const {
+  return stored_[bucket] == configurations_.At(bucket).primary.slot;
+}
+
+// Its process is the primary of a bucket that is not stored.
+bool SnapshotTaker::IsWanting(std::uint32_t server) const {
+  const Holder holder{.slot = server,
+                      .incarnation = roster_.IncarnationOf({Role::kParameterServer, server})};
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.At(bucket).primary == holder && !IsStored(bucket)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
+                                            const SnapshotTaken& message,
+                                            TimePoint now) {
+  if (snapshot_ == 0 || message.snapshot != snapshot_) {
+    return false;
+  }
+  if (!message.ok && IsWanting(server)) {
+    const std::string problem = ToString({Role::kParameterServer, server}) +
+                                " cannot store snapshot " + std::to_string(snapshot_) + ": " +
+                                message.error;
+    outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
+    // Servers that fail together, or one that restarts and fails again, count once in a while.
+    if (!retry_) {
+      retry_ = now + kRetry;
+      ++failures_;
+    }
+    if (failures_ >= kTries) {
+      return absl::ResourceExhaustedError(problem);
+    }
+    return false;
+  }
+  for (const SnapshotBucket& stored : message.buckets) {
+    if (stored.bucket < configurations_.size() &&
+        configurations_.At(stored.bucket).primary.slot == server &&
+        configurations_.At(stored.bucket).generation == stored.generation) {
+      stored_[stored.bucket] = server;
+    }
+  }
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsStored(bucket)) {
+      return false;
+    }
+  }
+  retry_.reset();
+  state_.complete_snapshot = snapshot_;
+  state_.snapshot_slots.clear();
+  for (const auto& slot : stored_) {
+    state_.snapshot_slots.push_back(*slot);
+  }
+  outbox_.StateChanged();
+  return !std::exchange(complete_, true);
+}
+
+bool SnapshotTaker::Follow() {
+  if (snapshot_ == 0) {
+    return false;
+  }
+  std::set<std::uint32_t> servers;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    const Holder& primary = configurations_.At(bucket).primary;
+    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != primary) {
+      asked_[bucket] = primary;
+      servers.insert(primary.slot);
+    }
+  }
+  for (const std::uint32_t server : servers) {
+    Request(server);
+  }
+  return !servers.empty();
+}
+
+bool SnapshotTaker::IsReadable() const {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsStored(bucket) || !configurations_.IsServed(bucket)) {
+      return false;
+    }
+  }
+  return snapshot_ != 0;
+}
+
+void SnapshotTaker::Repeat(std::uint32_t server) {
+  if (snapshot_ != 0 && IsWanting(server)) {
+    Request(server);
+  }
+}
+
+void SnapshotTaker::Request(std::uint32_t server) {
+  TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
+  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.complete_snapshot}) {
+    if (kept != 0 && kept < snapshot_ &&
+        std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
+      request.keep.push_back(kept);
+    }
+  }
+  roster_.SendTo({Role::kParameterServer, server}, request);
+}
+
+void SnapshotTaker::OnTimer(TimePoint now) {
+  if (retry_ && *retry_ <= now) {
+    retry_.reset();
+    for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+      Repeat(server);
+    }
+  }
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "operator/core/configurations.h"
+#include "operator/core/roster.h"
+#include "operator/core/state.h"
+
+namespace adamant::controller {
+
+/// Has the parameter servers store a snapshot, and sees to it that it stays readable: what counts
+/// is that the primary of each bucket has stored it. As long as the snapshot is needed nothing is
+/// pushed, so a new primary that is asked later stores the same values.
+/// Threads: one thread at a time.
+class SnapshotTaker {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Wait before a snapshot that a server could not store is asked for again, and how often.
+  static constexpr std::chrono::milliseconds kRetry{2'000};
+  static constexpr int kTries = 5;
+
+  /// The arguments must outlive this.
+  SnapshotTaker(const JobSettings& settings,
+                JobState& state,
+                Outbox& outbox,
+                Roster& roster,
+                const Configurations& configurations);
+
+  /// Asks everybody to store it.
+  void Take(std::uint64_t snapshot);
+
+  /// The state's complete snapshot is needed.
+  void Need();
+
+  /// None is needed any more.
+  void Drop();
+
+  /// A server has stored it, or cannot. Returns whether that completed the snapshot, which the
+  /// state then says. Error: ResourceExhausted when it has failed too often.
+  absl::StatusOr<bool> OnTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
+
+  /// Asks primaries that have not stored their buckets. Call it when buckets begin to be served.
+  /// Returns whether there were any.
+  bool Follow();
+
+  /// Every primary serves and has it.
+  [[nodiscard]] bool IsReadable() const;
+
+  /// Asks again a server that may not have heard.
+  void Repeat(std::uint32_t server);
+
+  void OnTimer(TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const { return retry_; }
+
+  /// The one that is being taken; 0: none.
+  [[nodiscard]] std::uint64_t pending() const { return complete_ ? 0 : snapshot_; }
+
+ private:
+  [[nodiscard]] bool IsStored(std::uint32_t bucket) const;
+  [[nodiscard]] bool IsWanting(std::uint32_t server) const;
+  void Request(std::uint32_t server);
+
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  Roster& roster_;
+  const Configurations& configurations_;
+
+  std::uint64_t snapshot_ = 0;                        // needed; 0: none
+  bool complete_ = false;                             // it was, once
+  std::vector<std::optional<std::uint32_t>> stored_;  // by bucket: slot of who stored it as primary
+  std::vector<std::optional<Holder>> asked_;  // by bucket: the serving primary that was asked
+  int failures_ = 0;
+  std::optional<TimePoint> retry_;
+};
+
+}  // namespace adamant::controller

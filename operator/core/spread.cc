@@ -1,0 +1,292 @@
+#include "operator/core/spread.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace adamant::controller {
+namespace {
+
+using Server = Spread::Server;
+
+// Makes one set of advice. Loads are counted as if all advice had been followed.
+class Planner {
+ public:
+  Planner(const JobSettings& settings,
+          const std::vector<Server>& servers,
+          const Configurations& configurations,
+          bool may_return)
+      : settings_(settings),
+        servers_(servers),
+        configurations_(configurations),
+        may_return_(may_return),
+        load_(configurations.records(), static_cast<std::uint32_t>(servers.size())),
+        moves_(servers.size()),
+        advice_(configurations.size()) {}
+
+  std::vector<Advice> Run() {
+    ForEach(&Planner::Keep);
+    ForEach(&Planner::FillUp);
+    ForEach(&Planner::Thin);
+    ForEach(&Planner::HandOver);
+    if (std::all_of(servers_.begin(), servers_.end(), [](const Server& server) {
+          return server.running && !server.draining;
+        })) {
+      ForEach(&Planner::EvenCopies);
+      ForEach(&Planner::EvenPrimaries);
+    }
+    return std::move(advice_);
+  }
+
+ private:
+  void ForEach(void (Planner::*step)(std::uint32_t)) {
+    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+      (this->*step)(bucket);
+    }
+  }
+
+  [[nodiscard]] bool IsUsable(const Holder& holder) const {
+    const Server& server = servers_[holder.slot];
+    return server.running && !server.draining && server.holder == holder;
+  }
+
+  // Earlier advice that still makes sense; it is not taken back halfway.
+  void Keep(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    Advice& advice = advice_[bucket];
+    if (record.learner && IsUsable(*record.learner)) {
+      advice.learner = record.learner;
+      CountMove(record, *record.learner);
+    } else if (record.learner) {
+      --load_.copies[record.learner->slot];
+    }
+    if (record.leaver && record.members.size() > settings_.copies) {
+      advice.leaver = record.leaver;
+      --load_.copies[record.leaver->slot];
+    }
+    if (record.heir && IsUsable(*record.heir)) {
+      SetHeir(bucket, *record.heir);
+    }
+  }
+
+  void CountMove(const Bucket& record, const Holder& other) {
+    ++moves_[record.primary.slot];
+    ++moves_[other.slot];
+  }
+
+  [[nodiscard]] bool MayMove(const Bucket& record, std::uint32_t slot) const {
+    return moves_[record.primary.slot] < Spread::kMovesPerServer &&
+           moves_[slot] < Spread::kMovesPerServer;
+  }
+
+  void SetLearner(std::uint32_t bucket, const Holder& learner) {
+    advice_[bucket].learner = learner;
+    ++load_.copies[learner.slot];
+    CountMove(configurations_.At(bucket), learner);
+  }
+
+  void SetHeir(std::uint32_t bucket, const Holder& heir) {
+    const Bucket& record = configurations_.At(bucket);
+    advice_[bucket].heir = heir;
+    --load_.primaries[record.primary.slot];
+    ++load_.primaries[heir.slot];
+    CountMove(record, heir);
+  }
+
+  // How many of the bucket's other members would share the zone, and the machine, of this server.
+  [[nodiscard]] std::pair<int, int> Clashes(const Bucket& record,
+                                            std::uint32_t slot,
+                                            std::optional<Holder> without = std::nullopt) const {
+    std::pair<int, int> clashes{0, 0};
+    for (const Holder& member : record.members) {
+      if (member.slot != slot && member != without) {
+        const Server& here = servers_[slot];
+        const Server& there = servers_[member.slot];
+        clashes.first += !here.zone.empty() && here.zone == there.zone ? 1 : 0;
+        clashes.second += !here.node.empty() && here.node == there.node ? 1 : 0;
+      }
+    }
+    return clashes;
+  }
+
+  static bool HasSlot(const Bucket& record, std::uint32_t slot) {
+    return std::any_of(record.members.begin(), record.members.end(), [&](const Holder& member) {
+      return member.slot == slot;
+    });
+  }
+
+  // The best server for one more copy; nullptr if none has room.
+  [[nodiscard]] const Server* BestLearner(const Bucket& record) const {
+    const Server* best = nullptr;
+    const auto rank = [&](const Server& server) {
+      return std::make_tuple(Clashes(record, server.holder.slot),
+                             load_.copies[server.holder.slot],
+                             server.holder.slot);
+    };
+    for (const Server& server : servers_) {
+      if (IsUsable(server.holder) && !HasSlot(record, server.holder.slot) &&
+          MayMove(record, server.holder.slot) && (best == nullptr || rank(server) < rank(*best))) {
+        best = &server;
+      }
+    }
+    return best;
+  }
+
+  // A bucket with too few members needs a learner.
+  void FillUp(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    const bool urgent = record.members.size() < settings_.min_in_sync;
+    if (!configurations_.IsServed(bucket) || record.members.size() >= settings_.copies ||
+        advice_[bucket].learner || (may_return_ && !urgent)) {
+      return;
+    }
+    if (const Server* learner = BestLearner(record)) {
+      SetLearner(bucket, learner->holder);
+    }
+  }
+
+  // The member to do without: who is away; where copies share a zone or a machine; where there are
+  // most.
+  [[nodiscard]] Holder Superfluous(const Bucket& record) const {
+    const auto rank = [&](const Holder& member) {
+      const Server& server = servers_[member.slot];
+      return std::make_tuple(!server.running || server.holder != member,
+                             Clashes(record, member.slot),
+                             load_.copies[member.slot],
+                             member != record.primary);
+    };
+    return *std::max_element(record.members.begin(),
+                             record.members.end(),
+                             [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  }
+
+  // A bucket with too many members needs a leaver. While the copy for it is still made, its leaving
+  // counts already.
+  void Thin(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    Advice& advice = advice_[bucket];
+    const std::size_t members = record.members.size() + (advice.learner ? 1 : 0);
+    if (members <= settings_.copies || advice.leaver) {
+      return;
+    }
+    const Holder leaver = Superfluous(record);
+    --load_.copies[leaver.slot];
+    if (configurations_.IsServed(bucket) && record.members.size() > settings_.copies) {
+      advice.leaver = leaver;
+    }
+  }
+
+  // A primary that is to leave or about to stop needs an heir.
+  void HandOver(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    const Advice& advice = advice_[bucket];
+    if (!configurations_.IsServed(bucket) || advice.heir ||
+        (advice.leaver != record.primary && !servers_[record.primary.slot].draining)) {
+      return;
+    }
+    if (const auto heir = BestHeir(bucket)) {
+      SetHeir(bucket, *heir);
+    }
+  }
+
+  [[nodiscard]] std::optional<Holder> BestHeir(std::uint32_t bucket) const {
+    const Bucket& record = configurations_.At(bucket);
+    std::optional<Holder> best;
+    for (const Holder& member : record.members) {
+      if (member != record.primary && member != advice_[bucket].leaver && IsUsable(member) &&
+          (!best || load_.primaries[member.slot] < load_.primaries[best->slot])) {
+        best = member;
+      }
+    }
+    return best;
+  }
+
+  // Nothing happens to the bucket, and it has all its copies.
+  [[nodiscard]] bool IsSettled(std::uint32_t bucket) const {
+    const Advice& advice = advice_[bucket];
+    return configurations_.IsServed(bucket) && !advice.learner && !advice.leaver && !advice.heir &&
+           configurations_.At(bucket).members.size() == settings_.copies;
+  }
+
+  void EvenCopies(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    if (!IsSettled(bucket)) {
+      return;
+    }
+    const Server* to = BestLearner(record);
+    const Holder from = Superfluous(record);
+    if (to != nullptr && load_.copies[from.slot] >= load_.copies[to->holder.slot] + 2 &&
+        Clashes(record, to->holder.slot, from) <= Clashes(record, from.slot, from)) {
+      SetLearner(bucket, to->holder);
+      --load_.copies[from.slot];
+    }
+  }
+
+  void EvenPrimaries(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    if (!IsSettled(bucket)) {
+      return;
+    }
+    const auto heir = BestHeir(bucket);
+    if (heir && MayMove(record, heir->slot) &&
+        load_.primaries[record.primary.slot] >= load_.primaries[heir->slot] + 2) {
+      SetHeir(bucket, *heir);
+    }
+  }
+
+  const JobSettings& settings_;
+  const std::vector<Server>& servers_;
+  const Configurations& configurations_;
+  const bool may_return_;  // a server that is away
+  Load load_;
+  std::vector<std::uint32_t> moves_;  // by slot
+  std::vector<Advice> advice_;        // by bucket
+};
+
+bool MayReturn(const Server& server, Spread::TimePoint now) {
+  return !server.running && now < server.away_since + Spread::kAwayTime;
+}
+
+}  // namespace
+
+std::vector<Holder> Spread::Assign(const std::vector<Server>& servers) const {
+  std::vector<Holder> primaries;
+  for (std::uint32_t bucket = 0; bucket < settings_.buckets; ++bucket) {
+    primaries.push_back(servers[bucket % servers.size()].holder);
+  }
+  return primaries;
+}
+
+std::optional<Holder> Spread::Replacement(const std::vector<Server>& servers, const Load& load) {
+  std::optional<Holder> best;
+  for (const Server& server : servers) {
+    if (server.running && !server.draining &&
+        (!best || load.primaries[server.holder.slot] < load.primaries[best->slot])) {
+      best = server.holder;
+    }
+  }
+  return best;
+}
+
+void Spread::Advise(const std::vector<Server>& servers,
+                    Configurations& configurations,
+                    TimePoint now) const {
+  const bool may_return = std::any_of(
+      servers.begin(), servers.end(), [&](const Server& server) { return MayReturn(server, now); });
+  const std::vector<Advice> advice = Planner(settings_, servers, configurations, may_return).Run();
+  for (std::uint32_t bucket = 0; bucket < advice.size(); ++bucket) {
+    configurations.SetAdvice(bucket, advice[bucket]);
+  }
+}
+
+std::optional<Spread::TimePoint> Spread::NextTimer(const std::vector<Server>& servers,
+                                                   TimePoint now) {
+  std::optional<TimePoint> next;
+  for (const Server& server : servers) {
+    if (MayReturn(server, now) && (!next || server.away_since + kAwayTime < *next)) {
+      next = server.away_since + kAwayTime;
+    }
+  }
+  return next;
+}
+
+}  // namespace adamant::controller

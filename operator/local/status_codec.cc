@@ -1,0 +1,151 @@
+#include "operator/local/codec.h"
+#include "operator/local/record_codec.h"
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/job/replication_of.h"
+
+namespace adamant::local {
+namespace {
+
+using controller::Role;
+
+void EncodeFailover(const controller::FailoverReport& failover, v1::FailoverStatus& encoded) {
+  encoded.set_bucket(failover.bucket);
+  encoded.set_epoch(failover.epoch);
+  encoded.mutable_times()->set_detect_seconds(failover.times.detect_seconds);
+  encoded.mutable_times()->set_replace_seconds(failover.times.replace_seconds);
+  encoded.mutable_times()->set_reconcile_seconds(failover.times.reconcile_seconds);
+  encoded.set_catch_up_seconds(failover.catch_up_seconds);
+  encoded.set_seconds_ago(failover.seconds_ago);
+  encoded.set_failovers(failover.failovers);
+  encoded.set_restores(failover.restores);
+}
+
+controller::FailoverReport DecodeFailover(const v1::FailoverStatus& failover) {
+  return {.bucket = failover.bucket(),
+          .epoch = failover.epoch(),
+          .times = DecodeTimes(failover.times()),
+          .catch_up_seconds = failover.catch_up_seconds(),
+          .seconds_ago = failover.seconds_ago(),
+          .failovers = failover.failovers(),
+          .restores = failover.restores()};
+}
+
+std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
+}
+
+}  // namespace
+
+v1::JobStatus Encode(const controller::JobReport& report) {
+  v1::JobStatus status;
+  status.set_name(report.name);
+  status.set_phase(std::string(controller::PhaseName(report.phase)));
+  status.set_epoch(report.epoch);
+  status.set_epochs(report.epochs);
+  status.set_counted_examples(report.counted_examples);
+  status.set_total_examples(report.total_examples);
+  status.set_examples_per_second(report.examples_per_second);
+  status.set_training_loss(report.training_loss);
+  status.set_accuracy(report.accuracy);
+  status.set_restarts(report.restarts);
+  status.set_message(report.message);
+  for (const auto& member : report.members) {
+    v1::MemberStatus& added = *status.add_members();
+    added.set_role(static_cast<v1::Role>(member.id.role));
+    added.set_slot(member.id.slot);
+    added.set_incarnation(member.incarnation);
+    added.set_state(member.state);
+    added.set_metrics_address(member.metrics_address);
+    added.set_buckets(member.buckets);
+    added.set_copies(member.copies);
+    added.set_oldest_unflushed_seconds(member.oldest_unflushed_seconds);
+  }
+  for (const controller::BucketReport& bucket : report.buckets) {
+    v1::BucketStatus& added = *status.add_buckets();
+    added.set_state(bucket.state);
+    EncodeRecord(bucket.record, *added.mutable_record());
+    added.set_committed(bucket.committed);
+    added.set_lag(bucket.lag);
+    added.set_rolled_back(bucket.rolled_back);
+  }
+  if (report.last_failover) {
+    EncodeFailover(*report.last_failover, *status.mutable_last_failover());
+  }
+  status.set_checkpoint(report.checkpoint);
+  return status;
+}
+
+controller::JobReport Decode(const v1::JobStatus& status) {
+  controller::JobReport report{.name = status.name(),
+                               .epoch = status.epoch(),
+                               .epochs = status.epochs(),
+                               .counted_examples = status.counted_examples(),
+                               .total_examples = status.total_examples(),
+                               .examples_per_second = status.examples_per_second(),
+                               .training_loss = status.training_loss(),
+                               .accuracy = status.accuracy(),
+                               .restarts = status.restarts(),
+                               .message = status.message(),
+                               .members = {}};
+  for (int phase = 0; phase <= static_cast<int>(controller::Phase::kSuspended); ++phase) {
+    if (controller::PhaseName(static_cast<controller::Phase>(phase)) == status.phase()) {
+      report.phase = static_cast<controller::Phase>(phase);
+    }
+  }
+  for (const v1::MemberStatus& member : status.members()) {
+    report.members.push_back(
+        {.id = {.role = static_cast<Role>(member.role()), .slot = member.slot()},
+         .incarnation = member.incarnation(),
+         .state = member.state(),
+         .metrics_address = member.metrics_address(),
+         .buckets = member.buckets(),
+         .copies = member.copies(),
+         .oldest_unflushed_seconds = member.oldest_unflushed_seconds()});
+  }
+  for (const v1::BucketStatus& bucket : status.buckets()) {
+    report.buckets.push_back({.state = bucket.state(),
+                              .record = DecodeRecord(bucket.record()),
+                              .committed = bucket.committed(),
+                              .lag = bucket.lag(),
+                              .rolled_back = bucket.rolled_back()});
+  }
+  if (status.has_last_failover()) {
+    report.last_failover = DecodeFailover(status.last_failover());
+  }
+  report.checkpoint = status.checkpoint();
+  return report;
+}
+
+controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
+  const v1::Distribution& distribution = job.spec().distribution();
+  const v1::RunPolicy& policy = job.spec().run_policy();
+  const v1::ParameterServers& servers = distribution.parameter_servers();
+  const job::Replication replication = job::ReplicationOf(job);
+  controller::JobSettings settings{
+      .name = job.metadata().name(),
+      .workers = static_cast<std::uint32_t>(distribution.workers()),
+      .data_servers = static_cast<std::uint32_t>(distribution.data_servers()),
+      .parameter_servers = static_cast<std::uint32_t>(servers.count()),
+      .buckets = static_cast<std::uint32_t>(servers.buckets()),
+      .copies = replication.copies,
+      .min_in_sync = replication.min_in_sync,
+      .logged = replication.mode == job::PersistenceMode::kWal ||
+                replication.mode == job::PersistenceMode::kWalSync,
+      .epochs = static_cast<std::uint64_t>(policy.epochs()),
+      .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
+      .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
+      .restart_backoff = Milliseconds(policy.restart_budget().backoff())};
+  if (policy.has_target_accuracy()) {
+    settings.target_accuracy = policy.target_accuracy();
+  }
+  if (policy.has_active_deadline()) {
+    settings.active_deadline = Milliseconds(policy.active_deadline());
+  }
+  if (policy.has_epoch_deadline()) {
+    settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
+  }
+  return settings;
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,209 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "operator/core/job_controller.h"
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(LossTest, ADeadWorkerIsNotWaitedForAndStartsAgainAfterTheBackoff) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  const auto lost = job.Exit(kWorker1);
+  EXPECT_THAT(Sent<TakeSnapshot>(lost), SizeIs(2));
+  const auto views = Sent<Membership>(lost);
+  EXPECT_TRUE(std::none_of(views[0].second.members.begin(),
+                           views[0].second.members.end(),
+                           [](const Member& member) { return member.id == kWorker1; }));
+  EXPECT_THAT(Pick<StartProcess>(job.Pass(milliseconds(999))), IsEmpty());
+  EXPECT_THAT(Pick<StartProcess>(job.Pass(milliseconds(1))), SizeIs(1));
+  EXPECT_THAT(Sent<FlushWorker>(job.Join(kWorker1, "new")), IsEmpty());
+}
+
+TEST(LossTest, PartsOfALostDataServerPassToAnotherAndReturnAtTheNextEpoch) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const auto lost = job.Exit(kData0);
+  EXPECT_THAT(job.state().part_owner, ElementsAre(1u, 1u));
+  EXPECT_THAT(Sent<OpenEpoch>(lost), SizeIs(1));
+  job.Pass(seconds(1), {kData0});
+  EXPECT_THAT(Sent<OpenEpoch>(job.Join(kData0, "new")), SizeIs(1));
+  EXPECT_THAT(job.state().part_owner, ElementsAre(1u, 1u));  // moving back would cost leases
+  job.TrainAndEvaluate(50);
+  EXPECT_THAT(job.state().part_owner, ElementsAre(0u, 1u));
+}
+
+TEST(LossTest, TheOnlyDataServerFindsItsPartAgain) {
+  JobSettings settings = SmallJob();
+  settings.data_servers = 1;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Exit(kData0);
+  job.Pass(seconds(1), {kData0});
+  EXPECT_THAT(Sent<OpenEpoch>(job.Join(kData0, "new")), SizeIs(1));
+}
+
+TEST(LossTest, ARestartedParameterServerIsAskedForTheSnapshotAgain) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.StoreSnapshot(kServer0, 1);
+  job.Exit(kServer1);
+  job.Pass(seconds(1), {kServer1});
+  EXPECT_THAT(Sent<TakeSnapshot>(job.ReplaceServer(1, "new")), SizeIs(1));
+  EXPECT_THAT(Sent<Evaluate>(job.StoreSnapshot(kServer1, 1)), SizeIs(1));
+}
+
+TEST(LossTest, ALostBucketFailsTheJobWithTheServersMessage) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  BucketsReady report;
+  report.buckets.push_back({.bucket = 2, .epoch = 1, .lost = true, .detail = "shard 7: checksum"});
+  job.Tell(kServer0, report);
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(job.state().message, HasSubstr("bucket 2 is lost"));
+}
+
+TEST(LossTest, ASilentMemberIsKilledAndReplaced) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Pass(seconds(1));
+  auto actions = job.Pass(Roster::kSilenceTimeout, {kWorker0});
+  const auto killed = Pick<KillProcess>(actions);
+  ASSERT_THAT(killed, SizeIs(1));
+  EXPECT_EQ(killed[0].id, kWorker0);
+  Harness::Append(actions, job.Exit(kWorker0));  // its exit counts once
+  Harness::Append(actions, job.Pass(seconds(2), {kWorker0}));
+  EXPECT_THAT(Pick<StartProcess>(actions), SizeIs(1));
+  EXPECT_EQ(job.state().restarts, 1u);
+}
+
+TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {
+  Harness job;
+  job.Begin();
+  job.Pass(Roster::kJoinTimeout - seconds(1));
+  EXPECT_EQ(job.state().restarts, 0u);
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(1))), SizeIs(6));
+}
+
+TEST(LossTest, AMemberMayLoadForLongBeforeItsFirstHeartbeat) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Pass(seconds(50), {kData0});
+  EXPECT_EQ(job.state().restarts, 0u);
+  job.Pass(seconds(1));
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(Roster::kSilenceTimeout + seconds(1), {kData0})),
+              testing::Contains(testing::Field(&KillProcess::id, kData0)));
+}
+
+TEST(LossTest, ABrokenStreamAloneIsNoLoss) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Handle(Disconnected{job.ConnectionOf(kWorker0)});
+  job.Pass(seconds(5));
+  EXPECT_THAT(Sent<Welcome>(job.Join(kWorker0, "worker-0", 1)), SizeIs(1));
+  job.Pass(seconds(20));
+  EXPECT_EQ(job.state().restarts, 0u);
+}
+
+TEST(BudgetTest, TheDeathBeyondTheLimitFailsTheJobSayingWhoDied) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 1;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Exit(kWorker0);
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  job.Exit(kServer0, "exited with code 1");
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(job.state().message, HasSubstr("parameter-server-0 exited with code 1"));
+  EXPECT_THAT(job.state().message, HasSubstr("budget of 1"));
+}
+
+TEST(BudgetTest, BackoffDoublesPerSlotUpToAMinute) {
+  EXPECT_EQ(RestartDelay(seconds(1), 0), seconds(1));
+  EXPECT_EQ(RestartDelay(seconds(1), 3), seconds(8));
+  EXPECT_EQ(RestartDelay(seconds(1), 100), seconds(60));
+  EXPECT_EQ(RestartDelay(seconds(0), 100), seconds(0));
+}
+
+TEST(BudgetTest, AUserWhoResumesAFailedJobGetsAFreshBudget) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 0;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Exit(kWorker0);
+  ASSERT_EQ(job.state().phase, Phase::kFailed);
+  job.RestartController();
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  EXPECT_THAT(Sent<OpenEpoch>(job.JoinAll("again")), SizeIs(2));
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+}
+
+TEST(BudgetTest, RefusedConfigurationFailsAtOnce) {
+  Harness job;
+  job.Begin();
+  job.Handle(ProcessExited{
+      .id = kWorker0, .generation = 1, .how = "exited with code 2", .bad_configuration = true});
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(job.state().message, HasSubstr("worker-0 exited with code 2"));
+}
+
+TEST(FailureTest, AFatalFailureEndsTheJobWithItsMessageAndAnotherDoesNot) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kWorker0, Failure{.message = "cannot reach", .fatal = false});
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  job.Tell(kWorker0, Failure{.message = "loss is NaN; lower the rate", .fatal = true});
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_EQ(job.state().message, "worker-0: loss is NaN; lower the rate");
+}
+
+TEST(FailureTest, AnAlarmThatLastsFailsTheJobAndOneThatPassesDoesNot) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  Heartbeat full;
+  full.progress = ParameterServerProgress{.alarm = "disk full"};
+  Heartbeat fine;
+  fine.progress = ParameterServerProgress{.alarm = ""};
+  job.Tell(kServer0, full);
+  job.Pass(JobController::kAlarmTimeout / 2);
+  job.Tell(kServer0, fine);
+  job.Pass(JobController::kAlarmTimeout / 2);
+  job.Tell(kServer0, full);
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  job.Pass(JobController::kAlarmTimeout);
+  job.Tell(kServer0, full);
+  EXPECT_EQ(job.state().message, "parameter-server-0: disk full");
+}
+
+}  // namespace
+}  // namespace adamant::controller
