@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,11 @@ void RunThreads(const RigOptions& options, std::uint32_t steps) {
     });
   }
   bool stopping = false;
-  while (!rig.exchange.Stopped()) {
+  for (int turn = 0; !rig.exchange.Stopped(); ++turn) {
+    rig.now += std::chrono::milliseconds(1);
+    if (turn % 16 == 0) {
+      rig.servers.WriteToDisk();
+    }
     while (rig.next_batch < steps && rig.PutBatch()) {
     }
     rig.replica.bell.Ring();
@@ -54,9 +59,14 @@ TEST(TrainingThreadsTest, EveryBatchIsTrainedAndAcknowledged) {
              200);
 }
 
+TEST(TrainingThreadsTest, ThreadsWaitForWhatIsRetained) {
+  RunThreads({.threads = 3, .fetch_every = 2, .push_every = 1, .retain_pushes = 2}, 300);
+}
+
 TEST(TrainingThreadsTest, TheTrainingLoopAllocatesNothing) {
   const std::uint64_t before = CountAllocations::total();
   RunThreads({.threads = 2, .fetch_every = 3, .push_every = 2}, 400);
+  RunThreads({.threads = 2, .fetch_every = 3, .push_every = 2, .retain_pushes = 4}, 400);
   EXPECT_EQ(CountAllocations::total(), before);
   {
     const CountAllocations count;
