@@ -138,6 +138,11 @@ class InMemoryLink::End final : public rpc::FrameStream {
 
   void Cancel() override { state_->Break(absl::CancelledError("the stream was cancelled")); }
 
+  [[nodiscard]] bool Cancelled() override {
+    MutexLock lock(state_->mutex);
+    return !state_->broken.ok();
+  }
+
  private:
   const std::shared_ptr<State> state_;
   const Side side_;

@@ -19,20 +19,19 @@ constexpr int kLookaheadBytes = 16 << 20;
 // KB costs half as much CPU again.
 constexpr int kMaxHttp2FrameBytes = 4 << 20;
 
-// A peer whose machine vanished is noticed within half a minute.
-constexpr int kKeepaliveTimeMs = 20'000;
-constexpr int kKeepaliveTimeoutMs = 10'000;
-constexpr int kLeastPingIntervalMs = 10'000;
+// Clients may ask that often (Liveness::ask_after).
+constexpr int kLeastPingIntervalMs = 500;
 
-int AsInt(std::uint64_t bytes) {
+int AsInt(std::uint64_t value) {
   return static_cast<int>(
-      std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(std::numeric_limits<int>::max())));
+      std::min<std::uint64_t>(value, static_cast<std::uint64_t>(std::numeric_limits<int>::max())));
 }
 
 }  // namespace
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
-                                          std::uint64_t max_message_bytes) {
+                                          std::uint64_t max_message_bytes,
+                                          const Liveness& liveness) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(AsInt(max_message_bytes));
   arguments.SetMaxSendMessageSize(-1);
@@ -40,8 +39,10 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2FrameBytes);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  // Keepalive also sets TCP_USER_TIMEOUT, for bytes that the peer's system does not acknowledge.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, AsInt(liveness.ask_after.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, AsInt(liveness.give_up_after.count()));
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, AsInt(liveness.connect.count()));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Callers retry with their own backoff; gRPC's would keep copies of what was sent.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -59,8 +60,9 @@ void ConfigureServer(grpc::ServerBuilder& builder, std::uint64_t max_message_byt
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2FrameBytes);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  const Liveness liveness;
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, AsInt(liveness.ask_after.count()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, AsInt(liveness.give_up_after.count()));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastPingIntervalMs);

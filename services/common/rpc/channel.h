@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "services/common/rpc/frame.h"
+
 namespace grpc {
 class Channel;
 class ServerBuilder;
@@ -15,7 +17,8 @@ namespace adamant::rpc {
 /// cannot block each other), made when first used. Every channel of the project comes from here:
 /// the one place for credentials; today all traffic is plaintext.
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
-                                          std::uint64_t max_message_bytes);
+                                          std::uint64_t max_message_bytes,
+                                          const Liveness& liveness = {});
 
 /// The server's half of NewChannel's settings.
 void ConfigureServer(grpc::ServerBuilder& builder, std::uint64_t max_message_bytes);

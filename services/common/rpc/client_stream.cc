@@ -4,6 +4,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -21,10 +22,13 @@ using CallFactory = grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, 
 
 class ClientStream final : public FrameStream {
  public:
-  ClientStream(std::string address, std::string method, std::uint64_t max_message_bytes)
+  ClientStream(std::string address,
+               std::string method,
+               std::uint64_t max_message_bytes,
+               const Liveness& liveness)
       : address_(std::move(address)),
         method_name_(std::move(method)),
-        channel_(NewChannel(address_, max_message_bytes)) {}
+        channel_(NewChannel(address_, max_message_bytes, liveness)) {}
 
   ~ClientStream() override {
     Cancel();
@@ -56,7 +60,12 @@ class ClientStream final : public FrameStream {
 
   void CloseWrites() override { GetCall().WritesDone(); }
 
-  void Cancel() override { context_.TryCancel(); }
+  void Cancel() override {
+    cancelled_ = true;
+    context_.TryCancel();
+  }
+
+  [[nodiscard]] bool Cancelled() override { return cancelled_; }
 
  private:
   bool Started() {
@@ -90,6 +99,7 @@ class ClientStream final : public FrameStream {
                                           grpc::internal::RpcMethod::BIDI_STREAMING};
 
   grpc::ClientContext context_;  // used under gRPC's own locks
+  std::atomic<bool> cancelled_ = false;
 
   // Guarded.
   Mutex mutex_;
@@ -101,8 +111,9 @@ class ClientStream final : public FrameStream {
 
 std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
-                                             std::uint64_t max_message_bytes) {
-  return std::make_unique<ClientStream>(address, method, max_message_bytes);
+                                             std::uint64_t max_message_bytes,
+                                             const Liveness& liveness) {
+  return std::make_unique<ClientStream>(address, method, max_message_bytes, liveness);
 }
 
 }  // namespace adamant::rpc

@@ -66,4 +66,19 @@ absl::StatusOr<std::span<const std::byte>> PayloadReader::View(std::uint64_t byt
   return std::span<const std::byte>(out);
 }
 
+LentBytes JoinPayload(IncomingFrame frame) {
+  const std::uint64_t bytes = frame.payload_bytes();
+  if (frame.chunks().size() == 1 &&
+      reinterpret_cast<std::uintptr_t>(frame.chunks()[0].data()) % alignof(float) == 0) {
+    const auto owner = std::make_shared<const IncomingFrame>(std::move(frame));
+    return {owner->chunks()[0], owner};
+  }
+  const auto joined = std::make_shared_for_overwrite<std::byte[]>(bytes);
+  std::byte* out = joined.get();
+  for (const auto& chunk : frame.chunks()) {
+    out = std::copy(chunk.begin(), chunk.end(), out);
+  }
+  return {std::span(joined.get(), bytes), joined};
+}
+
 }  // namespace adamant::rpc

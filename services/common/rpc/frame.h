@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -73,6 +74,10 @@ class PayloadReader {
   std::uint64_t remaining_ = 0;
 };
 
+/// The whole payload as one piece at float alignment: in place where it is one already, else copied
+/// once, and what was received is let go.
+LentBytes JoinPayload(IncomingFrame frame);
+
 /// A bidirectional stream of frames.
 /// Threads: one reader and one writer at a time may work concurrently; Cancel may be called from
 /// any thread.
@@ -94,6 +99,18 @@ class FrameStream {
 
   /// Breaks the stream; pending and later calls fail.
   virtual void Cancel() = 0;
+
+  /// Whether the stream is known to be broken. Server: also by the client's Cancel or the loss of
+  /// the connection, for the thread that reads, while it does something else. Client: by Cancel.
+  [[nodiscard]] virtual bool Cancelled() = 0;
+};
+
+/// How soon a silent connection is given up; the default suits peers that may be busy.
+struct Liveness {
+  std::chrono::milliseconds connect{20'000};    ///< to make the connection
+  std::chrono::milliseconds ask_after{20'000};  ///< without a word from the peer: ask
+  std::chrono::milliseconds give_up_after{
+      10'000};  ///< without an answer, or with bytes unacknowledged
 };
 
 /// Opens a stream of frames to `method` ("/adamant.v1.ParameterServer/Exchange") at `address`
@@ -101,7 +118,8 @@ class FrameStream {
 /// Read or Write. `max_message_bytes` bounds what is received.
 std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
-                                             std::uint64_t max_message_bytes);
+                                             std::uint64_t max_message_bytes,
+                                             const Liveness& liveness = {});
 
 /// Serves one stream: called on a thread of its own, the stream ends when it returns (with the
 /// status returned).

@@ -50,6 +50,8 @@ class ServerStream final : public FrameStream {
 
   void Cancel() override { context_.TryCancel(); }
 
+  [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
+
  private:
   grpc::ServerContext& context_;
   Streamer& streamer_;

@@ -32,6 +32,7 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
   ServiceFlags& service = flags.service;
   service.listen = "127.0.0.1:0";
   service.metrics_listen = "127.0.0.1:0";
+  service.replication_listen = "127.0.0.1:0";
 
   CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
   const CLI::Validator address(CheckAddress, "HOST:PORT");
@@ -48,6 +49,15 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
   app.add_option("--metrics-listen", service.metrics_listen, "Address of /metrics; port 0: any")
       ->check(address)
       ->capture_default_str();
+  if (role == "parameter-server") {
+    app.add_option("--replication-listen",
+                   service.replication_listen,
+                   "Address to serve other parameter servers at; port 0: any")
+        ->check(address)
+        ->capture_default_str();
+    app.add_option("--node", service.node, "Machine that it runs on; copies go to different ones");
+    app.add_option("--zone", service.zone, "Zone of that machine");
+  }
   std::string level = "info";
   app.add_option("--log-level", level, "debug, info, warning or error")
       ->check(CLI::IsMember(&levels))

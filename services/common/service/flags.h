@@ -14,8 +14,8 @@ struct ParsedFlags {
   int parent_pid = 0;  ///< 0: none; else the process is to end with that one
 };
 
-/// The flags, or the exit code when there is nothing more to do: --help printed (0), or what is
-/// wrong with them (2).
+/// The flags of a process of `role` ("parameter-server"), or the exit code when there is nothing
+/// more to do: --help printed (0), or what is wrong with them (2).
 std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role);
 
 }  // namespace adamant::service

@@ -22,6 +22,12 @@ constexpr std::uint32_t kFormatVersion = 1;
 // The membership of the largest job fits.
 constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 20;
 
+// Replication waits for the controller's word, so the way to it must come back soon after the
+// network.
+constexpr rpc::Liveness kLiveness{.connect = std::chrono::milliseconds(2000),
+                                  .ask_after = std::chrono::milliseconds(2000),
+                                  .give_up_after = std::chrono::milliseconds(3000)};
+
 // Sends from `outbox` until it is interrupted, or closed and empty, or the stream breaks.
 void SendAll(Outbox& outbox, Stream& stream) {
   while (const std::optional<v1::MemberMessage> message = outbox.Take()) {
@@ -72,15 +78,36 @@ void Member::Fail(const absl::Status& reason, bool fatal) {
   Send(message);
 }
 
-void Member::RequestStop() { EndWith(absl::OkStatus()); }
+void Member::RequestStop() {
+  MutexLock lock(mutex_);
+  stop_requested_ = true;
+  changed_.NotifyAll();
+}
 
 Member::Event Member::Next() {
   MutexLock lock(mutex_);
-  while (events_.empty() && !end_.has_value()) {
+  while (!HasEvent()) {
     changed_.Wait(mutex_);
   }
+  return TakeEvent();
+}
+
+std::optional<Member::Event> Member::NextWithin(std::chrono::milliseconds time) {
+  MutexLock lock(mutex_);
+  if (!HasEvent()) {
+    changed_.WaitFor(mutex_, time);
+  }
+  return HasEvent() ? std::optional(TakeEvent()) : std::nullopt;
+}
+
+bool Member::HasEvent() const { return end_.has_value() || stop_requested_ || !events_.empty(); }
+
+Member::Event Member::TakeEvent() {
   if (end_.has_value()) {
     return *end_;
+  }
+  if (std::exchange(stop_requested_, false)) {
+    return StopRequested{};
   }
   Event event = std::move(events_.front());
   events_.pop_front();
@@ -134,7 +161,7 @@ void Member::Run() {
 }
 
 Member::Verdict Member::Attend(grpc::ClientContext& context) {
-  const auto channel = rpc::NewChannel(controller_, kMaxMessageBytes);
+  const auto channel = rpc::NewChannel(controller_, kMaxMessageBytes, kLiveness);
   const auto stub = v1::Controller::NewStub(channel);
   const std::unique_ptr<Stream> stream = stub->Attend(&context);
   v1::MemberMessage first;
@@ -197,8 +224,10 @@ Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
   attending_ = true;
   if (first) {
     events_.emplace_back(welcome);
-    changed_.NotifyAll();
+  } else {
+    events_.emplace_back(Rejoined{});
   }
+  changed_.NotifyAll();
   return leaving_ ? Verdict::kTryAgain : Verdict::kGoOn;
 }
 

@@ -27,11 +27,17 @@ namespace adamant::service {
 /// Threads: Send, Fail and RequestStop from any; the others from one.
 class Member final : public ControllerLink {
  public:
-  /// Why the process should stop: OK after Stop or RequestStop, else what failed.
+  /// The stream is up again after it was broken.
+  struct Rejoined {};
+
+  /// RequestStop was called.
+  struct StopRequested {};
+
+  /// Why the process should stop: OK after Stop, else what failed.
   struct End {
     absl::Status status;
   };
-  using Event = std::variant<v1::Welcome, v1::ControllerMessage, End>;
+  using Event = std::variant<v1::Welcome, v1::ControllerMessage, Rejoined, StopRequested, End>;
 
   explicit Member(std::string controller, BackoffOptions backoff = {});
   ~Member() override;
@@ -42,12 +48,15 @@ class Member final : public ControllerLink {
   void Send(const v1::MemberMessage& message) override;
   void Fail(const absl::Status& reason, bool fatal) override;
 
-  /// Makes Next return End.
+  /// Makes Next return StopRequested, once.
   void RequestStop();
 
   /// Waits for what comes next from the controller: Welcome once, then messages in order. End comes
-  /// before all others as soon as it is known.
+  /// before all others as soon as it is known, again and again; StopRequested before the rest.
   Event Next();
+
+  /// The same, but nothing when nothing has come in `time`.
+  std::optional<Event> NextWithin(std::chrono::milliseconds time);
 
   /// Sends what is queued and ends the stream, if it is up; returns within `timeout`.
   void Leave(std::chrono::milliseconds timeout);
@@ -62,6 +71,8 @@ class Member final : public ControllerLink {
   Verdict Received(v1::ControllerMessage message);
   void ReportAway(std::string_view why);
 
+  [[nodiscard]] bool HasEvent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Event TakeEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWith(const absl::Status& status);
   void AddEvent(Event event);
 
@@ -81,6 +92,7 @@ class Member final : public ControllerLink {
   CondVar changed_;
   std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
   std::optional<End> end_ ABSL_GUARDED_BY(mutex_);
+  bool stop_requested_ ABSL_GUARDED_BY(mutex_) = false;          // and not yet told
   grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the one in progress
   bool attending_ ABSL_GUARDED_BY(mutex_) = false;               // `call_` is beyond Welcome
   bool leaving_ ABSL_GUARDED_BY(mutex_) = false;

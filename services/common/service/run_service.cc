@@ -24,7 +24,9 @@ namespace adamant::service {
 namespace {
 
 constexpr std::chrono::seconds kHeartbeatInterval(1);
-constexpr std::chrono::seconds kLeaveTimeout(5);
+constexpr std::chrono::seconds kDrainTimeout(4);
+constexpr std::chrono::milliseconds kDrainCheckInterval(20);
+constexpr std::chrono::seconds kLeaveTimeout(3);
 constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
 
@@ -87,36 +89,113 @@ class Heart {
   std::thread thread_;
 };
 
-// Drives `service` until it should end; says why.
-absl::Status Drive(Service& service, Member& member) {
-  std::optional<Heart> heart;
+// Waits for Welcome and starts `service`; false when the process should end instead, and why.
+absl::StatusOr<bool> StartService(Service& service, Member& member) {
   while (true) {
     const Member::Event event = member.Next();
     if (const auto* welcome = std::get_if<v1::Welcome>(&event)) {
-      if (const absl::Status status = service.Start(*welcome); !status.ok()) {
+      const absl::Status status = service.Start(*welcome);
+      if (!status.ok()) {
         member.Fail(status, absl::IsInvalidArgument(status) || absl::IsDataLoss(status));
         return status;
       }
-      heart.emplace(service, member);
-    } else if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
-      service.OnMessage(*message);
-    } else {
-      const bool started = heart.has_value();
-      heart.reset();
-      if (started) {
-        service.Stop();
-      }
-      return std::get<Member::End>(event).status;
+      return true;
+    }
+    if (std::holds_alternative<Member::StopRequested>(event)) {
+      return false;
+    }
+    if (const auto* end = std::get_if<Member::End>(&event)) {
+      return end->status.ok() ? absl::StatusOr<bool>(false) : end->status;
     }
   }
+}
+
+// Hands `event` to the service; false when it is the end.
+bool Deliver(const Member::Event& event, Service& service) {
+  if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
+    service.OnMessage(*message);
+  } else if (std::holds_alternative<Member::Rejoined>(event)) {
+    service.OnRejoined();
+  }
+  return !std::holds_alternative<Member::End>(event);
+}
+
+// Lets the service hand over, for a few seconds at most; returns at once when the controller says
+// that this is the end, or when the process fails.
+absl::Status Drain(Service& service, Member& member) {
+  const auto deadline = std::chrono::steady_clock::now() + kDrainTimeout;
+  service.BeginDrain();
+  while (!service.Drained() && std::chrono::steady_clock::now() < deadline) {
+    const std::optional<Member::Event> event = member.NextWithin(kDrainCheckInterval);
+    if (event.has_value() && !Deliver(*event, service)) {
+      return std::get<Member::End>(*event).status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Drives `service` until it should end; says why.
+absl::Status Drive(Service& service, Member& member) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool started, StartService(service, member));
+  if (!started) {
+    return absl::OkStatus();
+  }
+  absl::Status status;
+  {
+    const Heart heart(service, member);
+    Member::Event event = member.Next();
+    while (!std::holds_alternative<Member::StopRequested>(event) && Deliver(event, service)) {
+      event = member.Next();
+    }
+    const auto* end = std::get_if<Member::End>(&event);
+    status = end != nullptr ? end->status : Drain(service, member);
+  }
+  service.Stop();
+  return status;
 }
 
 v1::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
   v1::Join join;
   join.set_role(role);
   join.set_slot(flags.slot);
+  join.set_node(flags.node);
+  join.set_zone(flags.zone);
   join.set_uid(std::move(uid));
   return join;
+}
+
+struct Listeners {
+  std::unique_ptr<rpc::Server> service;      // null: it answers to nothing
+  std::unique_ptr<rpc::Server> replication;  // null: it has no peers
+
+  void Stop() const {
+    for (rpc::Server* const server : {service.get(), replication.get()}) {
+      if (server != nullptr) {
+        server->Stop();
+      }
+    }
+  }
+};
+
+// Serves the endpoints, and tells `join` where.
+absl::StatusOr<Listeners> Listen(Endpoints endpoints, const ServiceFlags& flags, v1::Join& join) {
+  Listeners listeners;
+  if (!endpoints.services.empty() || !endpoints.frame_methods.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(listeners.service,
+                             rpc::StartServer({flags.listen, endpoints.max_message_bytes},
+                                              endpoints.services,
+                                              std::move(endpoints.frame_methods)));
+    join.set_address(listeners.service->address());
+  }
+  if (!endpoints.replication_methods.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(
+        listeners.replication,
+        rpc::StartServer({flags.replication_listen, endpoints.max_message_bytes},
+                         {},
+                         std::move(endpoints.replication_methods)));
+    join.set_replication_address(listeners.replication->address());
+  }
+  return listeners;
 }
 
 // Everything between the flags and the exit. `configured` tells whether the process got as far as
@@ -139,15 +218,7 @@ absl::Status Serve(v1::Role role,
   ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, member, registry}));
   v1::Join join = MakeJoin(role, flags, std::move(uid));
   join.set_metrics_address(exposer->address());
-  Endpoints endpoints = service->GetEndpoints();
-  std::unique_ptr<rpc::Server> server;
-  if (!endpoints.services.empty() || !endpoints.frame_methods.empty()) {
-    ADAMANT_ASSIGN_OR_RETURN(server,
-                             rpc::StartServer({flags.listen, endpoints.max_message_bytes},
-                                              endpoints.services,
-                                              std::move(endpoints.frame_methods)));
-    join.set_address(server->address());
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const Listeners listeners, Listen(service->GetEndpoints(), flags, join));
   configured = true;
   member.Join(std::move(join));
   const absl::Status status = Drive(*service, member);
@@ -157,9 +228,7 @@ absl::Status Serve(v1::Role role,
     member.Send(leaving);
   }
   member.Leave(kLeaveTimeout);
-  if (server != nullptr) {
-    server->Stop();
-  }
+  listeners.Stop();
   return status;
 }
 

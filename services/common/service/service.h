@@ -48,6 +48,9 @@ struct ServiceFlags {
   std::uint32_t slot = 0;          ///< position within the role
   std::filesystem::path data_dir;  ///< exists; of this process alone
   std::string listen;              ///< host:port of its server; port 0: the kernel chooses
+  std::string replication_listen;  ///< parameter servers: the same, of the server for their peers
+  std::string node;                ///< parameter servers: machine that it runs on, where known
+  std::string zone;                ///< parameter servers: the same, zone
   std::string metrics_listen;      ///< host:port of /metrics; port 0: the kernel chooses
 };
 
@@ -55,13 +58,16 @@ struct ServiceFlags {
 struct Endpoints {
   std::vector<grpc::Service*> services = {};  ///< borrowed from the service object
   std::vector<rpc::FrameMethod> frame_methods = {};
+  std::vector<rpc::FrameMethod> replication_methods = {};  ///< for its peers, on their own listener
   std::uint64_t max_message_bytes = std::uint64_t{4} << 20;
 };
 
 /// One service of a job, as RunService drives it:
 ///
-///   factory → GetEndpoints → (server listens) → Start → OnMessage … → Stop → destructor
+///   factory → GetEndpoints → (server listens) → Start → OnMessage, OnRejoined … → Stop →
+///   destructor
 ///
+/// and, when it is a signal that ends it, BeginDrain before Stop, with messages in between.
 /// Threads: those members run one after another on one thread; FillHeartbeat runs on another, and
 /// calls to the endpoints on threads of the server.
 class Service {
@@ -80,12 +86,23 @@ class Service {
   /// return within a second: what takes longer belongs on a thread of the service.
   virtual void OnMessage(const v1::ControllerMessage& message) = 0;
 
+  /// The stream to the controller was broken and is up again: what was sent last may be lost. The
+  /// controller says its commands again.
+  virtual void OnRejoined() {}
+
+  /// This process is asked to end while the job goes on: begin to hand over what only it has.
+  virtual void BeginDrain() {}
+
+  /// Whether there is nothing more to hand over. Asked after BeginDrain, until it says yes or a few
+  /// seconds have passed.
+  [[nodiscard]] virtual bool Drained() { return true; }
+
   /// Reports progress, once a second after Start.
   virtual void FillHeartbeat(v1::Heartbeat& heartbeat) = 0;
 
-  /// Hands over what must be handed over, refuses further work and wakes handlers that wait, within
-  /// 10 seconds. Called once, after Start succeeded; messages sent from here still leave. The
-  /// server stops next, which cancels open calls and waits for their handlers.
+  /// Stores what must be stored, refuses further work and wakes handlers that wait, within
+  /// 10 seconds, draining included. Called once, after Start succeeded; messages sent from here
+  /// still leave. The server stops next, which cancels open calls and waits for their handlers.
   virtual void Stop() = 0;
 };
 

@@ -2,49 +2,10 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/parameter_server/rpc/payload.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-/// Reads one operand or update after the other.
-class FloatReader {
- public:
-  FloatReader(const rpc::IncomingFrame& frame, Scratch& scratch)
-      : reader_(frame), scratch_(scratch) {}
-
-  /// False when fewer are left.
-  bool Read(std::uint64_t elements, std::span<const float>& values) {
-    if (elements > reader_.remaining() / sizeof(float)) {
-      return false;
-    }
-    if (used_ == scratch_.size()) {
-      scratch_.emplace_back();
-    }
-    const auto bytes = reader_.View(elements * sizeof(float), scratch_[used_++]);
-    if (!bytes.ok()) {
-      return false;
-    }
-    values = {reinterpret_cast<const float*>(bytes->data()), elements};
-    return true;
-  }
-
-  [[nodiscard]] bool AtEnd() const { return reader_.remaining() == 0; }
-
- private:
-  rpc::PayloadReader reader_;
-  Scratch& scratch_;
-  std::size_t used_ = 0;
-};
-
-bool DecodeOperands(const v1::Operands& header, FloatReader& reader, Operands& operands) {
-  operands = {.tensor = header.tensor(),
-              .rows = header.rows(),
-              .inputs = header.inputs(),
-              .outputs = header.outputs()};
-  // Products of two 32-bit numbers fit 64 bits.
-  return reader.Read(std::uint64_t{operands.rows} * operands.inputs, operands.activations) &&
-         reader.Read(std::uint64_t{operands.rows} * operands.outputs, operands.errors);
-}
 
 bool DecodeUpdate(const v1::ShardUpdate& header,
                   const ShardLayout& layout,
@@ -61,7 +22,7 @@ bool DecodeUpdate(const v1::ShardUpdate& header,
             .kind = static_cast<UpdateKind>(header.kind()),
             .operands = header.operands()};
   return update.kind == UpdateKind::kOuterProduct ||
-         reader.Read(layout.shards()[update.shard].size(), update.values);
+         reader.ReadFloats(layout.shards()[update.shard].size(), update.values);
 }
 
 // The enumerations of the core are those of the messages, in the same order.
@@ -77,14 +38,14 @@ static_assert(static_cast<int>(FetchOutcome::kNoSuchSnapshot) == v1::ShardValue:
 }  // namespace
 
 bool DecodePush(const v1::Push& header,
-                const rpc::IncomingFrame& frame,
+                const rpc::LentBytes& payload,
                 const ShardLayout& layout,
-                Scratch& scratch,
                 Push& push) {
-  FloatReader reader(frame, scratch);
+  FloatReader reader(payload.bytes);
   push.job_examples = header.job_examples();
+  push.owner = payload.owner;
   for (const v1::Operands& operands : header.operands()) {
-    if (!DecodeOperands(operands, reader, push.operands.emplace_back())) {
+    if (!ReadOperands(operands, reader, push.operands.emplace_back())) {
       return false;
     }
   }
@@ -104,6 +65,8 @@ void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply) {
     out.set_expected(ack.expected);
     out.set_version(ack.version);
     out.set_staleness(ack.staleness);
+    out.set_persisted(ack.persisted);
+    out.set_epoch(ack.epoch);
   }
 }
 
@@ -117,19 +80,21 @@ void EncodeValues(std::span<const ShardValue> values,
     out.set_version(value.version);
     out.set_included_sequence(value.included_sequence);
     out.set_elements(value.values.size());
+    out.set_epoch(value.epoch);
+    out.set_persisted(value.persisted);
     if (!value.values.empty()) {
       payload.push_back({std::as_bytes(value.values), value.owner});
     }
   }
 }
 
-std::vector<BucketRecord> BucketsOf(const v1::Membership& membership) {
-  std::vector<BucketRecord> buckets;
-  for (const v1::Bucket& bucket : membership.buckets()) {
-    buckets.push_back(
-        {.epoch = bucket.epoch(), .primary = bucket.primary().slot(), .created = bucket.created()});
-  }
-  return buckets;
+Holder HolderOf(const v1::Holder& holder) {
+  return {.slot = holder.slot(), .incarnation = holder.incarnation()};
+}
+
+void EncodeHolder(const Holder& holder, v1::Holder& out) {
+  out.set_slot(holder.slot);
+  out.set_incarnation(holder.incarnation);
 }
 
 }  // namespace adamant::parameter_server

@@ -1,34 +1,27 @@
 #pragma once
 
-#include <cstddef>
-#include <deque>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/replication/messages.h"
 
 namespace adamant::v1 {
 class FetchReply;
-class Membership;
+class Holder;
 class Push;
 class PushReply;
 }  // namespace adamant::v1
 
 namespace adamant::parameter_server {
 
-/// Memory for floats that a transport cut apart; kept from frame to frame.
-using Scratch = std::deque<std::vector<std::byte>>;
-
-/// The push in a frame: its numbers point into the frame where they lie together, else into
-/// `scratch`. Returns false when the payload does not have the sizes that header and layout ask
-/// for. `push` is valid while the frame and `scratch` are.
+/// The push that a frame holds; its numbers point into `payload`, which it keeps alive. False when
+/// the payload does not have the sizes that header and layout ask for.
 bool DecodePush(const v1::Push& header,
-                const rpc::IncomingFrame& frame,
+                const rpc::LentBytes& payload,
                 const ShardLayout& layout,
-                Scratch& scratch,
                 Push& push);
 
 void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply);
@@ -38,6 +31,7 @@ void EncodeValues(std::span<const ShardValue> values,
                   v1::FetchReply& reply,
                   std::vector<rpc::LentBytes>& payload);
 
-std::vector<BucketRecord> BucketsOf(const v1::Membership& membership);
+Holder HolderOf(const v1::Holder& holder);
+void EncodeHolder(const Holder& holder, v1::Holder& out);
 
 }  // namespace adamant::parameter_server

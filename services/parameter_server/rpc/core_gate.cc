@@ -14,6 +14,11 @@ CoreGate::Pass CoreGate::Enter() {
   return {this, core_};
 }
 
+bool CoreGate::is_open() const {
+  const MutexLock lock(mutex_);
+  return core_ != nullptr;
+}
+
 void CoreGate::Leave() {
   const MutexLock lock(mutex_);
   --inside_;

@@ -30,6 +30,8 @@ class CoreGate {
 
   [[nodiscard]] Pass Enter();
 
+  [[nodiscard]] bool is_open() const;
+
   /// `core` must stay until Close has returned.
   void Open(ParameterServer& core);
 
@@ -40,7 +42,7 @@ class CoreGate {
   void Leave();
 
   // Guarded.
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar left_;
   ParameterServer* core_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;

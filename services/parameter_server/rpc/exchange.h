@@ -13,11 +13,11 @@ namespace adamant::parameter_server {
 constexpr std::uint64_t kMaxExchangeBytes = std::uint64_t{256} << 20;
 
 /// Serves one stream of "/adamant.v1.ParameterServer/Exchange" until it ends: each frame is handled
-/// and answered before the next, so answers come in the order of the requests. A push is applied
-/// from where the transport received it.
-/// Threads: any; blocks.
-/// Errors: Unavailable while the gate is closed (the client comes again); InvalidArgument for a
-/// client that breaks the protocol.
+/// and answered before the next, so answers come in the order of the requests, and a fetch sees
+/// what was pushed before it. A push stays in the memory that it was received in, for as long as
+/// the core needs it. Threads: any; blocks. Errors: Unavailable while the gate is closed (the
+/// client comes again); InvalidArgument for a client that breaks the protocol; Cancelled when the
+/// client left while a push was under way.
 absl::Status ServeExchange(CoreGate& gate, const TrafficMetrics& metrics, rpc::FrameStream& stream);
 
 }  // namespace adamant::parameter_server

@@ -2,65 +2,86 @@
 
 #include <grpcpp/impl/service_type.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
+#include "services/common/job/replication_of.h"
 #include "services/common/metrics/metrics.h"
-#include "services/common/storage/rocksdb_store.h"
+#include "services/common/storage/segment_store.h"
 #include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/rpc/convert.h"
+#include "services/parameter_server/rpc/cluster_view.h"
+#include "services/parameter_server/rpc/control_messages.h"
+#include "services/parameter_server/rpc/core_driver.h"
 #include "services/parameter_server/rpc/core_gate.h"
+#include "services/parameter_server/rpc/deliver.h"
 #include "services/parameter_server/rpc/exchange.h"
+#include "services/parameter_server/rpc/peer_metrics.h"
+#include "services/parameter_server/rpc/peers.h"
 #include "services/parameter_server/rpc/records_service.h"
+#include "services/parameter_server/rpc/replication_metrics.h"
 #include "services/parameter_server/rpc/storage_loop.h"
 #include "services/parameter_server/rpc/traffic_metrics.h"
 
 namespace adamant::parameter_server {
 namespace {
 
+// How often the core is told that time passes.
+Clock::Duration TickOf(const ReplicationTimes& times) {
+  return std::clamp<Clock::Duration>(
+      times.beacon / 10, std::chrono::milliseconds(1), std::chrono::milliseconds(50));
+}
+
+static_assert(static_cast<int>(PersistenceMode::kWal) ==
+              static_cast<int>(job::PersistenceMode::kWal));
+static_assert(static_cast<int>(PersistenceMode::kNone) ==
+              static_cast<int>(job::PersistenceMode::kNone));
+
 /// What the controller says about the job, as the core wants it.
 absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
   const v1::JobSpec& spec = welcome.job().spec();
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(welcome.job())));
   ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(welcome.job(), graph.parameters));
-  const v1::Persistence& persistence = spec.distribution().parameter_servers().persistence();
-  const auto interval = std::chrono::seconds(persistence.flush_interval().seconds()) +
-                        std::chrono::nanoseconds(persistence.flush_interval().nanos());
+  const job::Replication replication = job::ReplicationOf(welcome.job());
   return ServerOptions{
       .job_uid = welcome.job_uid(),
-      .slot = slot,
+      .self = {.slot = slot, .incarnation = welcome.incarnation()},
       .writers = static_cast<std::uint32_t>(spec.distribution().workers()),
       .seed = static_cast<std::uint64_t>(spec.run_policy().seed()),
       .parameters = std::move(graph.parameters),
       .buckets = static_cast<std::uint32_t>(spec.distribution().parameter_servers().buckets()),
       .optimisers = std::move(optimisers),
-      .flush = {.interval = interval,
-                .bytes = static_cast<std::uint64_t>(persistence.flush_bytes())}};
+      .times = {.beacon = replication.beacon,
+                .lease = replication.lease,
+                .grace = replication.grace},
+      .min_in_sync = replication.min_in_sync,
+      .mode = static_cast<PersistenceMode>(replication.mode),
+      .flush = {.interval = replication.flush_interval, .bytes = replication.flush_bytes}};
 }
 
 class ParameterServerService final : public service::Service {
  public:
   explicit ParameterServerService(const service::ServiceContext& context)
       : context_(context),
-        metrics_(context.metrics),
+        traffic_metrics_(context.metrics),
+        peer_metrics_(context.metrics),
+        replication_metrics_(context.metrics),
         dirty_bytes_(context.metrics.AddGauge("adamant_parameter_server_dirty_bytes",
                                               "Bytes of shards changed since they were stored.")),
         oldest_(context.metrics.AddGauge("adamant_parameter_server_oldest_unflushed_seconds",
                                          "Age of the oldest change that is not stored.")),
         disk_full_(context.metrics.AddGauge("adamant_parameter_server_disk_full",
-                                            "1 while flushing is stopped by a full disk.")),
-        records_(MakeRecordsService(
-            gate_,
-            [this](const absl::Status& status) { context_.controller.Fail(status, false); })),
+                                            "1 while storing is stopped by a full disk.")),
+        records_(MakeRecordsService(gate_)),
         storage_loop_(context.controller, context.metrics) {}
 
   service::Endpoints GetEndpoints() override {
@@ -68,26 +89,45 @@ class ParameterServerService final : public service::Service {
             .frame_methods = {{.name = "/adamant.v1.ParameterServer/Exchange",
                                .handler =
                                    [this](rpc::FrameStream& stream) {
-                                     return ServeExchange(gate_, metrics_, stream);
+                                     return ServeExchange(gate_, traffic_metrics_, stream);
                                    }}},
-            .max_message_bytes = kMaxExchangeBytes + (std::uint64_t{16} << 20)};
+            .replication_methods = {{.name = kDeliverMethod,
+                                     .handler =
+                                         [this](rpc::FrameStream& stream) {
+                                           return ServeDeliver(gate_, peer_metrics_, stream);
+                                         }}},
+            .max_message_bytes = std::max(kMaxExchangeBytes, kMaxParcelBytes)};
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {
     ADAMANT_ASSIGN_OR_RETURN(ServerOptions options, OptionsOf(welcome, context_.flags.slot));
-    options.flush_due_changed = [this] { storage_loop_.DueChanged(); };
     ADAMANT_ASSIGN_OR_RETURN(store_,
-                             storage::RocksDbStore::Open(context_.flags.data_dir / "shards"));
-    core_.emplace(std::move(options), *store_, clock_);
-    storage_loop_.Start(*core_, clock_);
-    gate_.Open(*core_);
+                             storage::SegmentStore::Open(context_.flags.data_dir / "shards"));
+    const Clock::Duration tick = TickOf(options.times);
+    peers_.emplace(Peers::Options{.job_uid = options.job_uid,
+                                  .self = options.self,
+                                  .on_connected =
+                                      [this](const Holder& peer) { core_->OnPeerConnected(peer); }},
+                   peer_metrics_);
+    driver_.emplace(CoreDriver::Links{.peers = *peers_,
+                                      .controller = context_.controller,
+                                      .want_storage = [this] { storage_loop_.Want(); }},
+                    replication_metrics_);
+    core_.emplace(std::move(options), *store_, clock_, *driver_);
+    view_.emplace(
+        ClusterView::Links{.core = *core_, .peers = *peers_, .controller = context_.controller},
+        replication_metrics_);
+    driver_->Start(*core_, tick);
+    storage_loop_.Start(*core_, clock_, [this] {
+      gate_.Open(*core_);
+      view_->OnStored();
+    });
     return absl::OkStatus();
   }
 
   void OnMessage(const v1::ControllerMessage& message) override {
     if (message.has_membership()) {
-      core_->SetMap(BucketsOf(message.membership()));
-      storage_loop_.Prepare();
+      view_->OnMembership(message.membership());
     } else if (message.has_take_snapshot()) {
       const v1::TakeSnapshot& take = message.take_snapshot();
       storage_loop_.Take({.id = take.snapshot(),
@@ -96,6 +136,16 @@ class ParameterServerService final : public service::Service {
     }
   }
 
+  void OnRejoined() override { view_->OnRejoined(); }
+
+  void BeginDrain() override {
+    v1::MemberMessage message;
+    message.mutable_draining();
+    context_.controller.Send(message);
+  }
+
+  bool Drained() override { return !view_->HasHeirs(); }
+
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     v1::ParameterServerProgress& progress = *heartbeat.mutable_parameter_server();
     const std::chrono::duration<double> oldest = core_->dirty().OldestAge();
@@ -103,7 +153,10 @@ class ParameterServerService final : public service::Service {
     progress.set_dirty_bytes(core_->dirty().bytes());
     progress.set_oldest_unflushed_seconds(oldest.count());
     progress.set_flushes(core_->flusher().totals().flushes);
-    progress.set_alarm(core_->flusher().alarm());
+    progress.set_alarm(core_->alarm());
+    const std::vector<BucketProgress> buckets = core_->Progress();
+    EncodeProgress(buckets, progress);
+    replication_metrics_.SetProgress(buckets);
     dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes()));
     oldest_.Set(oldest.count());
     disk_full_.Set(progress.alarm().empty() ? 0 : 1);
@@ -111,20 +164,31 @@ class ParameterServerService final : public service::Service {
 
   void Stop() override {
     gate_.Close();
+    driver_->Stop();
+    peers_->Stop();
+    core_->ApplyCommitted();
     storage_loop_.Stop();
   }
 
  private:
   const service::ServiceContext context_;
-  const TrafficMetrics metrics_;
+  const TrafficMetrics traffic_metrics_;
+  const PeerMetrics peer_metrics_;
+  const ReplicationMetrics replication_metrics_;
   const metrics::Gauge dirty_bytes_;
   const metrics::Gauge oldest_;
   const metrics::Gauge disk_full_;
   const SystemClock clock_;
   CoreGate gate_;
   const std::unique_ptr<grpc::Service> records_;
+
+  // From Start on.
   std::unique_ptr<storage::KvStore> store_;
+  std::optional<Peers> peers_;
+  std::optional<CoreDriver> driver_;
   std::optional<ParameterServer> core_;
+  std::optional<ClusterView> view_;
+
   StorageLoop storage_loop_;  // last: its thread uses the others
 };
 

@@ -2,21 +2,29 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/rpc/pending.h"
 
 namespace adamant::parameter_server {
 namespace {
 
-using Access = BucketTable::Access;
+// A client gives up sooner and comes again; this is for those that vanish.
+constexpr std::chrono::seconds kLongestPut(30);
+
+grpc::Status Closed() {
+  return {grpc::StatusCode::UNAVAILABLE, "the parameter server is starting or stopping"};
+}
 
 grpc::Status Check(const CoreGate::Pass& core, std::uint64_t job_uid) {
   if (!core) {
-    return {grpc::StatusCode::UNAVAILABLE, "the parameter server is starting or stopping"};
+    return Closed();
   }
   if (job_uid != core->job_uid()) {
     return {grpc::StatusCode::FAILED_PRECONDITION,
@@ -26,10 +34,19 @@ grpc::Status Check(const CoreGate::Pass& core, std::uint64_t job_uid) {
   return grpc::Status::OK;
 }
 
+// For the replies of both calls.
+template <class Reply>
+bool IsReady(Access access, Reply& reply) {
+  if (access == Access::kReady) {
+    return true;
+  }
+  reply.set_outcome(access == Access::kNotPrimary ? Reply::NOT_PRIMARY : Reply::NOT_READY);
+  return false;
+}
+
 class RecordsService final : public v1::ParameterServer::Service {
  public:
-  RecordsService(CoreGate& gate, std::function<void(const absl::Status&)> fail)
-      : gate_(gate), fail_(std::move(fail)) {}
+  explicit RecordsService(CoreGate& gate) : gate_(gate) {}
 
   grpc::Status GetRecord(grpc::ServerContext* /*context*/,
                          const v1::GetRecordRequest* request,
@@ -38,62 +55,58 @@ class RecordsService final : public v1::ParameterServer::Service {
     if (grpc::Status status = Check(core, request->job_uid()); !status.ok()) {
       return status;
     }
-    const Access access = core->AccessOfRecord(request->key());
-    if (access != Access::kReady) {
-      reply->set_outcome(access == Access::kNotPrimary ? v1::GetRecordReply::NOT_PRIMARY
-                                                       : v1::GetRecordReply::NOT_READY);
-      return grpc::Status::OK;
+    RecordAnswer answer = core->GetRecord(request->key());
+    if (IsReady(answer.access, *reply)) {
+      reply->set_outcome(answer.record.version == 0 ? v1::GetRecordReply::ABSENT
+                                                    : v1::GetRecordReply::FOUND);
+      reply->set_version(answer.record.version);
+      reply->set_value(std::move(answer.record.value));
     }
-    Record record = core->records().Get(request->key());
-    reply->set_outcome(record.version == 0 ? v1::GetRecordReply::ABSENT
-                                           : v1::GetRecordReply::FOUND);
-    reply->set_version(record.version);
-    reply->set_value(std::move(record.value));
     return grpc::Status::OK;
   }
 
-  grpc::Status PutRecord(grpc::ServerContext* /*context*/,
+  grpc::Status PutRecord(grpc::ServerContext* context,
                          const v1::PutRecordRequest* request,
                          v1::PutRecordReply* reply) override {
-    const CoreGate::Pass core = gate_.Enter();
-    if (grpc::Status status = Check(core, request->job_uid()); !status.ok()) {
-      return status;
+    const auto pending = std::make_shared<Pending<RecordAnswer>>();
+    {
+      const CoreGate::Pass core = gate_.Enter();
+      if (grpc::Status status = Check(core, request->job_uid()); !status.ok()) {
+        return status;
+      }
+      const absl::Status begun =
+          core->PutRecord(request->key(),
+                          request->expected_version(),
+                          request->value(),
+                          [pending](const RecordAnswer& answer) { pending->Set(answer); });
+      if (!begun.ok()) {
+        return rpc::ToGrpc(begun);
+      }
     }
-    const Access access = core->AccessOfRecord(request->key());
-    if (access != Access::kReady) {
-      reply->set_outcome(access == Access::kNotPrimary ? v1::PutRecordReply::NOT_PRIMARY
-                                                       : v1::PutRecordReply::NOT_READY);
-      return grpc::Status::OK;
+    const auto deadline = std::chrono::steady_clock::now() + kLongestPut;
+    const auto answer = pending->Wait([&] {
+      return context->IsCancelled() || !gate_.is_open() ||
+             std::chrono::steady_clock::now() >= deadline;
+    });
+    if (!answer.has_value()) {
+      return {grpc::StatusCode::UNAVAILABLE, "the record could not be stored in time"};
     }
-    const auto put =
-        core->records().Put(request->key(), request->expected_version(), request->value());
-    if (absl::IsDataLoss(put.status())) {
-      fail_(put.status());
+    if (IsReady(answer->access, *reply)) {
+      reply->set_outcome(answer->stored ? v1::PutRecordReply::STORED
+                                        : v1::PutRecordReply::VERSION_CONFLICT);
+      reply->set_version(answer->record.version);
     }
-    if (absl::IsInvalidArgument(put.status()) || absl::IsDataLoss(put.status())) {
-      return rpc::ToGrpc(put.status());
-    }
-    if (!put.ok()) {
-      reply->set_outcome(v1::PutRecordReply::STORAGE_ERROR);
-      reply->set_error(std::string(put.status().message()));
-      return grpc::Status::OK;
-    }
-    reply->set_outcome(put->stored ? v1::PutRecordReply::STORED
-                                   : v1::PutRecordReply::VERSION_CONFLICT);
-    reply->set_version(put->version);
     return grpc::Status::OK;
   }
 
  private:
   CoreGate& gate_;
-  const std::function<void(const absl::Status&)> fail_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeRecordsService(CoreGate& gate,
-                                                  std::function<void(const absl::Status&)> fail) {
-  return std::make_unique<RecordsService>(gate, std::move(fail));
+std::unique_ptr<grpc::Service> MakeRecordsService(CoreGate& gate) {
+  return std::make_unique<RecordsService>(gate);
 }
 
 }  // namespace adamant::parameter_server

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
-#include "absl/status/status.h"
 #include "services/parameter_server/rpc/core_gate.h"
 
 namespace grpc {
@@ -12,9 +10,7 @@ class Service;
 
 namespace adamant::parameter_server {
 
-/// The gRPC service of GetRecord and PutRecord. `gate` must outlive it. `fail` is told when a
-/// failed sync leaves the store unknown: the process must end. Threads: any.
-std::unique_ptr<grpc::Service> MakeRecordsService(CoreGate& gate,
-                                                  std::function<void(const absl::Status&)> fail);
+/// The gRPC service of GetRecord and PutRecord. `gate` must outlive it. Threads: any.
+std::unique_ptr<grpc::Service> MakeRecordsService(CoreGate& gate);
 
 }  // namespace adamant::parameter_server

@@ -7,6 +7,7 @@
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/parameter_server/rpc/control_messages.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -39,25 +40,25 @@ StorageLoop::StorageLoop(service::ControllerLink& controller, metrics::Registry&
 
 StorageLoop::~StorageLoop() { Stop(); }
 
-void StorageLoop::Start(ParameterServer& core, const Clock& clock) {
-  thread_ = std::jthread([this, &core, &clock] { Run(core, clock); });
+void StorageLoop::Start(ParameterServer& core,
+                        const Clock& clock,
+                        std::function<void()> on_stored) {
+  thread_ = std::jthread([this, &core, &clock, on_stored = std::move(on_stored)] {
+    if (const absl::Status status = Run(core, clock, on_stored); !status.ok()) {
+      controller_.Fail(status, false);
+    }
+  });
 }
 
-void StorageLoop::Prepare() {
+void StorageLoop::Want() {
   const MutexLock lock(mutex_);
-  work_.prepare = true;
+  wanted_ = true;
   changed_.NotifyOne();
 }
 
 void StorageLoop::Take(Snapshot snapshot) {
   const MutexLock lock(mutex_);
   work_.snapshots.push_back(std::move(snapshot));
-  changed_.NotifyOne();
-}
-
-void StorageLoop::DueChanged() {
-  // The lock orders this after a look at the time that is in progress.
-  const MutexLock lock(mutex_);
   changed_.NotifyOne();
 }
 
@@ -72,40 +73,38 @@ void StorageLoop::Stop() {
   }
 }
 
-void StorageLoop::Run(ParameterServer& core, const Clock& clock) {
+absl::Status StorageLoop::Run(ParameterServer& core,
+                              const Clock& clock,
+                              const std::function<void()>& on_stored) {
+  ADAMANT_RETURN_IF_ERROR(core.ReadStored());
+  on_stored();
   while (true) {
     const Work work = Next(core, clock);
-    if (const absl::Status status = Do(work, core, clock); !status.ok()) {
-      controller_.Fail(status, false);
-      return;
-    }
+    ADAMANT_RETURN_IF_ERROR(Do(work, core, clock));
+    LogAlarm(core);
     if (work.stop) {
-      return;
+      return absl::OkStatus();
     }
   }
 }
 
 StorageLoop::Work StorageLoop::Next(ParameterServer& core, const Clock& clock) {
-  const MutexLock lock(mutex_);
-  while (!work_.stop && !work_.prepare && work_.snapshots.empty()) {
+  while (true) {
+    // Without this lock, because the core calls Want under its own.
+    const Clock::TimePoint due = std::min(core.flusher().DueAt(), core.StorageDueAt());
     const Clock::TimePoint now = clock.Now();
-    const Clock::TimePoint due = core.flusher().DueAt();
-    if (due <= now) {
-      break;
+    const MutexLock lock(mutex_);
+    if (work_.stop || !work_.snapshots.empty() || std::exchange(wanted_, false) || due <= now) {
+      Work work{.stop = work_.stop};
+      std::swap(work.snapshots, work_.snapshots);
+      return work;
     }
     changed_.WaitFor(mutex_, std::min(due - now, kLongestWait));
   }
-  Work work{.stop = work_.stop};
-  std::swap(work.prepare, work_.prepare);
-  std::swap(work.snapshots, work_.snapshots);
-  return work;
 }
 
 absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Clock& clock) {
-  if (work.prepare) {
-    ADAMANT_RETURN_IF_ERROR(core.Prepare());
-    Report(core);
-  }
+  ADAMANT_RETURN_IF_ERROR(core.DoStorage());
   for (const Snapshot& snapshot : work.snapshots) {
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
@@ -113,52 +112,32 @@ absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Cloc
   return due || work.stop ? Flush(core) : absl::OkStatus();
 }
 
-void StorageLoop::Report(const ParameterServer& core) {
-  v1::MemberMessage message;
-  for (const BucketReport& report : core.Reports()) {
-    v1::BucketState& state = *message.mutable_buckets_ready()->add_buckets();
-    state.set_bucket(report.bucket);
-    state.set_epoch(report.epoch);
-    state.set_lost(report.lost);
-    state.set_detail(report.detail);
-  }
-  if (message.has_buckets_ready()) {
-    controller_.Send(message);
-  }
-}
-
 absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& core) {
   const auto start = steady_clock::now();
-  const absl::Status status = core.TakeSnapshot(snapshot.id, snapshot.keep_from, snapshot.keep);
-  if (absl::IsDataLoss(status)) {
-    return status;
+  const auto taken = core.TakeSnapshot(snapshot.id, snapshot.keep_from, snapshot.keep);
+  if (absl::IsDataLoss(taken.status())) {
+    return taken.status();
   }
   snapshot_seconds_.Observe(SecondsSince(start));
-  if (!status.ok()) {
-    LogError("snapshot failed",
-             {{"snapshot", snapshot.id}, {"error", std::string(status.message())}});
-  }
   v1::MemberMessage message;
-  message.mutable_snapshot_taken()->set_snapshot(snapshot.id);
-  message.mutable_snapshot_taken()->set_ok(status.ok());
-  message.mutable_snapshot_taken()->set_error(std::string(status.message()));
+  v1::SnapshotTaken& answer = *message.mutable_snapshot_taken();
+  answer.set_snapshot(snapshot.id);
+  answer.set_ok(taken.ok());
+  if (taken.ok()) {
+    EncodeSnapshot(*taken, answer);
+  } else {
+    answer.set_error(std::string(taken.status().message()));
+    LogError("snapshot failed", {{"snapshot", snapshot.id}, {"error", answer.error()}});
+  }
   controller_.Send(message);
   return absl::OkStatus();
 }
 
 absl::Status StorageLoop::Flush(ParameterServer& core) {
-  Flusher& flusher = core.flusher();
-  const FlushTotals before = flusher.totals();
-  const bool was_well = flusher.alarm().empty();
+  const FlushTotals before = core.flusher().totals();
   const auto start = steady_clock::now();
-  ADAMANT_RETURN_IF_ERROR(flusher.Flush());
-  const FlushTotals after = flusher.totals();
-  const std::string alarm = flusher.alarm();
-  if (!alarm.empty() && was_well) {
-    LogError("flushing stopped, serving goes on", {{"alarm", alarm}});
-  } else if (alarm.empty() && !was_well) {
-    LogInfo("flushing again");
-  }
+  ADAMANT_RETURN_IF_ERROR(core.Flush());
+  const FlushTotals after = core.flusher().totals();
   if (after.flushes > before.flushes) {
     flush_seconds_.Observe(SecondsSince(start));
     flushes_.Increment();
@@ -166,6 +145,19 @@ absl::Status StorageLoop::Flush(ParameterServer& core) {
     folded_.Increment(static_cast<double>(after.folded - before.folded));
   }
   return absl::OkStatus();
+}
+
+void StorageLoop::LogAlarm(const ParameterServer& core) {
+  const std::string alarm = core.alarm();
+  if (alarm.empty() == alarm_.empty()) {
+    return;
+  }
+  alarm_ = alarm;
+  if (alarm.empty()) {
+    LogInfo("storing again");
+  } else {
+    LogError("storing stopped, serving goes on", {{"alarm", alarm}});
+  }
 }
 
 }  // namespace adamant::parameter_server

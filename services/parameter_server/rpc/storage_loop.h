@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,9 +16,8 @@
 
 namespace adamant::parameter_server {
 
-/// The thread that waits for the disk: prepares buckets, takes snapshots and flushes when it is
-/// time, and answers the controller.
-/// Threads: any.
+/// The thread that waits for the disk: reads it, does what the core wants of it, takes snapshots
+/// for the controller and flushes when it is time. Threads: any.
 class StorageLoop {
  public:
   struct Snapshot {
@@ -29,33 +30,32 @@ class StorageLoop {
   StorageLoop(service::ControllerLink& controller, metrics::Registry& registry);
   ~StorageLoop();
 
-  /// Starts the thread. `core` and `clock` must outlive Stop.
-  void Start(ParameterServer& core, const Clock& clock);
+  /// Starts the thread, which first reads the disk and then calls `on_stored`. `core` and `clock`
+  /// must outlive Stop.
+  void Start(ParameterServer& core, const Clock& clock, std::function<void()> on_stored);
 
-  /// The core has a new map: do what it asks for and report.
-  void Prepare();
+  /// The core has something to do, or something has become due earlier.
+  void Want();
 
   void Take(Snapshot snapshot);
 
-  /// The next flush may have become due earlier.
-  void DueChanged();
-
-  /// Flushes once more and ends the thread. Idempotent.
+  /// Does what waits, flushes once more and ends the thread. Idempotent.
   void Stop();
 
  private:
   struct Work {
     bool stop = false;
-    bool prepare = false;
     std::deque<Snapshot> snapshots = {};
   };
 
-  void Run(ParameterServer& core, const Clock& clock);
+  absl::Status Run(ParameterServer& core,
+                   const Clock& clock,
+                   const std::function<void()>& on_stored);
   Work Next(ParameterServer& core, const Clock& clock);
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);
-  void Report(const ParameterServer& core);
   absl::Status TakeOne(const Snapshot& snapshot, ParameterServer& core);
   absl::Status Flush(ParameterServer& core);
+  void LogAlarm(const ParameterServer& core);
 
   // Constant after construction.
   service::ControllerLink& controller_;
@@ -65,10 +65,14 @@ class StorageLoop {
   const metrics::Histogram flush_seconds_;
   const metrics::Histogram snapshot_seconds_;
 
+  // Of the thread.
+  std::string alarm_;  // that was logged
+
   // Guarded.
   Mutex mutex_;
   CondVar changed_;
   Work work_ ABSL_GUARDED_BY(mutex_);
+  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;  // and not yet looked at
 
   std::jthread thread_;
 };

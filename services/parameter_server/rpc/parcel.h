@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/common/rpc/frame.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/replication/messages.h"
+
+// Messages between peers as frames: Parcel in proto/adamant/v1/replication.proto.
+namespace adamant::parameter_server {
+
+/// Most messages of one parcel.
+constexpr std::size_t kMaxParcelMessages = 4096;
+
+/// Bytes that this message adds to a parcel, but for the operands that it shares and its numbers.
+std::uint64_t BytesOf(const PeerMessage& message);
+
+/// One frame with these messages, in order; at most kMaxParcelMessages. Payload is lent, and kept
+/// alive by the frame; operands that several updates share are written once.
+rpc::OutgoingFrame EncodeParcel(std::span<const PeerMessage> messages);
+
+/// What a received parcel may hold.
+struct ParcelLimits {
+  const ShardLayout& layout;
+  std::uint32_t writers;  ///< worker slots of the job
+};
+
+/// The messages of a frame. Payload stays where the frame has it if it lies there in one piece,
+/// else it is copied once, and entries keep it alive.
+/// Errors: InvalidArgument when anything does not fit the model, the job or the frame's size.
+absl::StatusOr<std::vector<PeerMessage>> DecodeParcel(rpc::IncomingFrame frame,
+                                                      const ParcelLimits& limits);
+
+}  // namespace adamant::parameter_server
