@@ -10,7 +10,8 @@
 //   random write-back  the same, but each round writes 64 shards drawn at random
 //   amplification      bytes that the process sent to the disk during write-back, per byte given
 //   space              bytes in the folder after write-back, per byte of live shards
-//   recovery           opening the store and reading all shards, none of it in the page cache
+//   recovery by n      opening the store and reading all shards with n threads, none of it in the
+//                      page cache
 //   record             1 kB, written and synced
 //   logged             1 MB, written so that it survives the process
 // The medians of all runs are printed with minimum and maximum, and as a share of the disk's rate
@@ -32,6 +33,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "services/common/base/check.h"
@@ -173,12 +175,21 @@ class Shards {
     ADAMANT_CHECK(flushed.ok(), "the store flushes");
   }
 
-  void CheckAll(const storage::KvStore& store) const {
-    for (const auto& [shard, version] : versions_) {
-      const auto value = store.Get(ShardKey(shard));
-      ADAMANT_CHECK(value.ok() && value->size() == kShardBytes &&
-                        std::memcmp(value->data(), &version, sizeof(version)) == 0,
-                    "the store has the latest of every shard");
+  /// Reads every shard, with as many threads as asked for.
+  void CheckAll(const storage::KvStore& store, std::uint64_t threads) const {
+    std::vector<std::jthread> readers;
+    for (std::uint64_t reader = 0; reader < threads; ++reader) {
+      readers.emplace_back([this, &store, reader, threads] {
+        for (const auto& [shard, version] : versions_) {
+          if (shard % threads != reader) {
+            continue;
+          }
+          const auto value = store.Get(ShardKey(shard));
+          ADAMANT_CHECK(value.ok() && value->size() == kShardBytes &&
+                            std::memcmp(value->data(), &version, sizeof(version)) == 0,
+                        "the store has the latest of every shard");
+        }
+      });
     }
   }
 
@@ -223,12 +234,16 @@ void MeasureWriteBack(const fs::path& folder, double gigabytes, bool random, Res
   if (random) {
     return;
   }
-  DropPageCache(folder);
-  const double reading = SecondsOf([&] {
-    store = OpenStore(folder);
-    shards.CheckAll(*store);
-  });
-  results.emplace_back("recovery GB/s", live / kGiga / reading);
+  for (const std::uint64_t threads : {1, 2}) {
+    store.reset();
+    DropPageCache(folder);
+    const double reading = SecondsOf([&] {
+      store = OpenStore(folder);
+      shards.CheckAll(*store, threads);
+    });
+    results.emplace_back("recovery by " + std::to_string(threads) + " GB/s",
+                         live / kGiga / reading);
+  }
 }
 
 void MeasureWrites(const fs::path& folder, Results& results) {

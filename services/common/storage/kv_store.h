@@ -32,7 +32,9 @@ class KvStore {
  public:
   virtual ~KvStore() = default;
 
-  /// NotFound when absent; DataLoss when the stored bytes fail their checksum.
+  /// Large values come from the disk itself, past all caches, and every value is checked: so to
+  /// read is to scrub. Errors: NotFound when absent; DataLoss when the stored bytes fail their
+  /// checksum; Unavailable when the disk does not answer.
   virtual absl::StatusOr<std::string> Get(std::string_view key) const = 0;
 
   /// Applies all changes or none, and returns when they would survive a loss of power.
@@ -52,7 +54,7 @@ class KvStore {
   virtual absl::Status Flush() = 0;
 
   /// Calls `visit` with every entry whose key starts with `prefix`, in key order, until it returns
-  /// false.
+  /// false. Errors: those of Get.
   virtual absl::Status Scan(
       std::string_view prefix,
       const std::function<bool(std::string_view key, std::string_view value)>& visit) const = 0;

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/rocksdb_status.h"
 
@@ -43,8 +44,8 @@ class ResumeByHand final : public rocksdb::EventListener {
 
 rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   rocksdb::BlockBasedTableOptions table;
-  table.checksum = rocksdb::kXXH3;
-  table.no_block_cache = true;  // the owners of the values keep them in memory themselves
+  table.checksum = rocksdb::kXXH3;  // the default, CRC32C, is done in software by Debian's library
+  table.no_block_cache = true;      // the owners of the values keep them in memory themselves
   rocksdb::Options result;
   result.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   if (options.env != nullptr) {
@@ -52,13 +53,15 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   }
   result.listeners.push_back(std::make_shared<ResumeByHand>());
   result.create_if_missing = true;
-  result.paranoid_checks = true;
+  result.paranoid_checks = true;                 // damage is reported, not worked around
   result.compression = rocksdb::kNoCompression;  // float32 weights do not compress
-  result.compaction_style = rocksdb::kCompactionStyleUniversal;
+  result.compaction_style = rocksdb::kCompactionStyleUniversal;  // rewrites least
   result.write_buffer_size = options.write_buffer_bytes;
-  result.max_write_buffer_number = 3;
-  result.max_background_jobs = 2;
+  result.max_write_buffer_number = 3;  // one fills while two are written
+  result.max_background_jobs = 2;      // one writes buffers, one merges tables
+  // Dirty pages go to disk little by little, so that a sync does not wait for all of them.
   result.bytes_per_sync = std::uint64_t{1} << 20;
+  result.wal_bytes_per_sync = std::uint64_t{1} << 20;
   result.info_log_level = rocksdb::WARN_LEVEL;
   result.keep_log_file_num = 2;
   return result;
@@ -126,6 +129,7 @@ absl::Status RocksDbStore::GoOn() {
 }
 
 absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/write"));
   ADAMANT_RETURN_IF_ERROR(GoOn());
   rocksdb::WriteBatch batch;
   for (const Change& change : changes) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/common/base/checksum.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/rocksdb_status.h"
 
@@ -58,6 +59,7 @@ absl::StatusOr<std::unique_ptr<SegmentFiles>> SegmentFiles::Open(
 }
 
 absl::StatusOr<Location> SegmentFiles::Append(std::string_view value) {
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/append"));
   ADAMANT_ASSIGN_OR_RETURN(const File file, FileToAppendTo());
   Location location{.segment = 0, .offset = 0, .bytes = value.size(), .checksum = 0};
   {
@@ -91,6 +93,7 @@ absl::Status SegmentFiles::Sync() {
 }
 
 absl::StatusOr<std::string> SegmentFiles::Read(const Location& location) const {
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/read"));
   const std::string path = PathOf(location.segment);
   rocksdb::IOStatus status;
   std::unique_ptr<rocksdb::FSRandomAccessFile> file;
@@ -254,6 +257,7 @@ absl::Status SegmentFiles::WritePadded(rocksdb::FSWritableFile& file,
 }
 
 absl::Status SegmentFiles::SyncFiles(const std::vector<File>& files, bool folder_changed) {
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/sync"));
   for (const File& file : files) {
     ADAMANT_RETURN_IF_ERROR(SyncStatus(file->Sync(rocksdb::IOOptions(), nullptr), folder_));
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/rocksdb_status.h"
 #include "services/common/storage/rocksdb_store.h"
@@ -256,7 +257,9 @@ absl::Status SegmentStore::CommitFlush() {
   std::uint64_t keep_free = 0;
   {
     MutexLock commit(commit_mutex_);
+    ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/commit"));
     ADAMANT_RETURN_IF_ERROR(records_->Write(RecordsToFlush()));
+    ADAMANT_FAILPOINT("storage/free");
     MutexLock append(append_mutex_);
     MutexLock lock(mutex_);
     ApplyFlushed();
@@ -379,6 +382,7 @@ bool SegmentStore::IsUnflushed(std::string_view key) const {
 }
 
 absl::Status SegmentStore::Move(const std::string& key, const Location& from) {
+  ADAMANT_FAILPOINT("storage/move");
   ADAMANT_ASSIGN_OR_RETURN(const std::string value, segments_->Read(from));
   MutexLock append(append_mutex_);
   ADAMANT_ASSIGN_OR_RETURN(const Location to, segments_->Append(value));
