@@ -114,14 +114,18 @@ class Planner {
     });
   }
 
-  // The best server for one more copy; nullptr if none has room.
-  [[nodiscard]] const Server* BestLearner(const Bucket& record) const {
-    const Server* best = nullptr;
+  // The best server for one more copy; nullptr if none has room. Among equals the servers after the
+  // primary's take turns.
+  [[nodiscard]] const Server* BestLearner(std::uint32_t bucket) const {
+    const Bucket& record = configurations_.At(bucket);
+    const auto count = static_cast<std::uint32_t>(servers_.size());
     const auto rank = [&](const Server& server) {
-      return std::make_tuple(Clashes(record, server.holder.slot),
-                             load_.copies[server.holder.slot],
-                             server.holder.slot);
+      const std::uint32_t slot = server.holder.slot;
+      return std::make_tuple(Clashes(record, slot),
+                             load_.copies[slot],
+                             (slot + count - record.primary.slot + bucket / count) % count);
     };
+    const Server* best = nullptr;
     for (const Server& server : servers_) {
       if (IsUsable(server.holder) && !HasSlot(record, server.holder.slot) &&
           MayMove(record, server.holder.slot) && (best == nullptr || rank(server) < rank(*best))) {
@@ -139,7 +143,7 @@ class Planner {
         advice_[bucket].learner || (may_return_ && !urgent)) {
       return;
     }
-    if (const Server* learner = BestLearner(record)) {
+    if (const Server* learner = BestLearner(bucket)) {
       SetLearner(bucket, learner->holder);
     }
   }
@@ -212,7 +216,7 @@ class Planner {
     if (!IsSettled(bucket)) {
       return;
     }
-    const Server* to = BestLearner(record);
+    const Server* to = BestLearner(bucket);
     const Holder from = Superfluous(record);
     if (to != nullptr && load_.copies[from.slot] >= load_.copies[to->holder.slot] + 2 &&
         Clashes(record, to->holder.slot, from) <= Clashes(record, from.slot, from)) {

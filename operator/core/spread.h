@@ -31,8 +31,8 @@ class Spread {
     Holder holder;  ///< the process that runs in this slot
     bool running = false;
     bool draining = false;  ///< is about to stop
-    std::string node;       ///< empty: not known
-    std::string zone;
+    std::string node{};     ///< empty: not known
+    std::string zone{};
     TimePoint away_since{};  ///< when not running
   };
 

@@ -40,14 +40,17 @@ class Harness {
   explicit Harness(JobSettings settings = SmallJob())
       : settings_(std::move(settings)), controller_(JobController::Create(settings_, 42)) {}
 
-  Actions Begin() { return Keep(controller_->Begin(now_)); }
+  Actions Begin(JobController::Survivors survivors = JobController::Survivors::kPossible) {
+    return Keep(controller_->Begin(now_, survivors));
+  }
 
   /// The controller's process dies and another takes over what was stored.
-  Actions RestartController() {
+  Actions RestartController(
+      JobController::Survivors survivors = JobController::Survivors::kPossible) {
     auto restored = JobController::Restore(settings_, stored_state_);
     EXPECT_TRUE(restored.ok()) << restored.status();
     controller_ = *std::move(restored);
-    return Begin();
+    return Begin(survivors);
   }
 
   Actions Handle(const Event& event) { return Keep(controller_->Handle(event, now_)); }
@@ -66,6 +69,8 @@ class Harness {
   Actions Exit(MemberId id, const std::string& how = "was killed by signal 9") {
     return Handle(ProcessExited{.id = id, .generation = GenerationOf(id), .how = how});
   }
+  /// The controller's process stands still.
+  void Sleep(std::chrono::milliseconds time) { now_ += time; }
   /// Time passes; all members but `silent` send heartbeats now and then.
   Actions Pass(std::chrono::milliseconds time, const std::vector<MemberId>& silent = {}) {
     Actions all;

@@ -1,0 +1,278 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/core/job_controller.h"
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr MemberId kServer2{Role::kParameterServer, 2};
+
+JobSettings ReplicatedJob() {
+  JobSettings settings = SmallJob();
+  settings.parameter_servers = 3;
+  settings.buckets = 3;
+  settings.copies = 2;
+  return settings;
+}
+
+// Three servers hold three buckets twice.
+class ReplicationTest : public testing::Test {
+ protected:
+  ReplicationTest() {
+    job_.Begin();
+    job_.JoinAll();
+    AddLearners();
+  }
+
+  // Primaries add the learners that they are told of, until there are none.
+  void AddLearners() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
+        const Bucket& record = job_.state().buckets[i];
+        if (record.learner) {
+          Tell(record.primary,
+               {.bucket = i,
+                .epoch = record.epoch,
+                .kind = Proposal::Kind::kAdd,
+                .proposer = record.primary,
+                .subject = *record.learner});
+          any = true;
+        }
+      }
+    }
+  }
+
+  Harness::Actions Tell(Holder by, const Proposal& proposal) {
+    return job_.Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
+  }
+
+  Harness::Actions TakeOver(std::uint32_t bucket, Holder by) {
+    return Tell(by,
+                {.bucket = bucket, .epoch = record(bucket).epoch, .proposer = by, .last_lsn = 1});
+  }
+
+  [[nodiscard]] const Bucket& record(std::uint32_t bucket) const {
+    return job_.state().buckets[bucket];
+  }
+  [[nodiscard]] Holder Secondary(std::uint32_t bucket) const {
+    const Bucket& of = record(bucket);
+    return of.members[0] == of.primary ? of.members[1] : of.members[0];
+  }
+  [[nodiscard]] std::string StateOf(std::uint32_t bucket) const {
+    return job_.controller().Report().buckets[bucket].state;
+  }
+
+  Harness job_{ReplicatedJob()};
+};
+
+TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(record(i).members, SizeIs(2));
+    EXPECT_EQ(StateOf(i), "Ready");
+  }
+}
+
+TEST(ReplicationStartTest, TheJobBeginsWithoutCopiesThatDoNotCome) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  job.JoinAll();
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  job.Pass(Placement::kCopyTime - seconds(1));
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  job.Pass(seconds(2));
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+}
+
+TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
+  const Holder dead = record(0).primary;
+  const Holder heir = Secondary(0);
+  const auto exit = job_.Exit({Role::kParameterServer, dead.slot});
+  EXPECT_THAT(Sent<Membership>(exit).back().second.dead, ElementsAre(dead));
+  EXPECT_EQ(StateOf(0), "FailingOver");
+  const auto actions = TakeOver(0, heir);
+  ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
+  EXPECT_EQ(record(0).primary, heir);
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, heir);
+  BucketsReady ready;
+  ready.buckets.push_back(
+      {.bucket = 0,
+       .epoch = record(0).epoch,
+       .failover = FailoverTimes{.detect_seconds = 0.5, .reconcile_seconds = 0.25}});
+  job_.Tell({Role::kParameterServer, heir.slot}, ready);
+  EXPECT_EQ(StateOf(0), "Degraded");
+  const auto last = job_.controller().Report().last_failover;
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->failovers, 1u);
+  EXPECT_DOUBLE_EQ(last->times.detect_seconds, 0.5);
+}
+
+TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
+  const Holder silent = record(0).primary;
+  const auto actions =
+      job_.Pass(Roster::kSilenceTimeout + seconds(2), {{Role::kParameterServer, silent.slot}});
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+  EXPECT_EQ(record(0).primary, silent);
+  job_.Exit({Role::kParameterServer, silent.slot});
+  EXPECT_THAT(job_.state().dead, Contains(silent));
+}
+
+TEST_F(ReplicationTest, TheNextProcessStartsWhenTheLastHasEnded) {
+  auto actions = job_.Pass(Roster::kSilenceTimeout + seconds(5), {kServer2});
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+  EXPECT_THAT(Pick<StartProcess>(actions), IsEmpty());
+  EXPECT_THAT(Pick<StartProcess>(job_.Exit(kServer2)), SizeIs(1));
+}
+
+TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
+  const Holder before = record(0).primary;
+  const MemberId id{Role::kParameterServer, before.slot};
+  job_.Join(id, "another");
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+  job_.Tell(id, StoredBuckets{.previous_incarnation = before.incarnation, .buckets = {}});
+  EXPECT_THAT(job_.state().dead, Contains(before));
+}
+
+TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {
+  const Holder primary = record(0).primary;
+  const auto actions = Tell(primary,
+                            {.bucket = 0,
+                             .epoch = record(0).epoch - 1,
+                             .kind = Proposal::Kind::kDrop,
+                             .proposer = primary,
+                             .subject = Secondary(0)});
+  const auto sent = Sent<Membership>(actions);
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_EQ(sent[0].first, job_.ConnectionOf({Role::kParameterServer, primary.slot}));
+  EXPECT_THAT(Pick<Persist>(actions), IsEmpty());
+}
+
+TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
+  const Holder dead = record(0).primary;
+  job_.Exit({Role::kParameterServer, dead.slot});
+  Proposals proposals;
+  Holder by;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    if (record(i).primary != dead && record(i).Has(dead)) {
+      by = record(i).primary;
+      proposals.proposals.push_back({.bucket = i,
+                                     .epoch = record(i).epoch,
+                                     .kind = Proposal::Kind::kDrop,
+                                     .proposer = by,
+                                     .subject = dead});
+    }
+  }
+  ASSERT_FALSE(proposals.proposals.empty());
+  const auto actions = job_.Tell({Role::kParameterServer, by.slot}, proposals);
+  EXPECT_THAT(Pick<Persist>(actions), SizeIs(1));
+  EXPECT_THAT(Sent<Membership>(actions), SizeIs(6));  // once to each of those who are there
+}
+
+TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  Heartbeat heartbeat;
+  heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
+                                                            .epoch = record(0).epoch,
+                                                            .committed = 9,
+                                                            .updates = 100,
+                                                            .serving = true}}};
+  job_.Tell({Role::kParameterServer, first.slot}, heartbeat);
+  job_.Exit({Role::kParameterServer, first.slot});
+  job_.Exit({Role::kParameterServer, second.slot});
+  EXPECT_EQ(StateOf(0), "Restoring");
+  const std::uint64_t epoch = record(0).epoch;
+  const auto disk = [&](std::uint64_t previous, std::uint64_t updates) {
+    StoredBuckets stored{.previous_incarnation = previous, .buckets = {}};
+    stored.buckets.push_back({.bucket = 0, .generation = 1, .updates = updates, .complete = true});
+    return stored;
+  };
+  job_.Join({Role::kParameterServer, first.slot}, "first");
+  job_.Tell({Role::kParameterServer, first.slot}, disk(first.incarnation, 90));
+  EXPECT_EQ(record(0).epoch, epoch);
+  job_.Join({Role::kParameterServer, second.slot}, "second");
+  job_.Tell({Role::kParameterServer, second.slot}, disk(second.incarnation, 95));
+  EXPECT_EQ(record(0).epoch, epoch + 1);
+  EXPECT_EQ(record(0).generation, 2u);
+  EXPECT_EQ(record(0).primary, job_.HolderOf(second.slot));
+  const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
+  ASSERT_FALSE(notes.empty());
+  EXPECT_EQ(notes[0].kind, Note::Kind::kRestored);
+  EXPECT_THAT(notes[0].text, HasSubstr("5 updates rolled back"));
+  EXPECT_EQ(job_.controller().Report().buckets[0].rolled_back, 5u);
+  EXPECT_GE(job_.controller().Report().last_failover->restores, 1u);
+}
+
+TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
+  job_.Tell(kData0, EpochEnded{1});
+  job_.CloseParts();
+  job_.Flush(kWorker0);
+  job_.Flush(kWorker1);
+  const std::uint64_t snapshot = job_.state().row.snapshot;
+  for (std::uint32_t server = 0; server < 3; ++server) {
+    job_.StoreSnapshot({Role::kParameterServer, server}, snapshot);
+  }
+  ASSERT_EQ(job_.state().step, Step::kEvaluating);
+  const Holder heir = Secondary(0);
+  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  EXPECT_THAT(Sent<TakeSnapshot>(TakeOver(0, heir)), IsEmpty());
+  const auto asked = Sent<TakeSnapshot>(job_.Serve(heir.slot));
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].second.snapshot, snapshot);
+  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, heir.slot}));
+}
+
+TEST_F(ReplicationTest, ADrainingServerGetsHeirs) {
+  const Holder leaving = record(0).primary;
+  const Holder heir = Secondary(0);
+  const auto views =
+      Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}));
+  ASSERT_FALSE(views.empty());
+  EXPECT_EQ(views[0].second.buckets[0].heir, heir);
+}
+
+TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  for (std::uint32_t server = 0; server < 3; ++server) {
+    job.Join({Role::kParameterServer, server}, "server-" + std::to_string(server));
+  }
+  job.Exit(kServer0);
+  EXPECT_EQ(job.state().buckets[0].epoch, 2u);
+  EXPECT_EQ(job.state().buckets[0].generation, 1u);
+  EXPECT_NE(job.state().buckets[0].primary.slot, 0u);
+}
+
+TEST(ReplicationStartTest, AControllerThatKnowsThatNobodyLivesNeedsNoProof) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  job.JoinAll();
+  job.RestartController(JobController::Survivors::kNone);
+  EXPECT_THAT(job.state().dead, SizeIs(3));
+}
+
+TEST(HeldUpTest, AControllerThatWasHeldUpGivesItsMembersTime) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Sleep(seconds(60));
+  EXPECT_THAT(Pick<KillProcess>(job.Handle(Tick{})), IsEmpty());
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(Roster::kSilenceTimeout + milliseconds(1), {kWorker0})),
+              SizeIs(1));
+}
+
+}  // namespace
+}  // namespace adamant::controller

@@ -1,0 +1,246 @@
+#include "operator/core/spread.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::seconds;
+using testing::Each;
+using testing::Ge;
+using testing::Le;
+
+// Servers that follow all advice at once.
+class SpreadTest : public testing::Test {
+ protected:
+  void Start(std::uint32_t servers, std::uint32_t buckets, std::uint32_t copies) {
+    settings_.parameter_servers = servers;
+    settings_.buckets = buckets;
+    settings_.copies = copies;
+    settings_.min_in_sync = copies == 3 ? 2 : 1;
+    for (std::uint32_t slot = 0; slot < servers; ++slot) {
+      servers_.push_back({.holder = {slot, 1}, .running = true});
+    }
+    configurations_.Assign(spread_.Assign(servers_));
+    Serve();
+  }
+
+  void Serve() {
+    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+      const Bucket& record = configurations_.At(bucket);
+      configurations_.OnServing(record.primary, bucket, record.epoch);
+    }
+  }
+
+  void Advise() { spread_.Advise(servers_, configurations_, now_); }
+
+  // One round of advice and what the primaries make of it. Returns whether there was any.
+  bool Round() {
+    Advise();
+    CountMoves();
+    bool any = false;
+    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+      const Bucket record = configurations_.At(bucket);
+      Proposal proposal{.bucket = bucket, .epoch = record.epoch, .proposer = record.primary};
+      if (record.heir) {
+        proposal.proposer = *record.heir;
+        proposal.released = true;
+      } else if (record.learner) {
+        proposal.kind = Proposal::Kind::kAdd;
+        proposal.subject = *record.learner;
+      } else if (record.leaver && record.leaver != record.primary) {
+        proposal.kind = Proposal::Kind::kDrop;
+        proposal.subject = *record.leaver;
+      } else {
+        continue;
+      }
+      any = true;
+      EXPECT_TRUE(configurations_.Allows(proposal));
+      configurations_.Apply(proposal);
+    }
+    Serve();
+    return any;
+  }
+
+  void CountMoves() {
+    std::vector<std::uint32_t> moves(servers_.size());
+    for (const Bucket& record : configurations_.records()) {
+      if (record.learner) {
+        ++moves[record.learner->slot];
+        ++moves[record.primary.slot];
+      }
+    }
+    EXPECT_THAT(moves, Each(Le(Spread::kMovesPerServer)));
+  }
+
+  void RunToRest() {
+    for (int i = 0; i < 1000; ++i) {
+      if (!Round()) {
+        return;
+      }
+    }
+    FAIL() << "the advice never ends";
+  }
+
+  // A server dies, its buckets are taken over or it is dropped from them.
+  void Kill(std::uint32_t slot) {
+    servers_[slot].running = false;
+    servers_[slot].away_since = now_;
+    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+      const Bucket record = configurations_.At(bucket);
+      for (const Holder& member : record.members) {
+        if (member.slot != slot) {
+          continue;
+        }
+        Proposal proposal{.bucket = bucket, .epoch = record.epoch, .proposer = record.primary};
+        if (member == record.primary) {
+          proposal.proposer = record.members[1] == member ? record.members[0] : record.members[1];
+        } else {
+          proposal.kind = Proposal::Kind::kDrop;
+          proposal.subject = member;
+        }
+        configurations_.Apply(proposal);
+      }
+    }
+    Serve();
+  }
+
+  void Return(std::uint32_t slot) {
+    servers_[slot].running = true;
+    ++servers_[slot].holder.incarnation;
+  }
+
+  void ExpectFull() {
+    for (const Bucket& record : configurations_.records()) {
+      EXPECT_EQ(record.members.size(), settings_.copies);
+    }
+  }
+
+  // Nobody has more than one above the least.
+  void ExpectEven() {
+    const Load load(configurations_.records(), settings_.parameter_servers);
+    const auto even = [](const std::vector<std::uint32_t>& counts) {
+      const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+      return *most - *least;
+    };
+    EXPECT_LE(even(load.copies), 1u);
+    EXPECT_LE(even(load.primaries), 2u);
+  }
+
+  JobSettings settings_;
+  const Spread spread_{settings_};
+  JobState state_;
+  Configurations configurations_{state_};
+  std::vector<Spread::Server> servers_;
+  Clock::TimePoint now_{std::chrono::hours(1)};
+};
+
+TEST_F(SpreadTest, BucketsGetTheirCopiesOnDifferentServersEvenly) {
+  Start(4, 64, 3);
+  RunToRest();
+  ExpectFull();
+  ExpectEven();
+  for (const Bucket& record : configurations_.records()) {
+    std::vector<std::uint32_t> slots;
+    for (const Holder& member : record.members) {
+      slots.push_back(member.slot);
+    }
+    std::sort(slots.begin(), slots.end());
+    EXPECT_EQ(std::unique(slots.begin(), slots.end()), slots.end());
+  }
+}
+
+TEST_F(SpreadTest, CopiesGoToOtherZonesAndMachines) {
+  Start(6, 24, 3);
+  for (std::uint32_t slot = 0; slot < 6; ++slot) {
+    servers_[slot].zone = std::string(1, static_cast<char>('a' + slot / 2));
+    servers_[slot].node = "node-" + std::to_string(slot);
+  }
+  RunToRest();
+  ExpectFull();
+  for (const Bucket& record : configurations_.records()) {
+    std::vector<std::string> zones;
+    for (const Holder& member : record.members) {
+      zones.push_back(servers_[member.slot].zone);
+    }
+    std::sort(zones.begin(), zones.end());
+    EXPECT_THAT(zones, testing::ElementsAre("a", "b", "c"));
+  }
+}
+
+TEST_F(SpreadTest, AServerThatIsAwayMayReturnWithinTenSeconds) {
+  Start(4, 16, 3);
+  RunToRest();
+  Kill(3);
+  now_ += Spread::kAwayTime - seconds(1);
+  EXPECT_FALSE(Round());
+  EXPECT_EQ(Spread::NextTimer(servers_, now_), now_ + seconds(1));
+  now_ += seconds(1);
+  EXPECT_TRUE(Round());
+  RunToRest();
+  ExpectFull();
+}
+
+TEST_F(SpreadTest, BelowTheMinimumCopiesAreMadeAtOnce) {
+  Start(4, 16, 3);
+  RunToRest();
+  Kill(3);
+  Kill(2);
+  Advise();
+  int urgent = 0;
+  for (const Bucket& record : configurations_.records()) {
+    if (record.learner) {
+      ++urgent;
+      EXPECT_LT(record.members.size(), settings_.min_in_sync);
+    }
+  }
+  EXPECT_GT(urgent, 0);
+}
+
+TEST_F(SpreadTest, AServerThatReturnsGetsItsShareBack) {
+  Start(4, 64, 3);
+  RunToRest();
+  Kill(3);
+  now_ += Spread::kAwayTime;
+  RunToRest();
+  Return(3);
+  RunToRest();
+  ExpectFull();
+  ExpectEven();
+}
+
+TEST_F(SpreadTest, SingleCopiesMoveToAServerThatJoins) {
+  Start(3, 30, 1);
+  for (std::uint32_t bucket = 0; bucket < 30; ++bucket) {
+    configurations_.Reassign(bucket, servers_[bucket % 2].holder);  // the third has none
+  }
+  Serve();
+  RunToRest();
+  ExpectFull();
+  ExpectEven();
+}
+
+TEST_F(SpreadTest, ADrainingServerHandsItsPrimariesOverAndLearnsNothing) {
+  Start(3, 12, 2);
+  RunToRest();
+  servers_[0].draining = true;
+  RunToRest();
+  const Load load(configurations_.records(), 3);
+  EXPECT_EQ(load.primaries[0], 0u);
+  EXPECT_THAT(load.primaries, testing::Contains(Ge(5u)));
+  ExpectFull();
+}
+
+TEST_F(SpreadTest, ADeadServerIsReplacedForBucketsThatWereNeverCreated) {
+  Start(3, 6, 1);
+  servers_[0].running = false;
+  const auto holder = Spread::Replacement(servers_, Load(configurations_.records(), 3));
+  ASSERT_TRUE(holder.has_value());
+  EXPECT_NE(holder->slot, 0u);
+}
+
+}  // namespace
+}  // namespace adamant::controller
