@@ -19,7 +19,8 @@
 #include "services/common/job/optimiser_of.h"
 #include "services/common/model/model.h"
 #include "tests/fakes/fake_controller.h"
-#include "tests/integration/services/worker/fake_cluster.h"
+#include "tests/integration/services/worker/fake_data_server.h"
+#include "tests/integration/services/worker/parameter_server_here.h"
 
 namespace adamant::worker {
 namespace {
@@ -70,6 +71,7 @@ class WorkerProcessTest : public testing::Test {
     options.parameters = model::BuildGraph(job::NetOf(job_)).value().parameters;
     options.buckets = 4;
     options.optimisers = job::OptimisersOf(job_, options.parameters).value();
+    options.flush.interval = std::chrono::hours(1);
     return options;
   }
 
@@ -98,15 +100,19 @@ class WorkerProcessTest : public testing::Test {
   void SendMembership() {
     v1::ControllerMessage message;
     v1::Membership& view = *message.mutable_membership();
-    view.set_version(1);
+    const parameter_server::Configuration& record = parameter_server_->record();
+    view.set_version(record.epoch);
     for (const bool data : {false, true}) {
       v1::Member& member = *view.add_members();
       member.set_role(data ? v1::DATA_SERVER : v1::PARAMETER_SERVER);
-      member.set_incarnation(1);
+      member.set_incarnation(data ? 1 : record.primary.incarnation);
       member.set_address(data ? data_server_.address() : parameter_server_->address());
     }
     for (int bucket = 0; bucket < 4; ++bucket) {
-      view.add_buckets()->set_epoch(1);
+      v1::Bucket& line = *view.add_buckets();
+      line.set_epoch(record.epoch);
+      line.set_generation(record.generation);
+      line.mutable_primary()->set_incarnation(record.primary.incarnation);
     }
     view.add_part_owner(0);
     controller_.Send(message);
@@ -182,6 +188,57 @@ TEST_F(WorkerProcessTest, BrokenStreamsLoseAndRepeatNothing) {
     EXPECT_EQ(version, progress.pushes_acknowledged()) << "each push is applied once";
   }
   EXPECT_EQ(progress.updates_lost(), 0u);
+}
+
+TEST_F(WorkerProcessTest, WhatADeadServerHadNotWrittenIsSentAgain) {
+  Spawn();
+  data_server_.Deal(80);
+  for (const std::size_t acknowledged : {20, 40, 60}) {
+    data_server_.AwaitAcknowledged(acknowledged);
+    parameter_server_->Restart();
+    SendMembership();
+  }
+  data_server_.AwaitAcknowledged(80);
+  data_server_.CloseEpoch(1);
+  Flush();
+  controller_.ReceiveHeartbeat();
+  const v1::WorkerProgress progress = controller_.ReceiveHeartbeat().worker();
+  for (const std::uint64_t version : parameter_server_->Versions()) {
+    EXPECT_EQ(version, progress.pushes_acknowledged()) << "each push is applied once";
+  }
+  EXPECT_EQ(progress.updates_lost(), 0u);
+  EXPECT_GT(progress.updates_resent(), 0u);
+  EXPECT_GT(progress.retained_bytes(), 0u);
+}
+
+TEST_F(WorkerProcessTest, HoldsPushesForACheckpoint) {
+  Spawn();
+  data_server_.Deal(200);
+  data_server_.AwaitAcknowledged(20);
+  v1::ControllerMessage message;
+  message.mutable_hold_pushes()->set_checkpoint(3);
+  controller_.Send(message);
+  const auto answer = controller_.Receive();
+  ASSERT_TRUE(answer.has_value() && answer->has_pushes_held());
+  EXPECT_EQ(answer->pushes_held().checkpoint(), 3u);
+  for (const std::uint64_t version : parameter_server_->Versions()) {
+    EXPECT_EQ(version, answer->pushes_held().sequence());
+  }
+  message.mutable_release_pushes()->set_checkpoint(3);
+  controller_.Send(message);
+  data_server_.AwaitAcknowledged(200);
+  controller_.ReceiveHeartbeat();
+  EXPECT_GT(controller_.ReceiveHeartbeat().worker().held_seconds(), 0);
+}
+
+TEST_F(WorkerProcessTest, ExitsWhenAnotherProcessHasItsSlot) {
+  ASSERT_TRUE(parameter_server_->core().Admit({.slot = 0, .incarnation = 2}).ok());
+  Spawn();
+  const auto failure = controller_.Receive();
+  ASSERT_TRUE(failure.has_value() && failure->has_failure());
+  EXPECT_FALSE(failure->failure().fatal());
+  EXPECT_EQ(failure->failure().message(), "another process has taken this worker's slot");
+  EXPECT_EQ(Await(), 1);
 }
 
 TEST_F(WorkerProcessTest, OnSigtermItHandsOverWhatItDidAndHandsBackTheRest) {

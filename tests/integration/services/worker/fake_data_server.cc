@@ -1,4 +1,4 @@
-#include "tests/integration/services/worker/fake_cluster.h"
+#include "tests/integration/services/worker/fake_data_server.h"
 
 #include <gtest/gtest.h>
 
@@ -16,64 +16,6 @@ constexpr std::uint32_t kBatchSize = 32;
 constexpr std::size_t kExampleBytes = 784;
 
 }  // namespace
-
-void OpenStreams::Add(rpc::FrameStream& stream) {
-  MutexLock lock(mutex_);
-  streams_.push_back(&stream);
-}
-
-void OpenStreams::Remove(rpc::FrameStream& stream) {
-  MutexLock lock(mutex_);
-  std::erase(streams_, &stream);
-}
-
-void OpenStreams::BreakAll() {
-  MutexLock lock(mutex_);
-  for (rpc::FrameStream* stream : streams_) {
-    stream->Cancel();
-  }
-}
-
-ParameterServerHere::ParameterServerHere(parameter_server::ServerOptions options)
-    : core_(std::move(options), store_, clock_) {
-  std::vector<parameter_server::BucketRecord> buckets(core_.layout().buckets(), {.epoch = 1});
-  core_.SetMap(buckets);
-  EXPECT_TRUE(core_.Prepare().ok());
-  for (parameter_server::BucketRecord& bucket : buckets) {
-    bucket.created = true;
-  }
-  core_.SetMap(buckets);
-  gate_.Open(core_);
-  rpc::FrameMethod method;
-  method.name = "/adamant.v1.ParameterServer/Exchange";
-  method.handler = [this](rpc::FrameStream& stream) {
-    streams_.Add(stream);
-    const absl::Status status = parameter_server::ServeExchange(gate_, metrics_, stream);
-    streams_.Remove(stream);
-    return status;
-  };
-  server_ =
-      rpc::StartServer({.max_message_bytes = parameter_server::kMaxExchangeBytes}, {}, {method})
-          .value();
-}
-
-ParameterServerHere::~ParameterServerHere() {
-  server_->Stop();
-  gate_.Close();
-}
-
-std::vector<std::uint64_t> ParameterServerHere::Versions() const {
-  std::vector<ShardId> shards;
-  for (const Shard& shard : core_.layout().shards()) {
-    shards.push_back(shard.id);
-  }
-  std::vector<std::uint64_t> versions;
-  const auto values = core_.Fetch(nullptr, shards, 0).value();
-  for (const parameter_server::ShardValue& value : values) {
-    versions.push_back(value.version);
-  }
-  return versions;
-}
 
 FakeDataServer::FakeDataServer() {
   rpc::FrameMethod method;

@@ -7,54 +7,11 @@
 #include <vector>
 
 #include "proto/adamant/v1/data_server.pb.h"
-#include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
-#include "services/common/metrics/metrics.h"
 #include "services/common/rpc/server.h"
-#include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/rpc/core_gate.h"
-#include "services/parameter_server/rpc/exchange.h"
-#include "services/parameter_server/rpc/traffic_metrics.h"
+#include "tests/integration/services/worker/parameter_server_here.h"
 
 namespace adamant::worker {
-
-/// Streams that are open, so that a test can break them. Threads: any.
-class OpenStreams {
- public:
-  void Add(rpc::FrameStream& stream);
-  void Remove(rpc::FrameStream& stream);
-  void BreakAll();
-
- private:
-  Mutex mutex_;
-  std::vector<rpc::FrameStream*> streams_ ABSL_GUARDED_BY(mutex_);
-};
-
-/// The core of a parameter server behind a real listener; it has all buckets.
-/// Threads: any.
-class ParameterServerHere {
- public:
-  explicit ParameterServerHere(parameter_server::ServerOptions options);
-  ~ParameterServerHere();
-
-  [[nodiscard]] const std::string& address() const { return server_->address(); }
-  [[nodiscard]] parameter_server::ParameterServer& core() { return core_; }
-  void BreakStreams() { streams_.BreakAll(); }
-
-  /// Versions of all shards: the updates they have taken.
-  std::vector<std::uint64_t> Versions() const;
-
- private:
-  const SystemClock clock_;
-  storage::MemoryStore store_;
-  parameter_server::ParameterServer core_;
-  parameter_server::CoreGate gate_;
-  metrics::Registry registry_;
-  const parameter_server::TrafficMetrics metrics_{registry_};
-  OpenStreams streams_;
-  std::unique_ptr<rpc::Server> server_;
-};
 
 /// A data server played by the test: deals batches of noise (28x28) in order as the window allows,
 /// until one is handed back, and answers every result.
