@@ -64,18 +64,16 @@ void Member::Send(const v1::MemberMessage& message) {
 }
 
 void Member::Fail(const absl::Status& reason, bool fatal) {
-  {
-    MutexLock lock(mutex_);
-    if (end_.has_value()) {
-      return;
-    }
-    end_ = End{reason};
-    changed_.NotifyAll();
-  }
   v1::MemberMessage message;
   message.mutable_failure()->set_message(std::string(reason.message()));
   message.mutable_failure()->set_fatal(fatal);
-  Send(message);
+  MutexLock lock(mutex_);
+  if (end_.has_value()) {
+    return;
+  }
+  Send(message);  // before the end is seen, after which nothing more is sent
+  end_ = End{reason};
+  changed_.NotifyAll();
 }
 
 void Member::RequestStop() {
