@@ -225,6 +225,10 @@ void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
   SendBeacon(*peer, now);
 }
 
+// Fewer than min_in_sync are left only by proved deaths: else one more crash, of this primary,
+// could take what a member that is merely silent still has.
+bool Replica::CanSpareOne() const { return configuration_.members.size() > options_.min_in_sync; }
+
 void Replica::CheckPeers(Clock::TimePoint now) {
   for (Peer& peer : peers_) {
     if (peer.in_step && peer.acked < peer.sent && now >= peer.resend_at) {
@@ -238,7 +242,8 @@ void Replica::CheckPeers(Clock::TimePoint now) {
   const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
     const bool stuck =
         peer.acked < prepared() && now - 2 * options_.times.lease >= peer.progress_at;
-    return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck || peer.stale;
+    const bool silent = now - peer.heard >= options_.times.lease || stuck || peer.stale;
+    return IsDead(peer.holder) || (silent && (peer.kind != Peer::Kind::kMember || CanSpareOne()));
   });
   if (lost == peers_.end()) {
     return;
@@ -292,11 +297,12 @@ void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
 }
 
 // All that was committed without the learner it has acknowledged, and what is committed since has
-// waited for it.
+// waited for it. What this primary took over may have been committed before, though it does not
+// know.
 void Replica::TryAdd(Clock::TimePoint now) {
   Peer* const learner = FindLearner();
   if (learner != nullptr && learner->kind == Peer::Kind::kJoint && !proposal_.has_value() &&
-      learner->acked >= std::max(learner->joint_from, committed_)) {
+      learner->acked >= std::max({learner->joint_from, committed_, promotion_})) {
     learner->proposed = true;
     Propose(Proposal::Kind::kAdd, learner->holder, false, now);
   }

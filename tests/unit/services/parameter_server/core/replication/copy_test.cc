@@ -118,6 +118,27 @@ TEST(ReplicaCopyTest, OnceProposedALearnerIsNotGivenUpBeforeTheControllerHasDeci
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
 
+TEST(ReplicaCopyTest, ALearnerNeedsWhatAnEarlierPrimaryMayHaveCommitted) {
+  LearnerRig rig({.copies = 2, .min_in_sync = 2});
+  rig.names_learners = false;
+  rig.Append(0, "a");
+  rig.Settle();  // committed; 1 does not know
+  ASSERT_THAT(rig[0].content, ElementsAre("a"));
+  ASSERT_THAT(rig[1].content, IsEmpty());
+  rig.Crash(0);
+  rig.Write(1, {1});
+  rig.Drop([](const Packet& packet) { return Is<Prepare>(packet); });
+  rig.record.learner = rig[2].self;
+  rig.replica(1).OnConfiguration(rig.record, rig.now());
+  rig.Settle();
+  EXPECT_EQ(rig.replica(2).role(), Role::kLearner);
+  EXPECT_THAT(rig.members(), ElementsAre(1));
+  rig.Drop(nullptr);
+  rig.Pass(seconds(2));
+  EXPECT_THAT(rig.members(), ElementsAre(1, 2));
+  EXPECT_THAT(rig[1].content, ElementsAre("a"));
+}
+
 TEST(ReplicaCopyTest, ALearnerThatIsNotAddedAndFallsSilentIsDropped) {
   LearnerRig rig;
   rig.adds = false;
