@@ -86,17 +86,19 @@ class Cluster:
     """`with Cluster(manifest("{count: 3}"), parameter_servers=3) as cluster:` starts the controller; leaving stops all.
 
     Faults take names of processes; network.proxy(name) is there for those named in `proxied` from the first connection
-    on.
+    on. `disks` gives members a disk of their own, of so many megabytes: {"parameter-server-0": 64}.
     """
 
     def __init__(self, job, *, parameter_servers, workers=1, worker_program="adamant-worker", environment=None,
-                 proxied=()):
+                 proxied=(), disks=None):
         self._job = job
         self._worker_program = worker_program
         self.servers = [f"parameter-server-{slot}" for slot in range(parameter_servers)]
         self.workers = [f"worker-{slot}" for slot in range(workers)]
         self.network = netns.Network([CONTROLLER, "data-server-0", *self.servers, *self.workers])
         self._proxied = proxied
+        self._disks = dict(disks or {})
+        self._mounted = set()
         self._environment = dict(environment or {})  # of all processes
         self._failpoints = {}  # by name: of its next start
         self._held = set()  # not started again until released
@@ -115,6 +117,7 @@ class Cluster:
             stack.enter_context(self.network)
             for name in self._proxied:
                 self.network.proxy(name)
+            stack.callback(self._unmount_disks)
             stack.callback(self._kill_everything)
             (self.folder / "job.yaml").write_text(self._job)
             self.start_controller()
@@ -172,6 +175,8 @@ class Cluster:
         while not (value := condition()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what}: not within {seconds} s\n{self.tails()}")
+            if self._controller.popen.poll() not in (None, 0, -signal.SIGKILL):
+                raise AssertionError(f"{what}: the controller has failed\n{self.tails()}")
             time.sleep(0.01)
         return value
 
@@ -226,6 +231,16 @@ class Cluster:
                 for name in names:
                     if (order := self._waiting_starts.pop(name, None)) is not None:
                         self._start(order)
+
+    def fill_disk(self, name):
+        """Leaves no byte free on a member's disk."""
+        with open(self._data(name) / "filler", "ab", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(bytes(1 << 16))
+
+    def free_disk(self, name):
+        """Undoes fill_disk()."""
+        (self._data(name) / "filler").unlink()
 
     def arm(self, name, failpoints):
         """The next process of this name starts with these failpoints: {"area/what": "crash@3"}."""
@@ -291,13 +306,26 @@ class Cluster:
         if name in self.workers:
             program = _folder("ADAMANT_BIN_DIR") / self._worker_program
             program = program if program.exists() else _folder("ADAMANT_TEST_BIN_DIR") / self._worker_program
+        if name in self._disks and name not in self._mounted:
+            self._data(name).mkdir(parents=True)
+            netns.run("mount", "-t", "tmpfs", "-o", f"size={self._disks[name]}m", "none", str(self._data(name)))
+            self._mounted.add(name)
         address = self.network.address(name)
         flags = ["--listen", f"{address}:0", "--metrics-listen", f"{address}:0"]
+        if name in self.servers:
+            flags += ["--replication-listen", f"{address}:0", "--node", name]
         with open(order["log"], "a") as log:
             popen = self.network.start(name, program, *arguments, *flags, stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=log, env=self._environment_of(name))
         self._processes[name] = Process(name, order["generation"], popen)
         threading.Thread(target=self._watch, args=(self._processes[name],), daemon=True).start()
+
+    def _data(self, name):
+        return self.run_dir / "data" / name
+
+    def _unmount_disks(self):
+        for name in self._mounted:
+            netns.run("umount", str(self._data(name)))
 
     def _environment_of(self, name):
         failpoints = self._failpoints.pop(name, None)

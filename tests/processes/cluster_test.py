@@ -12,7 +12,7 @@ from cluster import Cluster, manifest
 class ClusterTest(unittest.TestCase):
     def setUp(self):
         job = manifest("{count: 2, buckets: 4}", workers=1)
-        self.cluster = self.enterContext(Cluster(job, parameter_servers=2, worker_program="adamant-worker"))
+        self.cluster = self.enterContext(Cluster(job, parameter_servers=2, disks={"parameter-server-1": 16}))
         self.members = [*self.cluster.servers, *self.cluster.workers, "data-server-0"]
 
     def await_all_joined(self, times=1):
@@ -64,6 +64,18 @@ class ClusterTest(unittest.TestCase):
             status = pathlib.Path(f"/proc/{self.cluster.pid('data-server-0')}/status")
             self.cluster.await_that(lambda: "T (stopped)" in status.read_text(), "its stop", 5)
         self.cluster.await_that(lambda: "T (stopped)" not in status.read_text(), "its going on", 5)
+
+    def test_full_disk_is_full_for_its_member_alone(self):
+        self.await_all_joined()
+        self.cluster.fill_disk("parameter-server-1")
+        data = self.cluster.run_dir / "data"
+        self.assertRaises(OSError, (data / "parameter-server-1" / "more").write_bytes, bytes(1 << 20))
+        (data / "parameter-server-0" / "more").write_bytes(bytes(1 << 20))
+        self.cluster.free_disk("parameter-server-1")
+        (data / "parameter-server-1" / "more").write_bytes(bytes(1 << 20))
+
+    def test_unknown_failpoints_are_refused(self):
+        self.assertRaisesRegex(ValueError, "no/such", self.cluster.arm, "parameter-server-0", {"no/such": "crash"})
 
 
 if __name__ == "__main__":

@@ -36,11 +36,12 @@ class Report:
 class LoadedCluster(Cluster):
     """A cluster whose workers are a load: settings are those of load_settings.h."""
 
-    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), environment=None, proxied=(), **settings):
+    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), environment=None, proxied=(), disks=None,
+                 **settings):
         text = " ".join(f"{key}={int(value)}" for key, value in settings.items())
         super().__init__(manifest(parameter_servers, workers, hidden), parameter_servers=count, workers=workers,
-                         worker_program=PROGRAM, proxied=proxied,
-                         environment={**(environment or {}), "ADAMANT_LOAD": text})
+                         worker_program=PROGRAM, environment={**(environment or {}), "ADAMANT_LOAD": text},
+                         proxied=proxied, disks=disks)
 
     def acknowledged(self):
         """Updates acknowledged so far."""
@@ -54,7 +55,7 @@ class LoadedCluster(Cluster):
     def finish(self, seconds=90):
         """Ends the load, has it read everything back, and returns what it reports."""
         for worker in self.workers:
-            (self.run_dir / "data" / worker / "finish").touch()
+            (self._data(worker) / "finish").touch()
         report = Report()
         for worker in self.workers:
             report.add(self.await_that(lambda: self._read(worker, "report.json"), f"the report of {worker}", seconds))
@@ -62,7 +63,7 @@ class LoadedCluster(Cluster):
 
     def _read(self, worker, name):
         try:
-            return json.loads((self.run_dir / "data" / worker / name).read_text())
+            return json.loads((self._data(worker) / name).read_text())
         except FileNotFoundError:
             return {}
 

@@ -23,38 +23,41 @@ INSIDE = "ADAMANT_INSIDE_NAMESPACES"
 _CLONE_NEWNET = 0x40000000
 
 
-def _run(*command):
+def run(*command):
+    """Runs a command of the system to its end; OSError says what it complained about."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
+# Who is not root becomes root of a user namespace, where the system allows that.
+_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
+_UNSHARE = ["unshare", *_ROOT, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
 def _unavailable():
     """Why there can be no network of our own; None when there can."""
-    if os.geteuid() != 0:
-        return "needs root"
     for tool in ("ip", "iptables", "nsenter", "unshare"):
         if shutil.which(tool) is None:
             return f"needs {tool}: tools/setup installs it"
-    probe = subprocess.run(["unshare", "--net", "iptables", "-t", "nat", "-L", "-n"], capture_output=True, text=True,
-                           check=False)
-    return None if probe.returncode == 0 else f"needs namespaces and iptables: {probe.stderr.strip()}"
+    probe = subprocess.run([*_UNSHARE, "sh", "-c", "mount -t tmpfs none /run && iptables -t nat -L -n"],
+                           capture_output=True, text=True, check=False)
+    return None if probe.returncode == 0 else f"needs root, or user namespaces: {probe.stderr.strip()}"
 
 
 def main():
     """Runs the tests of the calling program inside new namespaces. Where that cannot be, says so and counts as skipped;
     with CI=true it is a failure."""
     if INSIDE in os.environ:
-        _run("mount", "-t", "tmpfs", "none", "/run")
-        _run("ip", "link", "set", "lo", "up")
+        run("mount", "-t", "tmpfs", "none", "/run")
+        run("ip", "link", "set", "lo", "up")
         unittest.main()
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
     reason = _unavailable()
     if reason is not None:
         print(f"{pathlib.Path(sys.argv[0]).name}: {reason}", file=sys.stderr)
         sys.exit(1 if os.environ.get("CI") == "true" else SKIPPED)
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-               sys.executable, *sys.argv]
-    os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})
+    os.execvpe(_UNSHARE[0], [*_UNSHARE, sys.executable, *sys.argv], {**os.environ, INSIDE: "1"})
 
 
 class Network:
@@ -68,19 +71,19 @@ class Network:
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
-            _run("ip", "link", "add", "bridge", "type", "bridge")
-            stack.callback(_run, "ip", "link", "delete", "bridge")
-            _run("ip", "link", "set", "bridge", "up")
+            run("ip", "link", "add", "bridge", "type", "bridge")
+            stack.callback(run, "ip", "link", "delete", "bridge")
+            run("ip", "link", "set", "bridge", "up")
             for number, (node, address) in enumerate(self._addresses.items()):
                 port = f"port{number}"
-                _run("ip", "netns", "add", node)
-                stack.callback(_run, "ip", "netns", "delete", node)
-                _run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", node)
-                stack.callback(_run, "ip", "link", "delete", port)
-                _run("ip", "link", "set", port, "master", "bridge", "up")
-                _run("ip", "-n", node, "address", "add", f"{address}/24", "dev", "eth0")
-                _run("ip", "-n", node, "link", "set", "eth0", "up")
-                _run("ip", "-n", node, "link", "set", "lo", "up")
+                run("ip", "netns", "add", node)
+                stack.callback(run, "ip", "netns", "delete", node)
+                run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", node)
+                stack.callback(run, "ip", "link", "delete", port)
+                run("ip", "link", "set", port, "master", "bridge", "up")
+                run("ip", "-n", node, "address", "add", f"{address}/24", "dev", "eth0")
+                run("ip", "-n", node, "link", "set", "eth0", "up")
+                run("ip", "-n", node, "link", "set", "lo", "up")
             self._cleanup = stack.pop_all()
         return self
 
@@ -137,7 +140,7 @@ class Network:
     def heal(self):
         """Undoes all of the above."""
         for node in self._cut:
-            _run(*self.command(node, "iptables", "-w", "-F"))
+            run(*self.command(node, "iptables", "-w", "-F"))
         self._cut.clear()
 
     @contextlib.contextmanager
@@ -162,7 +165,7 @@ class Network:
 
     def _rule(self, change, source, target):
         self._cut.add(target)
-        _run(*self.command(target, "iptables", "-w", change, "INPUT", "-i", "eth0", "-s", self.address(source),
+        run(*self.command(target, "iptables", "-w", change, "INPUT", "-i", "eth0", "-s", self.address(source),
                            "-j", "DROP"))
 
     # --- Slow and odd connections
@@ -183,7 +186,7 @@ class Proxy:
         self._process = network.start(node, program, PROXY_PORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       text=True)
         self._answer()
-        _run(*network.command(node, "iptables", "-w", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", f"{SUBNET}.0/24",
+        run(*network.command(node, "iptables", "-w", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", f"{SUBNET}.0/24",
                               "!", "-o", "lo", "-m", "mark", "!", "--mark", PROXY_MARK,
                               "-j", "REDIRECT", "--to-ports", str(PROXY_PORT)))
 
