@@ -4,8 +4,8 @@
 
 namespace adamant::controller {
 
-Configurations::Configurations(JobState& state)
-    : state_(state), service_(state.buckets.size(), Service::kAwaited) {}
+Configurations::Configurations(JobState& state, std::uint32_t min_in_sync)
+    : state_(state), min_in_sync_(min_in_sync), service_(state.buckets.size(), Service::kAwaited) {}
 
 void Configurations::Assign(const std::vector<Holder>& primaries) {
   state_.buckets.clear();
@@ -30,7 +30,8 @@ bool Configurations::Allows(const Proposal& proposal) const {
     case Proposal::Kind::kTakeOver:
       return proposal.proposer != record.primary && record.Has(proposal.proposer);
     case Proposal::Kind::kDrop:
-      return proposal.proposer == record.primary && proposal.subject != record.primary;
+      return proposal.proposer == record.primary && proposal.subject != record.primary &&
+             (!record.Has(proposal.subject) || MayLeave(record, proposal.subject));
     case Proposal::Kind::kAdd:
       return proposal.proposer == record.primary && record.learner == proposal.subject &&
              !record.Has(proposal.subject);
@@ -38,11 +39,16 @@ bool Configurations::Allows(const Proposal& proposal) const {
   return false;
 }
 
+bool Configurations::MayLeave(const Bucket& record, Holder member) const {
+  return record.members.size() > min_in_sync_ ||
+         std::find(state_.dead.begin(), state_.dead.end(), member) != state_.dead.end();
+}
+
 void Configurations::Apply(const Proposal& proposal) {
   Bucket& record = state_.buckets[proposal.bucket];
   switch (proposal.kind) {
     case Proposal::Kind::kTakeOver:
-      if (!proposal.released) {
+      if (!proposal.released && MayLeave(record, record.primary)) {
         std::erase(record.members, record.primary);
       }
       record.primary = proposal.proposer;

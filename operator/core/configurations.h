@@ -32,7 +32,7 @@ class Configurations {
   };
 
   /// `state` must outlive this.
-  explicit Configurations(JobState& state);
+  Configurations(JobState& state, std::uint32_t min_in_sync);
 
   [[nodiscard]] const std::vector<Bucket>& records() const { return state_.buckets; }
   [[nodiscard]] std::uint32_t size() const {
@@ -49,11 +49,13 @@ class Configurations {
 
   /// The proposal is for the present epoch, and by somebody who may make it. ADD is only for the
   /// learner that the record names. DROP may name a learner too, which the primary had proposed to
-  /// add: the epoch rises, so that the addition is void.
+  /// add: the epoch rises, so that the addition is void. A member that is not proved to be dead may
+  /// not leave fewer than min_in_sync behind: it may be the one that has what was acknowledged.
   [[nodiscard]] bool Allows(const Proposal& proposal) const;
 
-  /// Makes a change that is allowed. A drop or an addition leaves the bucket served; a new primary
-  /// has to say that it serves.
+  /// Makes a change that is allowed. A take-over keeps the old primary as a member if it released
+  /// the epoch or may not leave. A drop or an addition leaves the bucket served; a new primary has
+  /// to say that it serves.
   void Apply(const Proposal& proposal);
 
   /// The bucket comes back from this holder's disk: from its live state, or from a snapshot.
@@ -79,8 +81,10 @@ class Configurations {
 
  private:
   void Change(std::uint32_t bucket);
+  [[nodiscard]] bool MayLeave(const Bucket& record, Holder member) const;
 
   JobState& state_;
+  const std::uint32_t min_in_sync_;
   std::vector<Service> service_;
   bool changed_ = false;
 };

@@ -10,7 +10,7 @@ Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbo
       state_(state),
       outbox_(outbox),
       roster_(roster),
-      configurations_(state),
+      configurations_(state, settings.min_in_sync),
       deaths_(state),
       takeovers_(configurations_, deaths_),
       restores_(settings.logged),
@@ -23,6 +23,7 @@ void Placement::Begin(bool none_lives, TimePoint now) {
   if (none_lives && deaths_.ProveAll()) {
     outbox_.StateChanged();
   }
+  may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
   unsettled_ = true;
 }
 
@@ -157,8 +158,11 @@ absl::Status Placement::Settle(TimePoint now) {
   Load load = LoadOfServers();
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (IsLost(bucket)) {
-      if (absl::Status status = BringBack(bucket, servers, load, now); !status.ok()) {
-        return status;
+      if (const absl::Status status = BringBack(bucket, servers, load, now); !status.ok()) {
+        if (absl::Status end = OnNobodyHas(status); !end.ok()) {
+          return end;
+        }
+        break;
       }
     }
   }
@@ -213,6 +217,42 @@ absl::Status Placement::BringBack(std::uint32_t bucket,
     restores_.Touch(bucket, **holder);
   }
   return holder.status();
+}
+
+// A bucket has no complete copy. Before the job begins, with no process of before alive, everything
+// can go back to the checkpoint together: parameters, tables and ledger.
+absl::Status Placement::OnNobodyHas(const absl::Status& why) {
+  if (!may_roll_back_) {
+    return state_.checkpoint.snapshot == 0
+               ? why
+               : absl::Status(why.code(),
+                              std::string(why.message()) + "; --resume goes on from checkpoint " +
+                                  std::to_string(state_.checkpoint.snapshot));
+  }
+  const auto& buckets = state_.checkpoint.buckets;
+  const bool all_running =
+      std::all_of(buckets.begin(), buckets.end(), [&](const CheckpointBucket& bucket) {
+        return roster_.IsRunning({Role::kParameterServer, bucket.slot});
+      });
+  if (all_running) {
+    outbox_.Tell(Note::Kind::kRestored,
+                 state_.epoch,
+                 std::string(why.message()) + "; the job goes back to checkpoint " +
+                     std::to_string(state_.checkpoint.snapshot));
+    RollBack();
+  }
+  return absl::OkStatus();
+}
+
+void Placement::RollBack() {
+  may_roll_back_ = false;
+  rolled_back_ = true;
+  rejected_.clear();
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    const Holder holder = HolderOf(state_.checkpoint.buckets[bucket].slot);
+    configurations_.Restore(bucket, holder, state_.checkpoint.snapshot);
+    restores_.Touch(bucket, holder);
+  }
 }
 
 // Advice, and when to look again.

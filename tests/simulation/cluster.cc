@@ -137,12 +137,13 @@ std::vector<MemberProcess*> Cluster::members() const {
 
 void Cluster::CheckDisks() {
   for (const Shard& shard : world_.setup.layout.shards()) {
-    const Disk& disk = *disks_[shard.bucket % world_.setup.job.parameter_servers];
+    const std::uint32_t server = controller_->state().buckets[shard.bucket].primary.slot;
+    const Disk& disk = *disks_[server];
     const auto values = disk.ReadShard(controller_->state().job_uid, shard.id);
     if (!values.ok()) {
       return world_.violations.Report("at the end: " + std::string(values.status().message()));
     }
-    world_.updates.CheckEnd(shard.id, *values);
+    world_.updates.CheckEnd(server, shard.id, *values);
   }
 }
 

@@ -96,7 +96,7 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
       world_.work.EpochDone(done->result);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       world_.scheduler.Record(life->name, note->text, note->epoch);
-    } else {
+    } else if (std::holds_alternative<controller::Finished>(action)) {
       finished_ = true;
     }
   }
@@ -130,6 +130,9 @@ void ControllerProcess::SendTo(const controller::Send& send) {
     return;
   }
   world_.job.Sent(send.message);
+  if (const auto* take = std::get_if<controller::TakeSnapshot>(&send.message)) {
+    world_.updates.SnapshotAsked(take->snapshot);
+  }
   world_.network.Send(send.connection, *this, send.message);
 }
 
@@ -144,7 +147,11 @@ void ControllerProcess::Export(std::uint64_t snapshot) {
           Handle(controller::Exported{.snapshot = snapshot, .status = status});
         });
       }));
-  exporters_.back()->Begin(addresses);
+  std::vector<std::uint32_t> primaries;
+  for (const controller::Bucket& bucket : core_->state().buckets) {
+    primaries.push_back(bucket.primary.slot);
+  }
+  exporters_.back()->Begin(addresses, primaries);
 }
 
 void ControllerProcess::PlanTick() {

@@ -4,14 +4,15 @@
 
 namespace adamant::simulation {
 
-void Exporter::Begin(const std::vector<std::string>& addresses) {
+void Exporter::Begin(const std::vector<std::string>& addresses,
+                     const std::vector<std::uint32_t>& primaries) {
   for (std::uint32_t server = 0; server < addresses.size(); ++server) {
     const StreamId stream = world_.network.Open(owner_, addresses[server], StreamKind::kExchange);
     servers_[stream] = server;
     world_.network.Send(stream, owner_, ExchangeHello{});
     worker::FetchMessage fetch{.request = 1, .snapshot = snapshot_};
     for (const Shard& shard : world_.setup.layout.shards()) {
-      if (shard.bucket % world_.setup.job.parameter_servers == server) {
+      if (primaries[shard.bucket] == server) {
         fetch.shards.push_back(shard.id);
       }
     }

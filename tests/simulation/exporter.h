@@ -21,8 +21,9 @@ class Exporter {
   Exporter(World& world, Endpoint& owner, std::uint64_t snapshot, Done done)
       : world_(world), owner_(owner), snapshot_(snapshot), done_(std::move(done)) {}
 
-  /// `addresses` by parameter server.
-  void Begin(const std::vector<std::string>& addresses);
+  /// `addresses` by parameter server, `primaries` by bucket.
+  void Begin(const std::vector<std::string>& addresses,
+             const std::vector<std::uint32_t>& primaries);
 
   void OnMessage(StreamId stream, const Message& message);
   void OnEnded(StreamId stream);

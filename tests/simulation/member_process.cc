@@ -29,8 +29,11 @@ MemberProcess::MemberProcess(World& world,
 void MemberProcess::Attend() {
   control_ = world_.network.Open(*this, kControllerAddress, StreamKind::kControl);
   Send(control_,
-       controller::Join{
-           .id = start_.id, .uid = life->name, .address = address(), .incarnation = incarnation()});
+       controller::Join{.id = start_.id,
+                        .uid = life->name,
+                        .address = address(),
+                        .incarnation = incarnation(),
+                        .replication_address = address()});
 }
 
 void MemberProcess::OnMessage(StreamId stream, StreamKind kind, Message& message) {
@@ -91,7 +94,7 @@ void MemberProcess::OnWelcome(const controller::Welcome& welcome) {
     Send(control_, std::move(message));
   }
   if (!first) {
-    return;
+    return started_ && !end_.has_value() ? OnAttending() : void();
   }
   world_.job.Admitted(start_.id, welcome.incarnation);
   if (const absl::Status status = Start(welcome); !status.ok()) {

@@ -46,6 +46,9 @@ class MemberProcess : public Endpoint {
   /// The controller has admitted this process.
   virtual absl::Status Start(const controller::Welcome& welcome) = 0;
   virtual void OnControl(const controller::ControllerMessage& message) = 0;
+
+  /// The controller, or another one, has welcomed this process again.
+  virtual void OnAttending() {}
   virtual controller::Heartbeat MakeHeartbeat() = 0;
 
   /// Hands over what must be handed over, then calls Leave.

@@ -22,8 +22,24 @@ constexpr const char* kNames[] = {"member message",
                                   "FetchReply",
                                   "GetRecord",
                                   "PutRecord",
-                                  "record answer"};
+                                  "record answer",
+                                  "PeerHello",
+                                  "PeerHelloReply",
+                                  "peer message",
+                                  "FlushRequest",
+                                  "FlushReply"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
+
+constexpr const char* kPeerNames[] = {"Prepare",
+                                      "PrepareAck",
+                                      "Beacon",
+                                      "BeaconAnswer",
+                                      "Released",
+                                      "CopyBegin",
+                                      "CopyPart",
+                                      "CopyAck"};
+static_assert(std::size(kPeerNames) ==
+              std::variant_size_v<decltype(parameter_server::PeerMessage::kind)>);
 
 constexpr const char* kMemberNames[] = {"Join",
                                         "Heartbeat",
@@ -62,6 +78,9 @@ std::string NameOf(const Message& message) {
   }
   if (const auto* control = std::get_if<controller::ControllerMessage>(&message)) {
     return kControllerNames[control->index()];
+  }
+  if (const auto* letter = std::get_if<PeerLetter>(&message)) {
+    return kPeerNames[letter->message.kind.index()];
   }
   return kNames[message.index()];
 }

@@ -10,6 +10,7 @@
 #include "operator/core/messages.h"
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/replication/messages.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/push_payload.h"
 
@@ -56,6 +57,21 @@ struct RecordAnswer {
   std::string value{};
 };
 
+/// First on a stream between two parameter servers, and its answer.
+struct PeerHello {
+  parameter_server::Holder from;
+  parameter_server::Holder to;
+};
+struct PeerHelloReply {};
+
+struct PeerLetter {
+  parameter_server::PeerMessage message;
+};
+
+struct FlushAnswer {
+  worker::FlushReply reply;
+};
+
 using Message = std::variant<controller::MemberMessage,
                              controller::ControllerMessage,
                              data_server::Hello,
@@ -75,7 +91,12 @@ using Message = std::variant<controller::MemberMessage,
                              FetchAnswer,
                              GetRecord,
                              PutRecord,
-                             RecordAnswer>;
+                             RecordAnswer,
+                             PeerHello,
+                             PeerHelloReply,
+                             PeerLetter,
+                             worker::FlushMessage,
+                             FlushAnswer>;
 
 /// For the history.
 std::string NameOf(const Message& message);

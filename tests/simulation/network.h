@@ -15,7 +15,7 @@ namespace adamant::simulation {
 /// Rising from 1, never used twice.
 using StreamId = std::uint64_t;
 
-enum class StreamKind : std::uint8_t { kControl, kWork, kExchange, kRecord };
+enum class StreamKind : std::uint8_t { kControl, kWork, kExchange, kRecord, kReplication };
 
 /// One end of streams: a process. Called in the process's own time.
 class Endpoint {

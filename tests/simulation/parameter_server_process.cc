@@ -10,9 +10,9 @@
 namespace adamant::simulation {
 namespace {
 
-using parameter_server::BucketTable;
+using parameter_server::Access;
 
-/// Between the time that a flush is due and the time that it is done.
+/// Between the time that something for the disk is wanted or due and the time that it is done.
 constexpr auto kDiskTime = milliseconds(20);
 
 /// How much longer than the flush interval an update may be only in memory.
@@ -37,37 +37,87 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   }
   has_disk_ = true;
   hindered_ += std::max(Clock::Duration(0), disk_.full_until - Now()) + kDiskRetry;
-  parameter_server::ServerOptions options =
-      world_.setup.ServerOptions(start().id.slot, welcome.job_uid);
-  options.flush_due_changed = [this] { PlanStorage(Clock::Duration(0)); };
-  core_.emplace(std::move(options), disk_, world_.scheduler);
+  const parameter_server::Holder self{.slot = start().id.slot, .incarnation = incarnation()};
+  parameter_server::Driver& driver = *this;
+  core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, world_.scheduler, driver);
+  peers_.emplace(world_, *this, self, [this](const parameter_server::Holder& peer) {
+    core_->OnPeerConnected(peer);
+  });
   open_ = true;
+  WantStorage();
+  Tick();
   return absl::OkStatus();
+}
+
+void ParameterServerProcess::OnAttending() {
+  if (read_) {
+    TellStored();
+    for (const parameter_server::BucketReport& report : core_->Reports()) {
+      Report(report);
+    }
+  }
 }
 
 void ParameterServerProcess::OnControl(const controller::ControllerMessage& message) {
   if (const auto* view = std::get_if<controller::Membership>(&message)) {
-    auto buckets = BucketsOf(*view);
-    if (world_.Has(Mutation::kInitialisesAgain) && prepared_.empty() && incarnation() > 1) {
-      for (parameter_server::BucketRecord& bucket : buckets) {
-        bucket.created = false;
+    auto configurations = ConfigurationsOf(*view);
+    if (world_.Has(Mutation::kInitialisesAgain) && observed_.empty() && incarnation() > 1) {
+      for (parameter_server::Configuration& line : configurations) {
+        line.created = false;
       }
     }
-    core_->SetMap(buckets);
-    prepare_ = true;
-    PlanStorage(world_.scheduler.Random(milliseconds(1), kDiskTime));
+    core_->SetConfigurations(configurations, DeadOf(*view));
+    peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
     snapshots_.push_back(*take);
-    PlanStorage(world_.scheduler.Random(milliseconds(1), kDiskTime));
+    WantStorage();
   }
 }
 
 controller::Heartbeat ParameterServerProcess::MakeHeartbeat() {
-  return {.progress =
-              controller::ParameterServerProgress{.updates_applied = core_->updates_applied(),
-                                                  .dirty_bytes = core_->dirty().bytes(),
-                                                  .flushes = core_->flusher().totals().flushes,
-                                                  .alarm = core_->flusher().alarm()}};
+  controller::ParameterServerProgress progress{.updates_applied = core_->updates_applied(),
+                                               .dirty_bytes = core_->dirty().bytes(),
+                                               .flushes = core_->flusher().totals().flushes,
+                                               .alarm = core_->alarm()};
+  for (const parameter_server::BucketProgress& bucket : core_->Progress()) {
+    progress.buckets.push_back(ToController(bucket));
+  }
+  return {.progress = std::move(progress)};
+}
+
+void ParameterServerProcess::Tick() {
+  if (open_) {
+    core_->Tick();
+    After(world_.setup.times.beacon / 10, [this] { Tick(); });
+  }
+}
+
+// --- What the core asks for
+
+void ParameterServerProcess::SendToPeer(const parameter_server::Holder& to,
+                                        parameter_server::PeerMessage message) {
+  peers_->SendTo(to, std::move(message));
+}
+
+void ParameterServerProcess::Propose(const parameter_server::Proposal& proposal) {
+  Tell(controller::Proposals{{ToController(proposal)}});
+}
+
+void ParameterServerProcess::Report(const parameter_server::BucketReport& report) {
+  Tell(controller::BucketsReady{{ToController(report)}});
+}
+
+void ParameterServerProcess::WantApply() {
+  if (!std::exchange(apply_planned_, true)) {
+    After(world_.scheduler.Random(microseconds(5), microseconds(500)), [this] {
+      apply_planned_ = false;
+      core_->ApplyCommitted();
+    });
+  }
+}
+
+void ParameterServerProcess::WantStorage() {
+  PlanStorage(Now() + world_.scheduler.Random(milliseconds(1), kDiskTime));
 }
 
 // --- Traffic
@@ -78,21 +128,44 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   if (!open_) {
     return world_.network.Close(stream, *this);
   }
-  if (const auto* hello = std::get_if<ExchangeHello>(&message)) {
+  if (auto* letter = std::get_if<PeerLetter>(&message)) {
+    if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
+      core_->OnPeerMessage(from->second, std::move(letter->message));
+    }
+  } else if (const auto* peer = std::get_if<PeerHello>(&message)) {
+    OnPeerHello(stream, *peer);
+  } else if (std::holds_alternative<PeerHelloReply>(message)) {
+    peers_->OnHelloReply(stream);
+  } else if (const auto* hello = std::get_if<ExchangeHello>(&message)) {
     OnHello(stream, *hello);
-  } else if (const auto* push = std::get_if<std::shared_ptr<PushFrame>>(&message)) {
-    OnPush(stream, **push);
-  } else if (const auto* fetch = std::get_if<worker::FetchMessage>(&message)) {
-    OnFetch(stream, *fetch);
   } else if (const auto* get = std::get_if<GetRecord>(&message)) {
-    Send(stream, OnGet(*get));
+    OnGet(stream, *get);
   } else if (const auto* put = std::get_if<PutRecord>(&message)) {
-    Send(stream, OnPut(*put));
+    OnPut(stream, *put);
+  } else if (const auto client = clients_.find(stream); client != clients_.end()) {
+    if (client->second.busy) {
+      client->second.waiting.push_back(std::move(message));
+    } else {
+      OnRequest(stream, client->second, message);
+    }
+  }
+  Observe();
+}
+
+void ParameterServerProcess::OnServiceEnded(StreamId stream, StreamKind kind) {
+  clients_.erase(stream);
+  peers_in_.erase(stream);
+  if (kind == StreamKind::kReplication && peers_.has_value()) {
+    peers_->OnEnded(stream);
   }
 }
 
-void ParameterServerProcess::OnServiceEnded(StreamId stream, StreamKind /*kind*/) {
-  greeted_.erase(stream);
+void ParameterServerProcess::OnPeerHello(StreamId stream, const PeerHello& hello) {
+  if (hello.to != core_->self()) {
+    return world_.network.Close(stream, *this);
+  }
+  peers_in_[stream] = hello.from;
+  Send(stream, PeerHelloReply{});
 }
 
 void ParameterServerProcess::OnHello(StreamId stream, const ExchangeHello& hello) {
@@ -104,28 +177,62 @@ void ParameterServerProcess::OnHello(StreamId stream, const ExchangeHello& hello
     Send(stream, ExchangeHelloReply{.refused = true});
     return world_.network.Close(stream, *this);
   }
-  greeted_[stream] = writer;
+  clients_[stream] = {.writer = writer, .busy = false, .waiting = {}};
   Send(stream, ExchangeHelloReply{});
 }
 
-void ParameterServerProcess::OnPush(StreamId stream, const PushFrame& frame) {
-  const auto writer = greeted_.find(stream);
-  if (writer == greeted_.end() || !writer->second.has_value()) {
-    return;
+void ParameterServerProcess::OnRequest(StreamId stream, Client& client, const Message& message) {
+  if (const auto* push = std::get_if<std::shared_ptr<PushFrame>>(&message)) {
+    if (client.writer.has_value()) {
+      OnPush(stream, client, *push);
+    }
+  } else if (const auto* fetch = std::get_if<worker::FetchMessage>(&message)) {
+    OnFetch(stream, client, *fetch);
+  } else if (const auto* flush = std::get_if<worker::FlushMessage>(&message)) {
+    OnFlush(stream, client, *flush);
   }
-  std::deque<std::vector<float>> rows;
-  parameter_server::Push push = ToParameterServer(*writer->second, frame, rows);
+}
+
+void ParameterServerProcess::OnPush(StreamId stream,
+                                    Client& client,
+                                    const std::shared_ptr<PushFrame>& frame) {
+  parameter_server::Push push = ToParameterServer(*client.writer, *frame);
   if (world_.Has(Mutation::kNoDeduplication)) {
     Relabel(push);
   }
-  const std::vector<parameter_server::ShardAck> acks = core_->Apply(push);
-  world_.updates.Applied(push.writer, frame, acks);
+  client.busy = true;
+  frame->Copy();  // it is looked at again with the answer
+  core_->Submit(push,
+                [this, stream, frame, writer = push.writer](
+                    const std::vector<parameter_server::ShardAck>& acks) {
+                  OnPushed(stream, frame, writer, acks);
+                });
+}
+
+void ParameterServerProcess::OnPushed(StreamId stream,
+                                      const std::shared_ptr<PushFrame>& frame,
+                                      const Writer& writer,
+                                      const std::vector<parameter_server::ShardAck>& acks) {
+  world_.updates.Acknowledged(writer, *frame, acks);
   if (std::ranges::any_of(acks, [](const parameter_server::ShardAck& ack) {
         return ack.outcome == parameter_server::PushOutcome::kApplied;
       })) {
-    world_.job.Applied(push.writer.slot, push.writer.incarnation);
+    world_.job.Applied(writer.slot, writer.incarnation);
   }
-  Send(stream, ToWorker(frame.header.request, acks));
+  Send(stream, ToWorker(frame->header.request, acks));
+  // Not inside the core, from where this may be called.
+  After(microseconds(1), [this, stream] {
+    const auto client = clients_.find(stream);
+    if (client == clients_.end() || !open_) {
+      return;
+    }
+    client->second.busy = false;
+    while (!client->second.busy && !client->second.waiting.empty()) {
+      const Message next = std::move(client->second.waiting.front());
+      client->second.waiting.pop_front();
+      OnRequest(stream, client->second, next);
+    }
+  });
 }
 
 // Whatever comes is the next one.
@@ -136,69 +243,93 @@ void ParameterServerProcess::Relabel(parameter_server::Push& push) {
   }
 }
 
-void ParameterServerProcess::OnFetch(StreamId stream, const worker::FetchMessage& fetch) {
-  const auto greeted = greeted_.find(stream);
-  if (greeted == greeted_.end()) {
-    return;
-  }
-  const Writer* const asking = greeted->second.has_value() ? &*greeted->second : nullptr;
+void ParameterServerProcess::OnFetch(StreamId stream,
+                                     const Client& client,
+                                     const worker::FetchMessage& fetch) {
+  const Writer* const asking = client.writer.has_value() ? &*client.writer : nullptr;
   const auto values = core_->Fetch(asking, fetch.shards, fetch.snapshot);
   if (!values.ok()) {
     return world_.network.Close(stream, *this);
   }
+  for (const parameter_server::ShardValue& value : *values) {
+    if (value.outcome == parameter_server::FetchOutcome::kFound && fetch.snapshot == 0) {
+      world_.updates.Read(value.shard, value.values);
+    }
+  }
   Send(stream, FetchAnswer{.reply = ToWorker(fetch.request, *values), .values = *values});
 }
 
-RecordAnswer ParameterServerProcess::OnGet(const GetRecord& get) {
-  if (core_->AccessOfRecord(get.key) != BucketTable::Access::kReady) {
-    return {};
+void ParameterServerProcess::OnFlush(StreamId stream,
+                                     const Client& client,
+                                     const worker::FlushMessage& flush) {
+  if (!client.writer.has_value()) {
+    return;
   }
-  parameter_server::Record record = core_->records().Get(get.key);
-  return {.outcome = RecordAnswer::Outcome::kDone,
-          .version = record.version,
-          .value = std::move(record.value)};
+  const auto persisted = core_->RequestFlush(*client.writer, flush.shards);
+  worker::FlushReply reply{.request = flush.request, .persisted = {}};
+  for (std::size_t i = 0; i < persisted.size(); ++i) {
+    reply.persisted.push_back({.shard = flush.shards[i], .sequence = persisted[i]});
+  }
+  Send(stream, FlushAnswer{std::move(reply)});
 }
 
-RecordAnswer ParameterServerProcess::OnPut(const PutRecord& put) {
-  if (core_->AccessOfRecord(put.key) != BucketTable::Access::kReady) {
-    return {};
+void ParameterServerProcess::OnGet(StreamId stream, const GetRecord& get) {
+  parameter_server::RecordAnswer answer = core_->GetRecord(get.key);
+  if (answer.access != Access::kReady) {
+    return Send(stream, RecordAnswer{});
   }
-  if (world_.Has(Mutation::kLedgerNotStored) && world_.scheduler.Chance(0.1)) {
-    return {.outcome = RecordAnswer::Outcome::kDone, .version = put.expected_version + 1};
+  if (answer.record.version > 0) {
+    SeeLedger(get.key, answer.record.value);
   }
-  const auto result = core_->records().Put(put.key, put.expected_version, put.value);
-  if (absl::IsDataLoss(result.status())) {
-    storage_failed_ = true;
-    Fail(result.status());
+  Send(stream,
+       RecordAnswer{.outcome = RecordAnswer::Outcome::kDone,
+                    .version = answer.record.version,
+                    .value = std::move(answer.record.value)});
+}
+
+void ParameterServerProcess::SeeLedger(const std::string& key, const std::string& value) {
+  const std::string part = key.substr(std::size(kLedgerPrefix) - 1);
+  world_.work.LedgerStored(static_cast<std::uint32_t>(std::stoul(part)), value);
+}
+
+void ParameterServerProcess::OnPut(StreamId stream, const PutRecord& put) {
+  if (world_.Has(Mutation::kLedgerNotStored) && world_.scheduler.Chance(0.1) &&
+      core_->GetRecord(put.key).access == Access::kReady) {
+    return Send(
+        stream,
+        RecordAnswer{.outcome = RecordAnswer::Outcome::kDone, .version = put.expected_version + 1});
   }
-  if (!result.ok()) {
-    return {};
+  const absl::Status status = core_->PutRecord(
+      put.key,
+      put.expected_version,
+      put.value,
+      [this, stream, put](const parameter_server::RecordAnswer& answer) {
+        if (answer.access != Access::kReady) {
+          return Send(stream, RecordAnswer{});
+        }
+        if (answer.stored) {
+          SeeLedger(put.key, put.value);
+        }
+        Send(stream,
+             RecordAnswer{.outcome = answer.stored ? RecordAnswer::Outcome::kDone
+                                                   : RecordAnswer::Outcome::kConflict,
+                          .version = answer.record.version});
+      });
+  if (!status.ok()) {
+    world_.violations.Report("a record is refused: " + std::string(status.message()));
   }
-  if (result->stored) {
-    const std::string part = put.key.substr(std::size(kLedgerPrefix) - 1);
-    world_.work.LedgerStored(static_cast<std::uint32_t>(std::stoul(part)), put.value);
-  }
-  return {
-      .outcome = result->stored ? RecordAnswer::Outcome::kDone : RecordAnswer::Outcome::kConflict,
-      .version = result->version};
 }
 
 // --- The disk
 
-void ParameterServerProcess::PlanStorage(Clock::Duration delay) {
-  const bool for_flush = delay.count() == 0;
-  if (for_flush && world_.Has(Mutation::kNeverFlushes)) {
-    return;
-  }
-  const Clock::TimePoint time =
-      for_flush ? std::max(Now(), core_->flusher().DueAt()) : Now() + delay;
+void ParameterServerProcess::PlanStorage(Clock::TimePoint time) {
   if (storage_failed_ || !open_ || time == Clock::TimePoint::max() ||
       (storage_at_.has_value() && *storage_at_ <= time)) {
     return;
   }
-  storage_at_ = time;
-  world_.scheduler.At(time, life, [this, time] {
-    if (storage_at_ == time) {
+  storage_at_ = std::max(time, Now());
+  world_.scheduler.At(*storage_at_, life, [this, at = *storage_at_] {
+    if (storage_at_ == at) {
       DoStorage();
     }
   });
@@ -213,60 +344,40 @@ void ParameterServerProcess::DoStorage() {
     storage_failed_ = true;
     return Fail(status);
   }
-  PlanStorage(Clock::Duration(0));
+  Observe();
+  PlanStorage(core_->StorageDueAt());
+  if (!world_.Has(Mutation::kNeverFlushes)) {
+    PlanStorage(core_->flusher().DueAt());
+  }
 }
 
 absl::Status ParameterServerProcess::DoDue() {
-  if (std::exchange(prepare_, false)) {
-    ADAMANT_RETURN_IF_ERROR(Prepare());
+  if (!std::exchange(read_, true)) {
+    ADAMANT_RETURN_IF_ERROR(core_->ReadStored());
+    TellStored();
   }
+  ADAMANT_RETURN_IF_ERROR(core_->DoStorage());
   for (const controller::TakeSnapshot& take : std::exchange(snapshots_, {})) {
     ADAMANT_RETURN_IF_ERROR(TakeSnapshot(take));
   }
   return core_->flusher().DueAt() <= Now() ? Flush() : absl::OkStatus();
 }
 
-absl::Status ParameterServerProcess::Prepare() {
-  ADAMANT_RETURN_IF_ERROR(core_->Prepare());
-  controller::BucketsReady report;
-  for (const parameter_server::BucketReport& bucket : core_->Reports()) {
-    report.buckets.push_back({.bucket = bucket.bucket,
-                              .epoch = bucket.epoch,
-                              .lost = bucket.lost,
-                              .detail = bucket.detail});
-    if (!bucket.lost && prepared_.insert(bucket.bucket).second) {
-      world_.scheduler.Record(life->name, "has prepared bucket", bucket.bucket);
-      Observe(bucket.bucket);
-    }
-  }
-  if (!report.buckets.empty()) {
-    Tell(report);
-  }
-  return absl::OkStatus();
-}
-
-// Shows the checker what this process begins with.
-void ParameterServerProcess::Observe(BucketId bucket) {
-  for (const Shard& shard : core_->layout().shards()) {
-    if (shard.bucket != bucket) {
-      continue;
-    }
-    if (const auto stored = disk_.ReadShard(core_->job_uid(), shard.id); stored.ok()) {
-      world_.updates.Loaded(shard.id, *stored);
-    }
-  }
-}
+void ParameterServerProcess::TellStored() { Tell(ToController(core_->Stored())); }
 
 absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
-  const absl::Status status = core_->TakeSnapshot(take.snapshot, take.keep_from, take.keep);
-  if (absl::IsDataLoss(status)) {
-    return status;
+  const auto taken = core_->TakeSnapshot(take.snapshot, take.keep_from, take.keep);
+  if (absl::IsDataLoss(taken.status())) {
+    return taken.status();
   }
-  if (status.ok()) {
-    world_.updates.SnapshotTaken(start().id.slot, take.snapshot);
+  controller::SnapshotTaken answer{.snapshot = take.snapshot,
+                                   .ok = taken.ok(),
+                                   .error = std::string(taken.status().message()),
+                                   .buckets = {}};
+  for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
+    answer.buckets.push_back(ToController((*taken)[i]));
   }
-  Tell(controller::SnapshotTaken{
-      .snapshot = take.snapshot, .ok = status.ok(), .error = std::string(status.message())});
+  Tell(std::move(answer));
   return absl::OkStatus();
 }
 
@@ -275,19 +386,38 @@ absl::Status ParameterServerProcess::Flush() {
     return absl::OkStatus();
   }
   const std::uint64_t before = core_->flusher().totals().flushes;
-  ADAMANT_RETURN_IF_ERROR(core_->flusher().Flush());
+  ADAMANT_RETURN_IF_ERROR(core_->Flush());
   if (core_->flusher().totals().flushes > before) {
     world_.scheduler.Record(life->name, "has flushed");
-    world_.updates.Flushed(start().id.slot);
   }
   return absl::OkStatus();
+}
+
+// Shows the checker what this process begins to serve with, when it came from a disk.
+void ParameterServerProcess::Observe() {
+  for (const parameter_server::BucketReport& report : core_->Reports()) {
+    if (report.lost) {
+      continue;
+    }
+    if (std::exchange(observed_[report.bucket], report.generation) == report.generation ||
+        !world_.updates.Restored(report.bucket, report.generation)) {
+      continue;
+    }
+    world_.scheduler.Record(life->name, "serves what was stored of bucket", report.bucket);
+    for (const Shard& shard : core_->layout().shards()) {
+      if (shard.bucket == report.bucket) {
+        const auto value = core_->Fetch(nullptr, std::vector<ShardId>{shard.id}, 0);
+        world_.updates.Loaded(start().id.slot, shard.id, value->at(0).values);
+      }
+    }
+  }
 }
 
 // --- The end
 
 void ParameterServerProcess::Stop() {
   open_ = false;
-  if (!storage_failed_) {
+  if (!storage_failed_ && core_.has_value()) {
     const absl::Status status = Flush();
     storage_failed_ = !status.ok();
   }
@@ -300,7 +430,14 @@ void ParameterServerProcess::OnKilled() {
   }
   disk_.store().Crash(world_.scheduler.rng().Below(disk_.store().unflushed() + 1));
   disk_.locked = false;
-  world_.updates.Ended(start().id.slot, world_.setup.flush.interval + kSlack + hindered_);
+  const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
+  for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
+    if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
+        roles[bucket] != parameter_server::Replica::Role::kLoading) {
+      world_.updates.Ended(
+          start().id.slot, bucket, world_.setup.flush.interval + kSlack + hindered_);
+    }
+  }
 }
 
 }  // namespace adamant::simulation

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,13 +10,15 @@
 #include "services/parameter_server/core/parameter_server.h"
 #include "tests/simulation/disk.h"
 #include "tests/simulation/member_process.h"
+#include "tests/simulation/peers.h"
 
 namespace adamant::simulation {
 
-/// A parameter server around its real core. Mirrors services/parameter_server/rpc: traffic is
-/// served as it comes; what waits for the disk is done a moment later, one after another.
+/// A parameter server around its real core. Mirrors services/parameter_server/rpc: pushes of one
+/// stream are served one after another; what waits for the disk is done a moment later, and so is
+/// applying what others' messages have committed.
 /// Threads: one.
-class ParameterServerProcess final : public MemberProcess {
+class ParameterServerProcess final : public MemberProcess, private parameter_server::Driver {
  public:
   /// `disk` must outlive this.
   ParameterServerProcess(World& world,
@@ -30,6 +33,7 @@ class ParameterServerProcess final : public MemberProcess {
 
  protected:
   absl::Status Start(const controller::Welcome& welcome) override;
+  void OnAttending() override;
   void OnControl(const controller::ControllerMessage& message) override;
   controller::Heartbeat MakeHeartbeat() override;
   void Stop() override;
@@ -39,33 +43,60 @@ class ParameterServerProcess final : public MemberProcess {
  private:
   using Writer = parameter_server::Writer;
 
+  /// A worker's stream, or a reader's.
+  struct Client {
+    std::optional<Writer> writer;  // none: only fetches
+    bool busy = false;             // a push is not answered yet
+    std::deque<Message> waiting;   // behind it
+  };
+
+  // What the core asks for.
+  void SendToPeer(const parameter_server::Holder& to,
+                  parameter_server::PeerMessage message) override;
+  void Propose(const parameter_server::Proposal& proposal) override;
+  void Report(const parameter_server::BucketReport& report) override;
+  void WantApply() override;
+  void WantStorage() override;
+
   // Traffic.
   void OnHello(StreamId stream, const ExchangeHello& hello);
-  void OnPush(StreamId stream, const PushFrame& push);
-  void OnFetch(StreamId stream, const worker::FetchMessage& fetch);
-  RecordAnswer OnGet(const GetRecord& get);
-  RecordAnswer OnPut(const PutRecord& put);
+  void OnRequest(StreamId stream, Client& client, const Message& message);
+  void OnPush(StreamId stream, Client& client, const std::shared_ptr<PushFrame>& frame);
+  void OnPushed(StreamId stream,
+                const std::shared_ptr<PushFrame>& frame,
+                const Writer& writer,
+                const std::vector<parameter_server::ShardAck>& acks);
+  void OnFetch(StreamId stream, const Client& client, const worker::FetchMessage& fetch);
+  void OnFlush(StreamId stream, const Client& client, const worker::FlushMessage& flush);
+  void OnGet(StreamId stream, const GetRecord& get);
+  void OnPut(StreamId stream, const PutRecord& put);
+  void SeeLedger(const std::string& key, const std::string& value);
+  void OnPeerHello(StreamId stream, const PeerHello& hello);
   void Relabel(parameter_server::Push& push);
+  void Tick();
 
   // The disk.
-  void PlanStorage(Clock::Duration delay);
+  void PlanStorage(Clock::TimePoint time);
   void DoStorage();
   absl::Status DoDue();
-  absl::Status Prepare();
-  void Observe(BucketId bucket);
+  void TellStored();
   absl::Status TakeSnapshot(const controller::TakeSnapshot& take);
   absl::Status Flush();
+  void Observe();
 
   Disk& disk_;
   std::optional<parameter_server::ParameterServer> core_;
+  std::optional<Peers> peers_;
   bool open_ = false;  // the gate
-  std::map<StreamId, std::optional<Writer>> greeted_;
+  std::map<StreamId, Client> clients_;
+  std::map<StreamId, parameter_server::Holder> peers_in_;
 
-  bool prepare_ = false;
+  bool read_ = false;  // what is stored
   std::deque<controller::TakeSnapshot> snapshots_;
   std::optional<Clock::TimePoint> storage_at_;
+  bool apply_planned_ = false;
   bool storage_failed_ = false;
-  std::set<BucketId> prepared_;
+  std::map<BucketId, std::uint64_t> observed_;  // generations that were seen
   Clock::Duration hindered_{0};
   bool has_disk_ = false;
 

@@ -1,5 +1,6 @@
 #include "tests/simulation/setup.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -82,7 +83,10 @@ controller::JobSettings MakeJob(Rng& rng) {
   job.name = "simulated";
   job.workers = Draw(rng, 1, 3);
   job.data_servers = Draw(rng, 1, 3);
-  job.parameter_servers = Draw(rng, 1, 3);
+  job.parameter_servers = Draw(rng, 1, 4);
+  job.copies = Draw(rng, 1, std::min(job.parameter_servers, 3U));
+  job.min_in_sync = job.copies == 3 ? 2 : 1;
+  job.logged = rng.Below(3) == 0;
   job.buckets = Draw(rng, job.parameter_servers, 6);
   job.epochs = Draw(rng, 2, 4);
   job.checkpoint_interval = std::chrono::milliseconds(Draw(rng, 2000, 20000));
@@ -111,6 +115,15 @@ Setup::Setup(Rng rng)
   step_time = std::chrono::milliseconds(Draw(rng, 100, 1000));
   poison = rng.Below(4) == 0 ? 0.02 : 0;
   flush.interval = std::chrono::milliseconds(Draw(rng, 200, 3000));
+  constexpr std::uint64_t kRetain[] = {0, 100'000, 1'000'000};
+  retain_bytes = kRetain[rng.Below(3)];
+  times = {.beacon = std::chrono::milliseconds(200),
+           .lease = std::chrono::milliseconds(1200),
+           .grace = std::chrono::milliseconds(1600)};
+  if (job.logged) {
+    mode = rng.Below(2) == 0 ? parameter_server::PersistenceMode::kWal
+                             : parameter_server::PersistenceMode::kWalSync;
+  }
 }
 
 std::vector<float> Setup::InitialValues(ShardId shard) const {
@@ -132,40 +145,48 @@ data_server::WorkDealerOptions Setup::DealerOptions(std::uint32_t slot,
           .warm_start_examples = warm_start_examples};
 }
 
-parameter_server::ServerOptions Setup::ServerOptions(std::uint32_t slot,
+parameter_server::ServerOptions Setup::ServerOptions(const parameter_server::Holder& self,
                                                      std::uint64_t job_uid) const {
   return {.job_uid = job_uid,
-          .slot = slot,
+          .self = self,
           .writers = job.workers,
           .seed = initial_seed,
           .parameters = graph.parameters,
           .buckets = job.buckets,
           .optimisers = optimisers,
+          .times = times,
+          .min_in_sync = job.min_in_sync,
+          .mode = mode,
           .flush = flush};
 }
 
 std::string Setup::Describe() const {
-  char text[320];
-  std::snprintf(text,
-                sizeof(text),
-                "%u workers x %zu threads, %u data servers, %u parameter servers, %u buckets, "
-                "%zu shards, %llu epochs of %u examples in batches of %u to %.2f, "
-                "push %llu, fetch %llu, warm start %llu, optimiser on the %s%s",
-                job.workers,
-                replica.threads,
-                job.data_servers,
-                job.parameter_servers,
-                job.buckets,
-                layout.shards().size(),
-                static_cast<unsigned long long>(job.epochs),
-                train_examples,
-                batch_size,
-                epoch_completion,
-                static_cast<unsigned long long>(replica.push_every),
-                static_cast<unsigned long long>(replica.fetch_every),
-                static_cast<unsigned long long>(warm_start_examples),
-                sign() < 0 ? "server" : "worker",
-                plan.tensors.front().activations ? " with activations" : "");
+  constexpr const char* kModes[] = {"delayed", "wal", "wal-sync", "none"};
+  char text[400];
+  std::snprintf(
+      text,
+      sizeof(text),
+      "%u workers x %zu threads, %u data servers, %u parameter servers (%s), %u copies of %u "
+      "buckets, "
+      "%zu shards, %llu epochs of %u examples in batches of %u to %.2f, "
+      "push %llu, fetch %llu, warm start %llu, optimiser on the %s%s",
+      job.workers,
+      replica.threads,
+      job.data_servers,
+      job.parameter_servers,
+      kModes[static_cast<std::size_t>(mode)],
+      job.copies,
+      job.buckets,
+      layout.shards().size(),
+      static_cast<unsigned long long>(job.epochs),
+      train_examples,
+      batch_size,
+      epoch_completion,
+      static_cast<unsigned long long>(replica.push_every),
+      static_cast<unsigned long long>(replica.fetch_every),
+      static_cast<unsigned long long>(warm_start_examples),
+      sign() < 0 ? "server" : "worker",
+      plan.tensors.front().activations ? " with activations" : "");
   return text;
 }
 

@@ -32,6 +32,9 @@ struct Setup {
   std::uint64_t initial_seed = 0;
   double poison = 0;  ///< chance that a batch ends in NaN
   parameter_server::FlushLimits flush;
+  std::uint64_t retain_bytes = 0;  ///< of each worker
+  parameter_server::ReplicationTimes times;
+  parameter_server::PersistenceMode mode = parameter_server::PersistenceMode::kDelayed;
 
   model::Graph graph;
   std::vector<ParameterOptimiser> optimisers;
@@ -47,8 +50,11 @@ struct Setup {
   [[nodiscard]] std::vector<float> InitialValues(ShardId shard) const;
   [[nodiscard]] data_server::WorkDealerOptions DealerOptions(std::uint32_t slot,
                                                              std::uint64_t incarnation) const;
-  [[nodiscard]] parameter_server::ServerOptions ServerOptions(std::uint32_t slot,
+  [[nodiscard]] parameter_server::ServerOptions ServerOptions(const parameter_server::Holder& self,
                                                               std::uint64_t job_uid) const;
+
+  /// Whether an acknowledged update outlives all processes.
+  [[nodiscard]] bool logged() const { return job.logged; }
 
   /// One line, for failures.
   [[nodiscard]] std::string Describe() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/convert.h"
 
@@ -25,15 +26,11 @@ UpdateChecker::UpdateChecker(const Setup& setup, const Scheduler& scheduler, Vio
   for (const Shard& shard : setup.layout.shards()) {
     initial_.push_back(setup.InitialValues(shard.id));
     ShardState& state = shards_.emplace_back();
-    for (Present* present : {&state.live, &state.durable, &state.ever, &state.lost}) {
+    for (Present* present : {&state.live, &state.ever, &state.lost}) {
       present->resize(Setup::kElements);
     }
-    state.applied_at.resize(Setup::kElements);
+    state.acknowledged_at.resize(Setup::kElements);
   }
-}
-
-std::uint32_t UpdateChecker::ServerOf(ShardId shard) const {
-  return setup_.layout.shards()[shard].bucket % setup_.job.parameter_servers;
 }
 
 // --- At workers
@@ -125,7 +122,7 @@ void UpdateChecker::Replied(WorkerId worker, const worker::PushReply& reply) {
     push.acknowledged.insert(ack.shard);
     for (const std::uint32_t element : push.elements) {
       if (shards_[ack.shard].ever[element] == 0) {
-        Report(Name(ack.shard, element) + " is acknowledged and was never applied");
+        Report(Name(ack.shard, element) + " is acknowledged to its worker, and no primary did so");
       }
     }
   }
@@ -204,44 +201,60 @@ void UpdateChecker::CheckLosses(WorkerId worker, std::uint64_t lost_updates) {
 
 // --- At parameter servers
 
-void UpdateChecker::Applied(const parameter_server::Writer& writer,
-                            const PushFrame& push,
-                            std::span<const parameter_server::ShardAck> acks) {
+void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
+                                 const PushFrame& push,
+                                 std::span<const parameter_server::ShardAck> acks) {
   for (std::size_t i = 0; i < acks.size(); ++i) {
-    if (acks[i].outcome != parameter_server::PushOutcome::kApplied) {
+    const bool applied = acks[i].outcome == parameter_server::PushOutcome::kApplied;
+    if (!applied && acks[i].outcome != parameter_server::PushOutcome::kDuplicate) {
       continue;
     }
     ShardState& state = shards_[acks[i].shard];
     for (const std::uint32_t element : ElementsOf(push, i)) {
-      if (state.live[element] != 0) {
+      if (applied && state.live[element] != 0) {
         Report(Name(acks[i].shard, element) + " is applied twice");
       }
       if (element >= trainings_.size() || trainings_[element].worker.slot != writer.slot) {
         return Report("an update is applied that nobody trained");
       }
-      state.live[element] = 1;
-      state.ever[element] = 1;
-      state.lost[element] = 0;
-      state.applied_at[element] = scheduler_.Now();
+      if (state.live[element] == 0) {
+        state.live[element] = 1;
+        state.ever[element] = 1;
+        state.lost[element] = 0;
+        state.acknowledged_at[element] = scheduler_.Now();
+      }
     }
   }
 }
 
-void UpdateChecker::Flushed(std::uint32_t server) {
-  for (ShardId shard = 0; shard < shards_.size(); ++shard) {
-    if (ServerOf(shard) == server && !shards_[shard].ended) {
-      shards_[shard].durable = shards_[shard].live;
+// What a server has of a shard.
+UpdateChecker::Present UpdateChecker::DecodeServed(ShardId shard, std::span<const float> values) {
+  Present present = Decode(shard, values);
+  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
+    if (present[element] != 0 &&
+        (element >= trainings_.size() || trainings_[element].sequence == 0)) {
+      Report(Name(shard, element) + " comes from nowhere");
+    }
+  }
+  return present;
+}
+
+void UpdateChecker::Read(ShardId shard, std::span<const float> values) {
+  const Present found = DecodeServed(shard, values);
+  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
+    if (found[element] < shards_[shard].live[element]) {
+      return Report(Name(shard, element) + " was acknowledged, and a read does not show it");
     }
   }
 }
 
-void UpdateChecker::Ended(std::uint32_t server, Clock::Duration window) {
-  for (ShardId shard = 0; shard < shards_.size(); ++shard) {
-    if (ServerOf(shard) == server && !shards_[shard].ended) {
-      shards_[shard].ended = true;
-      shards_[shard].may_be_lost_since = scheduler_.Now() - window;
-    }
-  }
+void UpdateChecker::Ended(std::uint32_t server, BucketId bucket, Clock::Duration window) {
+  safe_until_[{server, bucket}] =
+      scheduler_.Now() - (setup_.logged() ? Clock::Duration(0) : window);
+}
+
+bool UpdateChecker::Restored(BucketId bucket, std::uint64_t generation) {
+  return std::exchange(generations_[bucket], generation) != generation && generation > 1;
 }
 
 UpdateChecker::Present UpdateChecker::Decode(ShardId shard, std::span<const float> values) {
@@ -257,47 +270,47 @@ UpdateChecker::Present UpdateChecker::Decode(ShardId shard, std::span<const floa
   return present;
 }
 
-void UpdateChecker::Loaded(ShardId shard, std::span<const float> values) {
+void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const float> values) {
   ShardState& state = shards_[shard];
-  const Present found = Decode(shard, values);
+  const Present found = DecodeServed(shard, values);
+  const Clock::TimePoint safe_until = safe_until_[{server, setup_.layout.shards()[shard].bucket}];
   for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
-    if (found[element] > state.live[element]) {
-      Report(Name(shard, element) + " comes from nowhere");
-    } else if (found[element] < state.durable[element]) {
-      Report(Name(shard, element) + " was on disk and is lost");
-    } else if (found[element] < state.live[element]) {
-      state.lost[element] = 1;
-      ++lost_;
-      if (state.applied_at[element] < state.may_be_lost_since) {
-        Report(Name(shard, element) + " is lost, older than the window of unflushed updates");
-      }
+    if (found[element] >= state.live[element]) {
+      continue;
+    }
+    state.live[element] = 0;
+    state.lost[element] = 1;
+    ++lost_;
+    for (auto& [snapshot, present] : state.snapshots) {
+      present[element] = 0;
+    }
+    if (state.acknowledged_at[element] < safe_until) {
+      Report(Name(shard, element) + " is lost, older than the window of unflushed updates");
     }
   }
-  state.live = found;
-  state.durable = found;
-  state.ended = false;
 }
 
-void UpdateChecker::SnapshotTaken(std::uint32_t server, std::uint64_t snapshot) {
-  for (ShardId shard = 0; shard < shards_.size(); ++shard) {
-    if (ServerOf(shard) == server) {
-      shards_[shard].snapshots.try_emplace(snapshot, shards_[shard].live);
-    }
+void UpdateChecker::SnapshotAsked(std::uint64_t snapshot) {
+  for (ShardState& state : shards_) {
+    state.snapshots.try_emplace(snapshot, state.live);
   }
 }
 
 void UpdateChecker::CheckSnapshot(std::uint64_t snapshot,
                                   ShardId shard,
                                   std::span<const float> values) {
-  const auto taken = shards_[shard].snapshots.find(snapshot);
-  if (taken == shards_[shard].snapshots.end() || Decode(shard, values) != taken->second) {
-    Report("shard " + std::to_string(shard) + " is not what snapshot " + std::to_string(snapshot) +
-           " holds");
+  const auto asked = shards_[shard].snapshots.find(snapshot);
+  const Present found = DecodeServed(shard, values);
+  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
+    if (asked == shards_[shard].snapshots.end() || found[element] < asked->second[element]) {
+      return Report("shard " + std::to_string(shard) + " is not what snapshot " +
+                    std::to_string(snapshot) + " must hold");
+    }
   }
 }
 
-void UpdateChecker::CheckEnd(ShardId shard, std::span<const float> values) {
-  Loaded(shard, values);
+void UpdateChecker::CheckEnd(std::uint32_t server, ShardId shard, std::span<const float> values) {
+  Loaded(server, shard, values);
   const ShardState& state = shards_[shard];
   for (const auto& [key, push] : pushes_) {
     for (const std::uint32_t element : push.elements) {

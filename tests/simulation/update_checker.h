@@ -47,26 +47,33 @@ class UpdateChecker {
 
   // --- At parameter servers
 
-  void Applied(const parameter_server::Writer& writer,
-               const PushFrame& push,
-               std::span<const parameter_server::ShardAck> acks);
+  /// A primary answers a push.
+  void Acknowledged(const parameter_server::Writer& writer,
+                    const PushFrame& push,
+                    std::span<const parameter_server::ShardAck> acks);
 
-  /// All that was applied, in the shards that were loaded, is on disk.
-  void Flushed(std::uint32_t server);
+  /// A primary answers a fetch: all that has been acknowledged must be there.
+  void Read(ShardId shard, std::span<const float> values);
 
-  /// What was applied within `window` before now may be lost.
-  void Ended(std::uint32_t server, Clock::Duration window);
+  /// A process that held this bucket has ended. What was acknowledged within `window` before need
+  /// not be on its disk.
+  void Ended(std::uint32_t server, BucketId bucket, Clock::Duration window);
 
-  /// What a new process finds on disk.
-  void Loaded(ShardId shard, std::span<const float> values);
+  /// A bucket is served. Returns whether this generation is new and came from a disk; then Loaded
+  /// follows for its shards.
+  bool Restored(BucketId bucket, std::uint64_t generation);
 
-  void SnapshotTaken(std::uint32_t server, std::uint64_t snapshot);
+  /// What a bucket that came back from the disk of `server` begins with.
+  void Loaded(std::uint32_t server, ShardId shard, std::span<const float> values);
+
+  /// The controller asks for a snapshot of what has been acknowledged.
+  void SnapshotAsked(std::uint64_t snapshot);
 
   /// Values that somebody was given as those of a snapshot.
   void CheckSnapshot(std::uint64_t snapshot, ShardId shard, std::span<const float> values);
 
-  /// After the job: what is on disk.
-  void CheckEnd(ShardId shard, std::span<const float> values);
+  /// After the job: what is on the disk of the shard's last primary.
+  void CheckEnd(std::uint32_t server, ShardId shard, std::span<const float> values);
 
   [[nodiscard]] std::size_t trained() const { return trainings_.size(); }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
@@ -86,19 +93,16 @@ class UpdateChecker {
     std::set<ShardId> acknowledged;
   };
   struct ShardState {
-    Present live;
-    Present durable;
-    Present ever;  // applied once, lost since or not
-    Present lost;  // applied, and gone with a server
-    std::vector<Clock::TimePoint> applied_at;
-    Clock::TimePoint may_be_lost_since{};
-    bool ended = false;  // its server has, and its successor has not loaded it
-    std::map<std::uint64_t, Present> snapshots;
+    Present live;  // acknowledged by a primary, and not lost since
+    Present ever;  // has been so
+    Present lost;  // acknowledged, and gone with all copies
+    std::vector<Clock::TimePoint> acknowledged_at;
+    std::map<std::uint64_t, Present> snapshots;  // what must be in them
   };
 
-  [[nodiscard]] std::uint32_t ServerOf(ShardId shard) const;
   std::vector<std::uint32_t> ElementsOf(const PushFrame& push, std::size_t update);
   Present Decode(ShardId shard, std::span<const float> values);
+  Present DecodeServed(ShardId shard, std::span<const float> values);
   Training* Find(WorkerId worker, const worker::Lease& lease);
   void Report(const std::string& what) { violations_.Report(what); }
 
@@ -113,6 +117,9 @@ class UpdateChecker {
   std::map<std::pair<WorkerId, std::uint64_t>, worker::Sequence> requests_;
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
+  std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
+      safe_until_;  // by server: older is on its disk
+  std::map<BucketId, std::uint64_t> generations_;
   std::uint64_t lost_ = 0;  // updates of single shards
 };
 

@@ -140,6 +140,8 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
       world_.updates.Replied(Self(), reply);
       status_.Update(exchange_->OnPushReply(reply, Now()));
     });
+  } else if (const auto* flush = std::get_if<FlushAnswer>(&message)) {
+    Post([this, reply = flush->reply] { status_.Update(exchange_->OnFlushReply(reply)); });
   } else if (const auto* fetch = std::get_if<FetchAnswer>(&message)) {
     Post([this, answer = *fetch] {
       std::size_t next = 0;

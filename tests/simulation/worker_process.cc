@@ -25,7 +25,9 @@ absl::Status WorkerProcess::Start(const controller::Welcome& /*welcome*/) {
   replica_ = std::make_unique<worker::Replica>(
       setup.replica, setup.graph, setup.layout, setup.plan, [this] { PlanTurn(Now()); });
   exchange_ = std::make_unique<worker::Exchange>(
-      *replica_, worker::ExchangeOptions{.max_message_bytes = kMaxMessageBytes});
+      *replica_,
+      worker::ExchangeOptions{.max_message_bytes = kMaxMessageBytes,
+                              .retain_bytes = setup.retain_bytes});
   drained_ = std::make_unique<worker::DrainedServers>(*replica_);
   for (std::size_t i = 0; i < setup.replica.threads; ++i) {
     trainers_.push_back(
@@ -50,6 +52,10 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
       Tell(controller::WorkerFlushed{flush->epoch});
     }
     Post([this, epoch = flush->epoch] { exchange_->Flush(epoch); });
+  } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
+    Post([this, n = hold->checkpoint] { exchange_->Hold(n, Now()); });
+  } else if (const auto* release = std::get_if<controller::ReleasePushes>(&message)) {
+    Post([this, n = release->checkpoint] { exchange_->ReleaseHold(n); });
   }
 }
 
@@ -132,6 +138,9 @@ absl::Status WorkerProcess::Advance() {
   if (const auto epoch = exchange_->TakeFlushed(); epoch.has_value()) {
     Tell(controller::WorkerFlushed{*epoch});
   }
+  if (const auto held = exchange_->TakeHeld(); held.has_value()) {
+    Tell(controller::PushesHeld{.checkpoint = held->checkpoint, .sequence = held->sequence});
+  }
   return absl::OkStatus();
 }
 
@@ -165,6 +174,8 @@ void WorkerProcess::SendMessages() {
       SendPush(*push);
     } else if (const auto* fetch = std::get_if<worker::FetchMessage>(&message)) {
       SendFetch(*fetch);
+    } else if (const auto* flush = std::get_if<worker::FlushMessage>(&message)) {
+      SendTo({StreamKind::kExchange, flush->server}, *flush);
     } else if (const auto* acknowledge = std::get_if<worker::AcknowledgeMessage>(&message)) {
       SendResults(*acknowledge);
     } else {

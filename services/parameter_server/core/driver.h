@@ -16,7 +16,8 @@ struct BucketReport {
   bool lost = false;
   std::string detail = {};      ///< lost: what is missing or corrupt
   FailoverTimes failover = {};  ///< zero unless it took over
-  std::uint64_t updates = 0;    ///< applied to its shards since their creation
+  std::uint64_t generation = 0;
+  std::uint64_t updates = 0;  ///< applied to its shards since their creation
 };
 
 /// What a disk holds of a bucket.

@@ -83,6 +83,7 @@ BucketReport ParameterServer::ServingReport(BucketId id) const {
   return {.bucket = id,
           .epoch = bucket.replica().configuration().epoch,
           .failover = bucket.replica().failover(),
+          .generation = bucket.content().generation,
           .updates = bucket.content().updates};
 }
 

@@ -115,6 +115,15 @@ std::vector<BucketProgress> ParameterServer::Progress() {
   return progress;
 }
 
+std::vector<Replica::Role> ParameterServer::Roles() const {
+  const MutexLock lock(mutex_);
+  std::vector<Replica::Role> roles;
+  for (const auto& bucket : buckets_) {
+    roles.push_back(bucket->replica().role());
+  }
+  return roles;
+}
+
 // --- Peers
 
 void ParameterServer::OnPeerConnected(const Holder& peer) {

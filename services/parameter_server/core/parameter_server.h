@@ -84,6 +84,9 @@ class ParameterServer : private ReplicaHost {
 
   [[nodiscard]] std::vector<BucketProgress> Progress();
 
+  /// What this server is to each bucket.
+  [[nodiscard]] std::vector<Replica::Role> Roles() const;
+
   // --- Peers
 
   /// A way to this peer is open anew: what was sent before may be lost.
@@ -275,9 +278,10 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
   absl::Status Unmark(const std::set<BucketId>& buckets);
   absl::Status LoadBucket(BucketId id, const LoadTask& task);
-  absl::StatusOr<Bucket::Content> Create(BucketId id, const LoadTask& task);
+  Bucket::Content Create(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> Restore(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> RestoreSnapshot(BucketId id, const LoadTask& task);
+  absl::Status StoreLoaded(BucketId id, const LoadTask& task, const Bucket::Content& content);
   absl::Status StoreContent(BucketId id, const Bucket::Content& content);
   absl::Status PersistEntries(const std::vector<PersistTask>& persists);
   absl::Status InstallCopies(const std::set<BucketId>& buckets);

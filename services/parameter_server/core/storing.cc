@@ -159,11 +159,14 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
 // --- Creating and loading
 
 absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
-  auto content = task.create          ? Create(id, task)
+  auto content = task.create          ? absl::StatusOr<Bucket::Content>(Create(id, task))
                  : task.snapshot != 0 ? RestoreSnapshot(id, task)
                                       : Restore(id, task);
-  if (!content.ok() && !(IsContentProblem(content.status()) && !task.create)) {
+  if (!content.ok() && !IsContentProblem(content.status())) {
     return content.status();
+  }
+  if (content.ok()) {
+    ADAMANT_RETURN_IF_ERROR(StoreLoaded(id, task, *content));
   }
   Session session(*this);
   Bucket& bucket = *buckets_[id];
@@ -184,7 +187,7 @@ absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Bucket::Content> ParameterServer::Create(BucketId id, const LoadTask& task) {
+Bucket::Content ParameterServer::Create(BucketId id, const LoadTask& task) {
   Bucket::Content content{.generation = task.generation};
   content.sequences.resize(shards_of_[id].size());
   for (const ShardId shard_id : shards_of_[id]) {
@@ -197,7 +200,6 @@ absl::StatusOr<Bucket::Content> ParameterServer::Create(BucketId id, const LoadT
         options_.seed, layout_.parameters()[shard.tensor], shard, std::span(shard_content.values));
     content.shards.push_back(MakeShard(shard_id, std::move(shard_content)));
   }
-  ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
   return content;
 }
 
@@ -231,11 +233,6 @@ absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const Load
     content.sequences.push_back(shard->sequences());
     shard->Rebase(task.generation);
   }
-  if (logged()) {
-    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
-  } else {
-    ADAMANT_RETURN_IF_ERROR(store_.Write({MarkBucket(id, task.generation)}));
-  }
   return content;
 }
 
@@ -253,8 +250,19 @@ absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
     content.sequences.push_back(shard->sequences());
     shard->Rebase(task.generation);
   }
-  ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
   return content;
+}
+
+// What came back from live state is stored already, but for its new generation and what had only
+// been logged.
+absl::Status ParameterServer::StoreLoaded(BucketId id,
+                                          const LoadTask& task,
+                                          const Bucket::Content& content) {
+  if (task.create || task.snapshot != 0 || logged()) {
+    return StoreContent(id, content);
+  }
+  return options_.mode == PersistenceMode::kNone ? absl::OkStatus()
+                                                 : store_.Write({MarkBucket(id, task.generation)});
 }
 
 // All of a bucket, durably, in place of whatever was stored of it.

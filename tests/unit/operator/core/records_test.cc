@@ -52,7 +52,7 @@ class RecordsTest : public testing::Test {
   [[nodiscard]] const Bucket& record() const { return configurations_.At(0); }
 
   JobState state_;
-  Configurations configurations_{state_};
+  Configurations configurations_{state_, 1};
   Deaths deaths_{state_};
   Takeovers takeovers_{configurations_, deaths_};
   const Clock::TimePoint start_{std::chrono::hours(1)};
@@ -172,7 +172,7 @@ TEST_F(RecordsTest, AProposalThatAnotherChangeOvertookIsForgotten) {
 
 TEST(TakeoversTest, AmongEqualsTheServersShareTheBuckets) {
   JobState state;
-  Configurations configurations(state);
+  Configurations configurations(state, 1);
   Deaths deaths(state);
   Takeovers takeovers(configurations, deaths);
   constexpr std::uint32_t kBuckets = 8;

@@ -133,7 +133,7 @@ class SpreadTest : public testing::Test {
   JobSettings settings_;
   const Spread spread_{settings_};
   JobState state_;
-  Configurations configurations_{state_};
+  Configurations configurations_{state_, 1};
   std::vector<Spread::Server> servers_;
   Clock::TimePoint now_{std::chrono::hours(1)};
 };

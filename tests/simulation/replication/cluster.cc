@@ -1,0 +1,402 @@
+#include "tests/simulation/replication/cluster.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tests/simulation/replication/convert.h"
+
+namespace adamant::replication_simulation {
+
+Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
+  for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
+    disks_.push_back(std::make_unique<Disk>(world_.scheduler, world_.setup.buckets));
+    disks_.back()->SetLying(world_.Has(Mutation::kLyingDisks), true);
+  }
+  world_.network.on_opened = [this](Place from, Place to) {
+    ServerProcess* const sender = Running(from);
+    ServerProcess* const peer = Running(to);
+    if (sender != nullptr && peer != nullptr && peer->holder().incarnation != 0) {
+      world_.scheduler.After(Clock::Duration(0), sender->life, [sender, to = peer->holder()] {
+        sender->OnOpened(to);
+      });
+    }
+  };
+  world_.checker.Look(
+      {.replica = [this](std::uint32_t bucket, const ps::Holder& holder) -> const ps::Replica* {
+         ServerProcess* const server = Find(holder);
+         HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
+         return hosted == nullptr ? nullptr : &hosted->replica();
+       },
+       .content = [this](std::uint32_t bucket, const ps::Holder& holder) -> const Content* {
+         ServerProcess* const server = Find(holder);
+         HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
+         return hosted == nullptr ? nullptr : hosted->content();
+       },
+       .lives = [this](const ps::Holder& holder) { return Find(holder) != nullptr; },
+       .disk = [this](std::uint32_t slot) -> const Disk& { return *disks_[slot]; }});
+  StartController();
+  writer_incarnations_.assign(world_.setup.writers, 0);
+  writers_.resize(world_.setup.writers);
+  for (std::uint32_t writer = 0; writer < world_.setup.writers; ++writer) {
+    RestartWriter(writer);
+  }
+}
+
+ServerProcess* Cluster::Find(const ps::Holder& holder) const {
+  ServerProcess* const process = slots_[holder.slot].process.get();
+  return process != nullptr && process->holder() == holder ? process : nullptr;
+}
+
+// --- Processes
+
+void Cluster::Start(std::uint32_t slot, std::uint64_t generation) {
+  slots_[slot].generation = generation;
+  if (slots_[slot].process == nullptr && !slots_[slot].starting) {
+    slots_[slot].starting = true;
+    const auto takes = world_.scheduler.Random(milliseconds(20), milliseconds(800));
+    const Clock::TimePoint at = std::max(world_.scheduler.Now() + takes, slots_[slot].down_until);
+    world_.scheduler.At(at, nullptr, [this, slot] { StartNow(slot); });
+  }
+}
+
+void Cluster::StartNow(std::uint32_t slot) {
+  if (slots_[slot].down_until > world_.scheduler.Now()) {
+    return world_.scheduler.At(slots_[slot].down_until, nullptr, [this, slot] { StartNow(slot); });
+  }
+  slots_[slot].starting = false;
+  const std::string uid = world_.Has(Mutation::kRestartKeepsMembership)
+                              ? "server-" + std::to_string(slot)
+                              : "server-" + std::to_string(slot) + "/" + std::to_string(++starts_);
+  slots_[slot].process = std::make_unique<ServerProcess>(world_, *this, slot, uid, *disks_[slot]);
+}
+
+void Cluster::KeepDown(std::uint32_t slot, Clock::Duration time) {
+  slots_[slot].down_until = std::max(slots_[slot].down_until, world_.scheduler.Now() + time);
+}
+
+void Cluster::End(ServerProcess& server) {
+  const std::uint32_t slot = server.holder().slot;
+  if (slots_[slot].process.get() != &server) {
+    return;
+  }
+  world_.scheduler.Record(server.life->name, "ends");
+  server.life->ended = true;
+  deaths_[server.holder()] = world_.scheduler.Now();
+  disks_[slot]->Drop();
+  for (auto& [id, connection] : connections_) {
+    if (connection.server == &server) {
+      Doom(id, milliseconds(500));
+    }
+  }
+  dead_servers_.push_back(std::move(slots_[slot].process));
+  TellExit(slot);
+}
+
+// Who runs a process sees its end, and tells the controller that there is.
+void Cluster::TellExit(std::uint32_t slot) {
+  ControllerProcess* const controller = controller_.get();
+  if (controller != nullptr) {
+    world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(300)),
+                           controller->life,
+                           [controller, slot, generation = slots_[slot].generation] {
+                             controller->OnExited(slot, generation);
+                           });
+  }
+}
+
+void Cluster::Kill(std::uint32_t slot, std::uint64_t generation) {
+  if (slots_[slot].generation != generation) {
+    return;
+  }
+  if (slots_[slot].process == nullptr) {
+    if (!slots_[slot].starting) {
+      TellExit(slot);
+    }
+    return;
+  }
+  if (slots_[slot].unreachable) {
+    return world_.scheduler.After(
+        milliseconds(500), nullptr, [this, slot, generation] { Kill(slot, generation); });
+  }
+  End(*slots_[slot].process);
+}
+
+void Cluster::LosePower() {
+  power_lost_at_ = world_.scheduler.Now();
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].process != nullptr) {
+      End(*slots_[slot].process);
+    }
+    disks_[slot]->LosePower();
+  }
+}
+
+void Cluster::StartController() {
+  if (controller_ != nullptr) {
+    old_controllers_.push_back(std::move(controller_));
+  }
+  controller_ = std::make_unique<ControllerProcess>(
+      world_,
+      store_,
+      ++controllers_,
+      ControllerProcess::Body{
+          .start = [this](std::uint32_t slot,
+                          std::uint64_t generation) { Start(slot, generation); },
+          .kill = [this](std::uint32_t slot, std::uint64_t generation) { Kill(slot, generation); },
+          .send =
+              [this](std::uint64_t connection, const controller::ControllerMessage& message) {
+                SendToServer(connection, message);
+              },
+          .close = [this](std::uint64_t connection) { Doom(connection, milliseconds(100)); }});
+  controller_->Begin();
+  for (auto& [id, connection] : connections_) {
+    Doom(id, seconds(3));
+  }
+}
+
+void Cluster::CrashController(Clock::Duration away) {
+  if (controller_ == nullptr) {
+    return;
+  }
+  world_.scheduler.Record(controller_->life->name, "ends");
+  controller_->life->ended = true;
+  old_controllers_.push_back(std::move(controller_));
+  for (auto& [id, connection] : connections_) {
+    Doom(id, milliseconds(500));
+  }
+  world_.scheduler.After(away, nullptr, [this] {
+    if (controller_ == nullptr) {
+      StartController();
+    }
+  });
+}
+
+void Cluster::ReplaceController() {
+  if (controller_ != nullptr) {
+    StartController();
+  }
+}
+
+void Cluster::RestartWriter(std::uint32_t writer) {
+  if (writers_[writer] != nullptr) {
+    writers_[writer]->life->ended = true;
+    old_writers_.push_back(std::move(writers_[writer]));
+  }
+  writers_[writer] =
+      std::make_unique<Writer>(world_, *this, writer, ++writer_incarnations_[writer]);
+}
+
+void Cluster::StopWriters() {
+  for (const auto& writer : writers_) {
+    writer->Stop();
+  }
+}
+
+// --- Ways
+
+std::uint64_t Cluster::Connect(ServerProcess& server) {
+  if (controller_ == nullptr) {
+    return 0;
+  }
+  connections_[++last_connection_] = {.slot = server.holder().slot,
+                                      .server = &server,
+                                      .controller = controller_.get(),
+                                      .doomed = false};
+  return last_connection_;
+}
+
+void Cluster::Disconnect(std::uint64_t connection) { Doom(connection, milliseconds(5)); }
+
+// Each end hears of it in its own time.
+void Cluster::Doom(std::uint64_t id, Clock::Duration within) {
+  Connection& connection = connections_.at(id);
+  if (std::exchange(connection.doomed, true)) {
+    return;
+  }
+  const auto when = [&] { return world_.scheduler.Random(microseconds(100), within); };
+  world_.scheduler.After(
+      when(), connection.server->life, [server = connection.server, id] { server->OnBroken(id); });
+  world_.scheduler.After(when(),
+                         connection.controller->life,
+                         [controller = connection.controller, id] { controller->OnBroken(id); });
+}
+
+void Cluster::TellController(std::uint64_t id, controller::MemberMessage message) {
+  const Connection& connection = connections_.at(id);
+  if (connection.doomed) {
+    return;
+  }
+  if (!world_.network.Send(connection.slot,
+                           world_.controller_place(),
+                           Channel::kController,
+                           connection.controller->life,
+                           [this, id, message = std::move(message)] {
+                             if (!connections_.at(id).doomed) {
+                               connections_.at(id).controller->OnMessage(id, message);
+                             }
+                           })) {
+    Doom(id, seconds(3));
+  }
+}
+
+void Cluster::SendToServer(std::uint64_t id, const controller::ControllerMessage& message) {
+  const Connection& connection = connections_.at(id);
+  if (connection.doomed) {
+    return;
+  }
+  if (!world_.network.Send(world_.controller_place(),
+                           connection.slot,
+                           Channel::kController,
+                           connection.server->life,
+                           [server = connection.server, id, message] {
+                             server->OnControllerMessage(id, message);
+                           })) {
+    Doom(id, seconds(3));
+  }
+}
+
+void Cluster::SendToPeer(const ps::Holder& from, const ps::Holder& to, ps::PeerMessage message) {
+  ServerProcess* const receiver = Find(to);
+  if (receiver == nullptr) {
+    return;
+  }
+  const Channel channel = message.bulk() ? Channel::kBulk : Channel::kPeerControl;
+  world_.network.Send(
+      from.slot, to.slot, channel, receiver->life, [receiver, from, message = std::move(message)] {
+        receiver->OnPeerMessage(from, message);
+      });
+}
+
+void Cluster::SendPush(Writer& writer,
+                       std::uint32_t writer_slot,
+                       std::uint32_t target,
+                       const Push& push) {
+  ServerProcess* const receiver = Running(target);
+  if (receiver == nullptr || writer.life->ended) {
+    return;
+  }
+  const Place place = world_.writer_place(writer_slot);
+  world_.network.Send(place, target, Channel::kWriter, receiver->life, [receiver, place, push] {
+    receiver->OnPush(place, push);
+  });
+}
+
+void Cluster::AnswerWriter(std::uint32_t slot, Place place, PushAnswer answer) {
+  Writer* const writer = writers_[place - world_.writer_place(0)].get();
+  world_.network.Send(
+      slot, place, Channel::kWriter, writer->life, [writer, answer = std::move(answer)] {
+        writer->OnAnswer(answer);
+      });
+}
+
+// Mostly right.
+std::uint32_t Cluster::GuessPrimary(std::uint32_t bucket) {
+  if (controller_ != nullptr && bucket < controller_->records().size() &&
+      world_.scheduler.Chance(0.8)) {
+    return controller_->records()[bucket].primary.slot;
+  }
+  return static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.setup.servers));
+}
+
+// --- Disks
+
+controller::StoredBuckets Cluster::ReadDisk(const ps::Holder& holder) {
+  Disk& disk = *disks_[holder.slot];
+  controller::StoredBuckets report{
+      .previous_incarnation = std::exchange(disk.opened_by, holder.incarnation), .buckets = {}};
+  for (std::uint32_t id = 0; id < world_.setup.buckets; ++id) {
+    const StoredBucket& stored = disk.Read(id);
+    controller::StoredBucket bucket{.bucket = id,
+                                    .generation = stored.generation,
+                                    .complete = stored.complete,
+                                    .detail = stored.complete ? "" : "incomplete"};
+    for (const ShardState& shard : stored.shards) {
+      bucket.updates += shard.updates;
+    }
+    if (!stored.log.empty()) {
+      bucket.log_epoch = stored.log.rbegin()->second->origin;
+      bucket.log_lsn = stored.log.rbegin()->first;
+    }
+    report.buckets.push_back(bucket);
+  }
+  return report;
+}
+
+// The member that died last had stored all but what its interval of flushing allows.
+Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
+  Clock::TimePoint safe = world_.scheduler.Now();
+  const bool synced = world_.setup.persistence == Persistence::kWalSync;
+  const bool lied = std::ranges::any_of(disks_, [](const auto& disk) { return disk->has_lied(); });
+  if (lied) {
+    return Clock::TimePoint::min();
+  }
+  const bool power_was_lost = power_lost_at_ + std::chrono::minutes(2) > safe;
+  if (synced || (world_.setup.logged() && !power_was_lost)) {
+    return safe;
+  }
+  const Clock::Duration pace = world_.setup.flush_interval * 3 + seconds(1);
+  const auto last = world_.checker.LastDeath(bucket, deaths_);
+  return last.has_value() ? disks_[last->first.slot]->UnhinderedBefore(last->second - pace, pace)
+                          : Clock::TimePoint::min();
+}
+
+// --- Checks
+
+void Cluster::CheckStep() {
+  if (!world_.setup.good_clocks) {
+    return;
+  }
+  for (std::uint32_t bucket = 0; bucket < world_.setup.buckets; ++bucket) {
+    std::uint32_t readers = 0;
+    for (const Slot& slot : slots_) {
+      HostedBucket* const hosted = slot.process == nullptr ? nullptr : slot.process->bucket(bucket);
+      const Content* const content = hosted == nullptr ? nullptr : hosted->Readable();
+      if (content != nullptr) {
+        world_.checker.Read(bucket, slot.process->holder(), *content);
+        ++readers;
+      }
+    }
+    if (readers > 1) {
+      world_.violations.Report("I1: bucket " + std::to_string(bucket) + " has " +
+                               std::to_string(readers) + " primaries with a lease");
+    }
+  }
+}
+
+void Cluster::CheckRecovered() {
+  for (std::uint32_t bucket = 0; bucket < world_.setup.buckets; ++bucket) {
+    CheckRecovered(bucket);
+  }
+}
+
+void Cluster::CheckRecovered(std::uint32_t bucket) {
+  const auto fail = [&](const std::string& what) {
+    world_.violations.Report("I13: after a minute without faults bucket " + std::to_string(bucket) +
+                             " " + what);
+  };
+  const controller::Bucket& record = controller_->records().at(bucket);
+  if (record.members.size() != world_.setup.copies) {
+    return fail("has " + std::to_string(record.members.size()) + " copies");
+  }
+  const Content* truth = nullptr;
+  for (const controller::Holder& member : record.members) {
+    ServerProcess* const server = Find(FromController(member));
+    HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
+    if (hosted == nullptr || hosted->content() == nullptr) {
+      return fail("has a member that does not hold it");
+    }
+    if (member == record.primary && (hosted->Readable() == nullptr || hosted->waits())) {
+      return fail("is not served");
+    }
+    if (!hosted->replica().log().empty()) {
+      return fail("has entries that are not committed");
+    }
+    if (truth != nullptr && truth->shards != hosted->content()->shards) {
+      return fail("has members that differ");
+    }
+    truth = hosted->content();
+  }
+}
+
+}  // namespace adamant::replication_simulation

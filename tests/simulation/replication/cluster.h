@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tests/simulation/replication/controller_process.h"
+#include "tests/simulation/replication/disk.h"
+#include "tests/simulation/replication/server_process.h"
+#include "tests/simulation/replication/world.h"
+#include "tests/simulation/replication/writer.h"
+
+namespace adamant::replication_simulation {
+
+/// All processes of one simulation and the ways between them.
+/// Threads: one.
+class Cluster {
+ public:
+  explicit Cluster(World& world);
+
+  // --- For processes
+
+  /// A new stream to the controller; 0: there is no way to it now.
+  std::uint64_t Connect(ServerProcess& server);
+  void Disconnect(std::uint64_t connection);
+  void TellController(std::uint64_t connection, controller::MemberMessage message);
+  void SendToPeer(const ps::Holder& from, const ps::Holder& to, ps::PeerMessage message);
+  void SendPush(Writer& writer, std::uint32_t writer_slot, std::uint32_t target, const Push& push);
+  void AnswerWriter(std::uint32_t slot, Place writer, PushAnswer answer);
+  std::uint64_t NextPush() { return ++pushes_; }
+  [[nodiscard]] std::uint32_t GuessPrimary(std::uint32_t bucket);
+  controller::StoredBuckets ReadDisk(const ps::Holder& holder);
+  [[nodiscard]] Clock::TimePoint SafeBefore(std::uint32_t bucket) const;
+
+  /// The process ends now.
+  void End(ServerProcess& server);
+
+  // --- For faults
+
+  /// The process that runs in a slot; nullptr: none.
+  [[nodiscard]] ServerProcess* Running(std::uint32_t slot) { return slots_[slot].process.get(); }
+
+  /// No process starts there before this time.
+  void KeepDown(std::uint32_t slot, Clock::Duration time);
+
+  /// While it is unreachable nobody can end its process for the controller.
+  void SetUnreachable(std::uint32_t slot, bool unreachable) {
+    slots_[slot].unreachable = unreachable;
+  }
+  void LosePower();
+  void CrashController(Clock::Duration away);
+
+  /// A new one takes over; the old one does not know.
+  void ReplaceController();
+  void RestartWriter(std::uint32_t writer);
+  [[nodiscard]] Disk& disk(std::uint32_t slot) { return *disks_[slot]; }
+  [[nodiscard]] ControllerProcess* controller() { return controller_.get(); }
+
+  // --- For checks
+
+  /// What must hold at any time.
+  void CheckStep();
+
+  /// What must hold when all has been well for a while.
+  void CheckRecovered();
+
+  void StopWriters();
+
+ private:
+  struct Slot {
+    std::unique_ptr<ServerProcess> process;
+    std::uint64_t generation = 0;  // that the controller has asked for last
+    bool starting = false;
+    bool unreachable = false;
+    Clock::TimePoint down_until{};
+  };
+  struct Connection {
+    std::uint32_t slot = 0;
+    ServerProcess* server = nullptr;
+    ControllerProcess* controller = nullptr;
+    bool doomed = false;
+  };
+
+  void StartController();
+  void Start(std::uint32_t slot, std::uint64_t generation);
+  void StartNow(std::uint32_t slot);
+  void Kill(std::uint32_t slot, std::uint64_t generation);
+  void TellExit(std::uint32_t slot);
+  void SendToServer(std::uint64_t connection, const controller::ControllerMessage& message);
+  void Doom(std::uint64_t connection, Clock::Duration within);
+  [[nodiscard]] ServerProcess* Find(const ps::Holder& holder) const;
+  void CheckRecovered(std::uint32_t bucket);
+
+  World& world_;
+  std::vector<std::unique_ptr<Disk>> disks_;
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::vector<std::uint64_t> writer_incarnations_;
+  ControllerStore store_;
+  std::unique_ptr<ControllerProcess> controller_;
+  std::map<std::uint64_t, Connection> connections_;
+  std::map<ps::Holder, Clock::TimePoint> deaths_;
+
+  // What has ended; events that are still planned for it point there.
+  std::vector<std::unique_ptr<ServerProcess>> dead_servers_;
+  std::vector<std::unique_ptr<ControllerProcess>> old_controllers_;
+  std::vector<std::unique_ptr<Writer>> old_writers_;
+
+  std::uint64_t starts_ = 0;
+  std::uint64_t controllers_ = 0;
+  std::uint64_t last_connection_ = 0;
+  std::uint64_t pushes_ = 0;
+  Clock::TimePoint power_lost_at_{};
+};
+
+}  // namespace adamant::replication_simulation

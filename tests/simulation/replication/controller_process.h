@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/core/job_controller.h"
+#include "tests/simulation/replication/world.h"
+
+namespace adamant::replication_simulation {
+
+/// What controllers leave behind; only the one of the highest term may write.
+struct ControllerStore {
+  std::uint64_t term = 0;
+  std::string state;
+};
+
+/// One process of the controller: the real core, of a job that has parameter servers only.
+/// Threads: one.
+class ControllerProcess {
+ public:
+  struct Body {
+    std::function<void(std::uint32_t slot, std::uint64_t generation)> start;
+    std::function<void(std::uint32_t slot, std::uint64_t generation)> kill;
+    std::function<void(std::uint64_t connection, const controller::ControllerMessage&)> send;
+    std::function<void(std::uint64_t connection)> close;
+  };
+
+  ControllerProcess(World& world, ControllerStore& store, std::uint64_t number, Body body);
+
+  void Begin();
+  void OnMessage(std::uint64_t connection, controller::MemberMessage message);
+  void OnBroken(std::uint64_t connection);
+  void OnExited(std::uint32_t slot, std::uint64_t generation);
+
+  [[nodiscard]] const std::vector<controller::Bucket>& records() const {
+    return core_->state().buckets;
+  }
+  [[nodiscard]] std::uint64_t term() const { return core_->state().term; }
+
+  const LifePtr life;
+
+ private:
+  void Handle(const controller::Event& event);
+  void Perform(std::vector<controller::Action> actions);
+  bool Persist(const controller::Persist& persist);
+  void Distort(controller::MemberMessage& message) const;
+  void PlanTick();
+
+  World& world_;
+  ControllerStore& store_;
+  Body body_;
+  std::unique_ptr<controller::JobController> core_;
+  std::optional<Clock::TimePoint> tick_at_;
+};
+
+}  // namespace adamant::replication_simulation

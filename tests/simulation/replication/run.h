@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "services/common/base/clock.h"
+#include "tests/simulation/replication/mutation.h"
+
+namespace adamant::replication_simulation {
+
+/// What became of one simulated cluster.
+struct Outcome {
+  std::string violation;   ///< the first promise that was broken; empty: none
+  std::string story;       ///< with a violation: the cluster and the last events
+  std::uint64_t hash = 0;  ///< of all that happened
+  std::uint64_t events = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t acknowledged = 0;  ///< updates of single shards
+  std::uint64_t rolled_back = 0;   ///< of these, lost with all members of a bucket
+  Clock::Duration virtual_time{};
+};
+
+/// Runs the cluster of this seed with the faults of this seed.
+Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+
+}  // namespace adamant::replication_simulation

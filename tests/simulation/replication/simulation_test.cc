@@ -1,0 +1,118 @@
+// Runs many seeds of the replication simulation. Environment:
+//   ADAMANT_SIMULATION_SEEDS        how many (1000)
+//   ADAMANT_SIMULATION_FIRST_SEED   from which on (1)
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/common/base/mutex.h"
+#include "tests/simulation/replication/run.h"
+
+namespace adamant::replication_simulation {
+namespace {
+
+std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// Sums over the seeds that were run.
+struct Totals {
+  std::uint64_t seeds = 0;
+  std::uint64_t violations = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t fewest_faults = 0;
+  std::uint64_t events = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t rolled_back = 0;
+  Clock::Duration virtual_time{};
+  std::chrono::duration<double> wall_time{};
+};
+
+Totals totals;
+
+void Count(std::uint64_t seed, const Outcome& outcome) {
+  ++totals.seeds;
+  totals.faults += outcome.faults;
+  totals.fewest_faults =
+      totals.seeds == 1 ? outcome.faults : std::min(totals.fewest_faults, outcome.faults);
+  totals.events += outcome.events;
+  totals.acknowledged += outcome.acknowledged;
+  totals.rolled_back += outcome.rolled_back;
+  totals.virtual_time += outcome.virtual_time;
+  if (!outcome.violation.empty()) {
+    ++totals.violations;
+    ADD_FAILURE() << "seed " << seed << ": " << outcome.violation << "\n"
+                  << outcome.story << "replay: make simulate SEEDS=1 FIRST_SEED=" << seed;
+  }
+}
+
+TEST(ReplicationSimulationTest, EverySeedKeepsThePromises) {
+  const std::uint64_t seeds = FromEnvironment("ADAMANT_SIMULATION_SEEDS", 1000);
+  const std::uint64_t first = FromEnvironment("ADAMANT_SIMULATION_FIRST_SEED", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<std::uint64_t> next = first;
+  Mutex mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+      threads.emplace_back([&] {
+        for (std::uint64_t seed = next++; seed < first + seeds; seed = next++) {
+          const Outcome outcome = RunSeed(seed);
+          const MutexLock lock(mutex);
+          Count(seed, outcome);
+        }
+      });
+    }
+  }
+  totals.wall_time = std::chrono::steady_clock::now() - begin;
+}
+
+TEST(ReplicationSimulationTest, TheSameSeedGivesTheSameHistory) {
+  for (const std::uint64_t seed : {7U, 8U, 9U}) {
+    const Outcome one = RunSeed(seed);
+    const Outcome other = RunSeed(seed);
+    EXPECT_EQ(one.hash, other.hash) << "seed " << seed;
+    EXPECT_EQ(one.events, other.events) << "seed " << seed;
+  }
+  EXPECT_NE(RunSeed(7).hash, RunSeed(8).hash);
+}
+
+void PrintTotals() {
+  if (totals.seeds == 0) {
+    return;
+  }
+  const std::chrono::duration<double, std::ratio<3600>> hours = totals.virtual_time;
+  std::printf(
+      "replication simulation: %llu seeds, %llu violations; %llu faults (at least %llu a seed), "
+      "%llu events, %llu updates acknowledged, %llu of them lost with all copies; %.1f virtual "
+      "hours in %.1f s: %.0f virtual hours per wall hour\n",
+      static_cast<unsigned long long>(totals.seeds),
+      static_cast<unsigned long long>(totals.violations),
+      static_cast<unsigned long long>(totals.faults),
+      static_cast<unsigned long long>(totals.fewest_faults),
+      static_cast<unsigned long long>(totals.events),
+      static_cast<unsigned long long>(totals.acknowledged),
+      static_cast<unsigned long long>(totals.rolled_back),
+      hours.count(),
+      totals.wall_time.count(),
+      hours.count() * 3600 / totals.wall_time.count());
+}
+
+}  // namespace
+}  // namespace adamant::replication_simulation
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  adamant::replication_simulation::PrintTotals();
+  return result;
+}
