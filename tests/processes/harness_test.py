@@ -305,6 +305,12 @@ class CleanUpTest(unittest.TestCase):
                 pass
         return False
 
+    def await_running(self, word, wanted):
+        deadline = time.monotonic() + PATIENCE
+        while self.runs(word) != wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(self.runs(word), wanted)
+
     def test_nothing_runs_on_when_a_test_is_killed(self):
         mark = "61.25"
         with tempfile.TemporaryDirectory() as folder:
@@ -313,14 +319,11 @@ class CleanUpTest(unittest.TestCase):
             environment = {key: value for key, value in os.environ.items() if key != netns.INSIDE}
             child = subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE, text=True)
             self.assertEqual(child.stdout.readline(), "started\n")
-            self.assertTrue(self.runs(mark))
+            self.addCleanup(child.stdout.close)
+            self.await_running(mark, True)
             child.send_signal(signal.SIGKILL)
             child.wait()
-            child.stdout.close()
-        deadline = time.monotonic() + PATIENCE
-        while self.runs(mark) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertFalse(self.runs(mark))
+        self.await_running(mark, False)
 
 
 if __name__ == "__main__":
