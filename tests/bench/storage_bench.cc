@@ -38,6 +38,7 @@
 
 #include "services/common/base/check.h"
 #include "services/common/base/rng.h"
+#include "services/common/rpc/tune_malloc.h"
 #include "services/common/storage/segment_store.h"
 
 namespace adamant {
@@ -299,6 +300,7 @@ void Print(const std::vector<Results>& runs) {
 
 int main(int argc, char** argv) {
   using namespace adamant;
+  rpc::TuneMalloc();  // as the services do
   const int runs = argc > 1 ? std::atoi(argv[1]) : 5;
   const double gigabytes = argc > 2 ? std::atof(argv[2]) : 4;
   std::vector<Results> results(static_cast<std::size_t>(std::max(runs, 1)));

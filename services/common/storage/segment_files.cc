@@ -24,6 +24,32 @@ constexpr std::uint64_t Padded(std::uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Reads the value, or less where the file ends, by way of the aligned `buffer` of kBufferBytes.
+rocksdb::IOStatus ReadPieces(const rocksdb::FSRandomAccessFile& file,
+                             const Location& location,
+                             char* buffer,
+                             std::string& value) {
+  value.reserve(location.bytes);
+  while (value.size() < location.bytes) {
+    const std::uint64_t wanted = std::min(kBufferBytes, location.bytes - value.size());
+    rocksdb::Slice piece;
+    rocksdb::IOStatus status = file.Read(location.offset + value.size(),
+                                         Padded(wanted),
+                                         rocksdb::IOOptions(),
+                                         &piece,
+                                         buffer,
+                                         nullptr);
+    if (!status.ok()) {
+      return status;
+    }
+    value.append(piece.data(), std::min<std::uint64_t>(piece.size(), wanted));
+    if (piece.size() < wanted) {
+      break;
+    }
+  }
+  return rocksdb::IOStatus::OK();
+}
+
 std::uint64_t ChecksumOf(std::string_view bytes) {
   return Checksum(std::as_bytes(std::span(bytes)));
 }
@@ -44,7 +70,7 @@ SegmentFiles::SegmentFiles(std::filesystem::path folder,
     : folder_(std::move(folder)),
       segment_bytes_(segment_bytes),
       file_system_(std::move(file_system)),
-      buffer_(static_cast<char*>(std::aligned_alloc(kAlignment, kBufferBytes))) {}
+      buffer_(TakeBuffer()) {}
 
 SegmentFiles::~SegmentFiles() = default;
 
@@ -109,26 +135,15 @@ absl::StatusOr<std::string> SegmentFiles::Read(const Location& location) const {
     return absl::DataLossError(path + ": missing");
   }
   ADAMANT_RETURN_IF_ERROR(ReadStatus(status, path));
-  // Room for the padding, and for an aligned start within the string's memory.
-  std::string value(Padded(location.bytes) + kAlignment, '\0');
-  void* start = value.data();
-  std::size_t room = value.size();
-  std::align(kAlignment, Padded(location.bytes), start, room);
-  rocksdb::Slice read;
-  ADAMANT_RETURN_IF_ERROR(ReadStatus(file->Read(location.offset,
-                                                Padded(location.bytes),
-                                                rocksdb::IOOptions(),
-                                                &read,
-                                                static_cast<char*>(start),
-                                                nullptr),
-                                     path));
-  if (read.size() < location.bytes ||
-      ChecksumOf({read.data(), location.bytes}) != location.checksum) {
+  Buffer buffer = TakeBuffer();
+  std::string value;
+  status = ReadPieces(*file, location, buffer.get(), value);
+  GiveBack(std::move(buffer));
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, path));
+  if (value.size() != location.bytes || ChecksumOf(value) != location.checksum) {
     return absl::DataLossError(path + ": checksum mismatch at byte " +
                                std::to_string(location.offset));
   }
-  std::memmove(value.data(), read.data(), location.bytes);
-  value.resize(location.bytes);
   return value;
 }
 
@@ -174,6 +189,21 @@ void SegmentFiles::Reserve(std::uint64_t segment) {
 
 std::string SegmentFiles::PathOf(std::uint64_t segment) const {
   return (folder_ / (std::to_string(segment) + std::string(kEnding))).string();
+}
+
+SegmentFiles::Buffer SegmentFiles::TakeBuffer() const {
+  MutexLock lock(mutex_);
+  if (idle_.empty()) {
+    return Buffer(static_cast<char*>(std::aligned_alloc(kAlignment, kBufferBytes)));
+  }
+  Buffer buffer = std::move(idle_.back());
+  idle_.pop_back();
+  return buffer;
+}
+
+void SegmentFiles::GiveBack(Buffer buffer) const {
+  MutexLock lock(mutex_);
+  idle_.push_back(std::move(buffer));
 }
 
 absl::Status SegmentFiles::List() {

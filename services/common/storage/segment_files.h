@@ -77,6 +77,7 @@ class SegmentFiles {
   struct FreeAligned {
     void operator()(char* buffer) const { std::free(buffer); }
   };
+  using Buffer = std::unique_ptr<char, FreeAligned>;
   using File = std::shared_ptr<rocksdb::FSWritableFile>;
 
   SegmentFiles(std::filesystem::path folder,
@@ -84,6 +85,8 @@ class SegmentFiles {
                std::shared_ptr<rocksdb::FileSystem> file_system);
 
   [[nodiscard]] std::string PathOf(std::uint64_t segment) const;
+  [[nodiscard]] Buffer TakeBuffer() const;
+  void GiveBack(Buffer buffer) const;
   absl::Status List();
   absl::StatusOr<File> FileToAppendTo();
   absl::StatusOr<File> Begin(std::uint64_t segment, std::uint64_t reused);
@@ -94,10 +97,10 @@ class SegmentFiles {
   const std::filesystem::path folder_;
   const std::uint64_t segment_bytes_;
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
-  const std::unique_ptr<char, FreeAligned> buffer_;  // of Append
 
   // Guarded.
   mutable Mutex mutex_;
+  mutable std::vector<Buffer> idle_ ABSL_GUARDED_BY(mutex_);  // as many as ever read at once
   std::map<std::uint64_t, std::uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);  // by segment
   std::map<std::uint64_t, std::uint64_t> free_ ABSL_GUARDED_BY(mutex_);   // likewise
   std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
@@ -105,6 +108,8 @@ class SegmentFiles {
   std::vector<File> unsynced_ ABSL_GUARDED_BY(mutex_);  // without open_
   bool folder_changed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);  // of a sync
+
+  const Buffer buffer_;  // of Append
 };
 
 }  // namespace adamant::storage

@@ -4,65 +4,16 @@
 #include <rocksdb/file_system.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/rocksdb_status.h"
 #include "services/common/storage/rocksdb_store.h"
+#include "services/common/storage/segment_records.h"
 
 namespace adamant::storage {
 namespace {
-
-// The first byte of the keys of the records: a value itself, or the place of one.
-constexpr char kValue = 'v';
-constexpr char kPlace = 'p';
-
-std::string RecordKey(char kind, std::string_view key) { return kind + std::string(key); }
-
-std::string EncodePlace(const Location& location) {
-  std::string bytes;
-  for (const std::uint64_t field :
-       {location.segment, location.offset, location.bytes, location.checksum}) {
-    for (int shift = 0; shift < 64; shift += 8) {
-      bytes.push_back(static_cast<char>(field >> shift));
-    }
-  }
-  return bytes;
-}
-
-std::optional<Location> DecodePlace(std::string_view bytes) {
-  std::array<std::uint64_t, 4> fields{};
-  if (bytes.size() != sizeof(fields)) {
-    return std::nullopt;
-  }
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    fields[i / 8] |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (i % 8 * 8);
-  }
-  return Location{fields[0], fields[1], fields[2], fields[3]};
-}
-
-void AppendErase(const std::string& key, const std::string& end, std::vector<Change>& records) {
-  for (const char kind : {kValue, kPlace}) {
-    records.push_back({RecordKey(kind, key), "", true, end.empty() ? "" : RecordKey(kind, end)});
-  }
-}
-
-void AppendPlace(const std::string& key, const Location& place, std::vector<Change>& records) {
-  records.push_back({RecordKey(kPlace, key), EncodePlace(place)});
-  records.push_back({RecordKey(kValue, key), "", true});
-}
-
-void AppendValue(const std::string& key,
-                 const std::string& value,
-                 bool had_place,
-                 std::vector<Change>& records) {
-  records.push_back({RecordKey(kValue, key), value});
-  if (had_place) {
-    records.push_back({RecordKey(kPlace, key), "", true});
-  }
-}
 
 absl::Status MakeFolders(rocksdb::FileSystem& files, const std::filesystem::path& folder) {
   for (const auto& path : {folder, folder / "segments", folder / "records"}) {
@@ -264,7 +215,7 @@ absl::Status SegmentStore::CommitFlush() {
     MutexLock lock(mutex_);
     ApplyFlushed();
     FreeUnusedSegments();
-    keep_free = std::exchange(unflushed_bytes_, 0);
+    keep_free = 2 * std::exchange(unflushed_bytes_, 0);  // not always as many become free
   }
   segments_->TrimFree(keep_free);
   return absl::OkStatus();

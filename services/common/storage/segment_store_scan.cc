@@ -6,14 +6,10 @@
 #include <variant>
 
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/segment_records.h"
 #include "services/common/storage/segment_store.h"
 
 namespace adamant::storage {
-namespace {
-
-constexpr char kValue = 'v';
-
-}  // namespace
 
 struct SegmentStore::Overlay {
   std::map<std::string, Unflushed::Outcome, std::less<>> outcomes;  ///< not yet shown

@@ -89,10 +89,10 @@ TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
     }
     ASSERT_TRUE(store_->Flush().ok());
     // Twice the bytes in use, two segments (and what these have over their size), and free files
-    // for as much as this round wrote.
+    // for twice what this round wrote.
     const std::uint64_t bound = 2 * kKeys * kPaddedBytes +
                                 2 * (SmallSegments().segment_bytes + kPaddedBytes) +
-                                static_cast<std::uint64_t>(writes) * kPaddedBytes;
+                                2 * static_cast<std::uint64_t>(writes) * kPaddedBytes;
     ASSERT_LE(SegmentBytes(), bound) << "round " << round;
   }
   Open();

@@ -159,6 +159,7 @@ TEST_P(StoreFaultsTest, SlowDiskDelaysButDoesNotFail) {
   ASSERT_TRUE(store_->Flush().ok());
   EXPECT_GT(calls, 0);
   EXPECT_EQ(store_->Get(Key(0)).value(), Value(1, 0));
+  store_.reset();  // which waits for its threads, so that none counts any more
 }
 
 // What a loss of power at one moment left.
