@@ -96,6 +96,13 @@ struct Export {
   std::uint64_t snapshot = 0;
 };
 
+/// A checkpoint is complete, which is stored: write its manifest to where the user finds it, and
+/// remove those of snapshots that are not kept any more.
+struct WriteManifest {
+  Checkpoint checkpoint;
+  std::uint64_t keep = 0;  ///< another snapshot that is kept; 0: none
+};
+
 /// An epoch has a result, which is stored.
 struct EpochDone {
   EpochResult result;
@@ -133,6 +140,7 @@ using Action = std::variant<Persist,
                             StartProcess,
                             KillProcess,
                             Export,
+                            WriteManifest,
                             EpochDone,
                             Note,
                             Finished>;

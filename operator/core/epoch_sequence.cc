@@ -18,7 +18,8 @@ EpochSequence::EpochSequence(const JobSettings& settings,
       parts_(parts),
       placement_(placement),
       meter_(meter),
-      snapshots_(settings, state, outbox, roster, placement.configurations()) {}
+      snapshots_(settings, state, outbox, roster, placement.configurations()),
+      checkpoints_(settings, state, outbox, roster, snapshots_) {}
 
 void EpochSequence::Enter(Step step) {
   state_.step = step;
@@ -31,7 +32,7 @@ void EpochSequence::Begin(TimePoint now) {
     case Step::kTraining:
       Enter(Step::kTraining);
       meter_.StartEpoch(state_.epoch);
-      next_checkpoint_ = now + settings_.checkpoint_interval;
+      checkpoints_.Open(now);
       outbox_.Tell(
           Note::Kind::kEpochOpened,
           state_.epoch,
@@ -53,6 +54,15 @@ void EpochSequence::Begin(TimePoint now) {
       snapshots_.Need();
       return StartExport(now);
   }
+}
+
+void EpochSequence::RollBack() {
+  const bool ended = state_.row.snapshot != 0 && state_.row.snapshot == state_.checkpoint.snapshot;
+  if (!ended) {  // it was taken within this epoch, or at the end of the one before
+    state_.step = Step::kTraining;
+    state_.row = {};
+  }
+  outbox_.StateChanged();
 }
 
 void EpochSequence::OpenNext(TimePoint now) {
@@ -102,6 +112,8 @@ void EpochSequence::Repeat(MemberId id) {
   }
   if (id.role == Role::kParameterServer) {
     snapshots_.Repeat(id.slot);
+  } else if (id.role == Role::kWorker && state_.step == Step::kTraining) {
+    checkpoints_.OnWorkerJoined(id.slot);
   }
 }
 
@@ -122,8 +134,7 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 
 void EpochSequence::StartClosing() {
   Enter(Step::kClosing);
-  next_checkpoint_.reset();
-  snapshots_.Drop();  // a checkpoint under way is overtaken by the epoch's own snapshot
+  checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
   state_.row = {};
   state_.row.epoch = state_.epoch;
   for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
@@ -161,11 +172,20 @@ void EpochSequence::StartFlushing() {
 
 void EpochSequence::OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message) {
   if (state_.step == Step::kFlushing && message.epoch == state_.epoch) {
-    OnWorkerLost(worker);
+    Flushed(worker);
   }
 }
 
+void EpochSequence::OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now) {
+  checkpoints_.OnPushesHeld(worker, message, now);
+}
+
 void EpochSequence::OnWorkerLost(std::uint32_t worker) {
+  checkpoints_.OnWorkerLost(worker);
+  Flushed(worker);
+}
+
+void EpochSequence::Flushed(std::uint32_t worker) {
   if (unflushed_workers_.erase(worker) > 0 && unflushed_workers_.empty() &&
       state_.step == Step::kFlushing) {
     CloseRow();
@@ -189,6 +209,10 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
                                             const SnapshotTaken& message,
                                             TimePoint now) {
   const absl::StatusOr<bool> completed = snapshots_.OnTaken(server, message, now);
+  if (!completed.ok() && state_.step == Step::kTraining) {
+    checkpoints_.GiveUp(std::string(completed.status().message()));
+    return absl::OkStatus();
+  }
   if (!completed.ok() || !*completed) {
     return completed.status();
   }
@@ -196,11 +220,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
     Enter(Step::kEvaluating);
     RepeatAll(Role::kDataServer);
   } else {
-    snapshots_.Drop();
-    next_checkpoint_ = now + settings_.checkpoint_interval;
-    outbox_.Tell(Note::Kind::kCheckpoint,
-                 state_.epoch,
-                 "checkpoint " + std::to_string(state_.complete_snapshot));
+    checkpoints_.OnStored(now);
   }
   return absl::OkStatus();
 }
@@ -256,11 +276,7 @@ bool EpochSequence::OnExported(const Exported& exported) const {
 
 void EpochSequence::OnTimer(TimePoint now) {
   snapshots_.OnTimer(now);
-  if (next_checkpoint_ && *next_checkpoint_ <= now) {
-    next_checkpoint_.reset();
-    outbox_.StateChanged();
-    snapshots_.Take(++state_.last_snapshot);
-  }
+  checkpoints_.OnTimer(now);
   if (export_retry_ && *export_retry_ <= now) {
     export_retry_.reset();
     StartExport(now);
@@ -270,7 +286,7 @@ void EpochSequence::OnTimer(TimePoint now) {
 std::optional<EpochSequence::TimePoint> EpochSequence::NextTimer() const {
   std::optional<TimePoint> next;
   for (const std::optional<TimePoint>& time :
-       {snapshots_.NextTimer(), next_checkpoint_, export_retry_}) {
+       {snapshots_.NextTimer(), checkpoints_.NextTimer(), export_retry_}) {
     if (time && (!next || *time < *next)) {
       next = time;
     }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/status/status.h"
+#include "operator/core/checkpoint_taker.h"
 #include "operator/core/parts.h"
 #include "operator/core/placement.h"
 #include "operator/core/roster.h"
@@ -32,6 +33,9 @@ class EpochSequence {
                 Placement& placement,
                 TrainingMeter& meter);
 
+  /// The buckets have come back as the state's checkpoint has them: goes back to that moment.
+  void RollBack();
+
   /// Sends the commands of the step that the state names: at the start of a job and of every
   /// controller.
   void Begin(TimePoint now);
@@ -43,6 +47,7 @@ class EpochSequence {
   void OnEpochEnded(const EpochEnded& message);
   void OnPartClosed(const PartClosed& message);
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
+  void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
   absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
   void OnEvaluated(const Evaluated& message, TimePoint now);
 
@@ -75,6 +80,7 @@ class EpochSequence {
   void StartSnapshot();
   void StartExport(TimePoint now);
   [[nodiscard]] bool IsLast(const EpochResult& row) const;
+  void Flushed(std::uint32_t worker);
   [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
 
   const JobSettings& settings_;
@@ -88,7 +94,7 @@ class EpochSequence {
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
   SnapshotTaker snapshots_;
-  std::optional<TimePoint> next_checkpoint_;
+  CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;
   bool export_disturbed_ = false;
 };

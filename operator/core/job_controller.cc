@@ -72,6 +72,9 @@ std::vector<Action> JobController::Begin(TimePoint now, Survivors survivors) {
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   roster_.StartAll(now);
   placement_.Begin(survivors == Survivors::kNone, now);
+  if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written
+    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
+  }
   return outbox_.Take(state_);
 }
 
@@ -215,6 +218,8 @@ void JobController::OnEpochMessage(MemberId from, const MemberMessage& message, 
     case Role::kWorker:
       if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
         sequence_.OnWorkerFlushed(from.slot, *flushed);
+      } else if (const auto* held = std::get_if<PushesHeld>(&message)) {
+        sequence_.OnPushesHeld(from.slot, *held, now);
       }
       return;
   }
@@ -316,6 +321,7 @@ void JobController::BeginWhenReady(TimePoint now) {
   if (!ready_ && !IsFinal(state_.phase) && placement_.IsComplete(now) && parts_.Started() &&
       roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
+    placement_.OnJobBegun();
     sequence_.Begin(now);
   }
 }
@@ -352,6 +358,9 @@ void JobController::LoseSilent(TimePoint now) {
 
 void JobController::Settle(TimePoint now) {
   FailOn(placement_.Settle(now));
+  if (placement_.TakeRolledBack()) {
+    sequence_.RollBack();
+  }
   placement_.PublishChanges();
   if (ready_) {
     sequence_.OnRecordsChanged();

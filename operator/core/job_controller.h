@@ -46,7 +46,8 @@ struct JobReport {
   std::vector<MemberReport> members;
   std::vector<BucketReport> buckets{};
   std::optional<FailoverReport> last_failover{};
-  std::uint64_t checkpoint = 0;
+  std::uint64_t checkpoint = 0;        ///< newest one; 0: none
+  double checkpoint_held_seconds = 0;  ///< time for which it held pushes
 };
 
 /// The brain of one job: a pure state machine. The body feeds it events and carries out the actions

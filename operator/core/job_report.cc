@@ -50,7 +50,8 @@ JobReport JobController::Report() const {
     report.buckets.push_back(placement_.failovers().ReportOf(bucket));
   }
   report.last_failover = placement_.failovers().Last(last_advance_);
-  report.checkpoint = state_.complete_snapshot;
+  report.checkpoint = state_.checkpoint.snapshot;
+  report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
   return report;
 }
 

@@ -251,6 +251,7 @@ void Placement::RollBack() {
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
     const Holder holder = HolderOf(state_.checkpoint.buckets[bucket].slot);
     configurations_.Restore(bucket, holder, state_.checkpoint.snapshot);
+    restores_.OnServed(bucket);  // what was lost before does not matter any more
     restores_.Touch(bucket, holder);
   }
 }

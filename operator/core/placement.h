@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,6 +52,13 @@ class Placement {
   /// cannot come back, saying which and why.
   absl::Status Settle(TimePoint now);
 
+  /// The job has begun under this controller: from now on a lost bucket does not roll back the
+  /// whole job to its checkpoint.
+  void OnJobBegun() { may_roll_back_ = false; }
+
+  /// Whether Settle has brought all buckets back as the checkpoint has them, since the last call.
+  bool TakeRolledBack() { return std::exchange(rolled_back_, false); }
+
   /// When Settle should be called though nothing has happened.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
 
@@ -81,6 +89,8 @@ class Placement {
                          Load& load,
                          TimePoint now);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
+  absl::Status OnNobodyHas(const absl::Status& why);
+  void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
 
   const JobSettings& settings_;
@@ -102,6 +112,8 @@ class Placement {
   std::optional<TimePoint> all_served_since_;
   std::optional<TimePoint> timer_;
   bool unsettled_ = false;
+  bool may_roll_back_ = false;
+  bool rolled_back_ = false;
   bool changed_ = false;              // records, since the last publication
   std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed
   std::uint32_t versions_ = 0;        // published under this term

@@ -28,7 +28,10 @@ void Restores::Reject(std::uint32_t bucket, Holder holder, const std::string& wh
 }
 
 void Restores::OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now) {
-  losses_.emplace(bucket, Loss{.since = now, .members = record.members});
+  losses_.emplace(bucket,
+                  Loss{.since = now,
+                       .members = record.members,
+                       .oldest = record.restored_snapshot != 0 ? record.generation : 0});
 }
 
 // What this member, which lives, or a later process in its slot has reported; nullptr: nothing yet.
@@ -56,22 +59,23 @@ absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
   if (!all_reported && now < loss.since + kPatience) {
     return std::optional<Holder>();
   }
-  // With a log, what the last members have logged comes before all else.
+  // The last members have everything but what they had not flushed; with a log, what they have logged
+  // comes first.
   const auto rank = [&](const Report& report, const StoredBucket& has) {
     const bool member = WasMember(report, loss);
     const bool log = logged_ && member;
-    return std::make_tuple(log,
+    return std::make_tuple(member,
                            has.generation,
                            log ? has.log_epoch : 0,
                            log ? has.log_lsn : 0,
                            has.updates,
-                           member,
                            -std::int64_t{load.primaries[report.from.slot]});
   };
   const Report* best = nullptr;
   for (const auto& [slot, report] : reports_) {
     const auto stored = report.buckets.find(bucket);
-    if (stored == report.buckets.end() || !stored->second.complete) {
+    if (stored == report.buckets.end() || !stored->second.complete ||
+        stored->second.generation < loss.oldest) {
       continue;
     }
     if (best == nullptr || rank(report, stored->second) > rank(*best, best->buckets.at(bucket))) {
@@ -94,7 +98,9 @@ absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
     const auto& buckets = ReportAfter(member)->buckets;
     const auto stored = buckets.find(bucket);
     message += "; " + ToString(MemberId{Role::kParameterServer, member.slot}) + ": " +
-               (stored == buckets.end() ? "nothing is stored" : stored->second.detail);
+               (stored == buckets.end()   ? "nothing is stored"
+                : stored->second.complete ? "what is stored is older than the last rollback"
+                                          : stored->second.detail);
   }
   return absl::DataLossError(message);
 }

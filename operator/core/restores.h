@@ -62,6 +62,7 @@ class Restores {
   struct Loss {
     TimePoint since{};
     std::vector<Holder> members;  // the last ones that served
+    std::uint64_t oldest = 0;     // generation: what is older was given up for a snapshot
   };
 
   [[nodiscard]] const Report* ReportAfter(Holder member) const;

@@ -18,8 +18,9 @@ SnapshotTaker::SnapshotTaker(const JobSettings& settings,
       roster_(roster),
       configurations_(configurations) {}
 
-void SnapshotTaker::Take(std::uint64_t snapshot) {
+void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
   Drop();
+  cuts_ = std::move(cuts);
   snapshot_ = snapshot;
   stored_.assign(configurations_.size(), std::nullopt);
   asked_.assign(configurations_.size(), std::nullopt);
@@ -35,9 +36,10 @@ void SnapshotTaker::Take(std::uint64_t snapshot) {
 
 void SnapshotTaker::Need() {
   Drop();
-  snapshot_ = state_.complete_snapshot;
+  snapshot_ = state_.checkpoint.snapshot;
   complete_ = true;
-  stored_.assign(state_.snapshot_slots.begin(), state_.snapshot_slots.end());
+  cuts_ = state_.checkpoint.cuts;
+  stored_.assign(state_.checkpoint.buckets.begin(), state_.checkpoint.buckets.end());
   stored_.resize(configurations_.size());
   asked_.assign(configurations_.size(), std::nullopt);
   Follow();
@@ -51,7 +53,7 @@ void SnapshotTaker::Drop() {
 }
 
 bool SnapshotTaker::IsStored(std::uint32_t bucket) const {
-  return stored_[bucket] == configurations_.At(bucket).primary.slot;
+  return stored_[bucket] && stored_[bucket]->slot == configurations_.At(bucket).primary.slot;
 }
 
 // Its process is the primary of a bucket that is not stored.
@@ -91,21 +93,30 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
     if (stored.bucket < configurations_.size() &&
         configurations_.At(stored.bucket).primary.slot == server &&
         configurations_.At(stored.bucket).generation == stored.generation) {
-      stored_[stored.bucket] = server;
+      stored_[stored.bucket] = CheckpointBucket{.slot = server,
+                                                .generation = stored.generation,
+                                                .updates = stored.updates,
+                                                .checksum = stored.checksum};
     }
   }
+  return Complete();
+}
+
+// If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
+bool SnapshotTaker::Complete() {
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket)) {
       return false;
     }
   }
   retry_.reset();
-  state_.complete_snapshot = snapshot_;
-  state_.snapshot_slots.clear();
-  for (const auto& slot : stored_) {
-    state_.snapshot_slots.push_back(*slot);
+  Checkpoint checkpoint{.snapshot = snapshot_, .epoch = state_.epoch, .buckets = {}, .cuts = cuts_};
+  for (const auto& stored : stored_) {
+    checkpoint.buckets.push_back(*stored);
   }
+  state_.checkpoint = std::move(checkpoint);
   outbox_.StateChanged();
+  outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
   return !std::exchange(complete_, true);
 }
 
@@ -144,7 +155,7 @@ void SnapshotTaker::Repeat(std::uint32_t server) {
 
 void SnapshotTaker::Request(std::uint32_t server) {
   TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
-  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.complete_snapshot}) {
+  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.checkpoint.snapshot}) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
       request.keep.push_back(kept);

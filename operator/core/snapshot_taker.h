@@ -30,17 +30,17 @@ class SnapshotTaker {
                 Roster& roster,
                 const Configurations& configurations);
 
-  /// Asks everybody to store it.
-  void Take(std::uint64_t snapshot);
+  /// Asks everybody to store it. `cuts`: what it holds of workers that go on pushing after it.
+  void Take(std::uint64_t snapshot, std::vector<PushCut> cuts = {});
 
-  /// The state's complete snapshot is needed.
+  /// The state's checkpoint is needed.
   void Need();
 
   /// None is needed any more.
   void Drop();
 
-  /// A server has stored it, or cannot. Returns whether that completed the snapshot, which the
-  /// state then says. Error: ResourceExhausted when it has failed too often.
+  /// A server has stored it, or cannot. Returns whether that completed the snapshot, which is the
+  /// state's checkpoint then. Error: ResourceExhausted when it has failed too often.
   absl::StatusOr<bool> OnTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
 
   /// Asks primaries that have not stored their buckets. Call it when buckets begin to be served.
@@ -56,13 +56,11 @@ class SnapshotTaker {
   void OnTimer(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return retry_; }
 
-  /// The one that is being taken; 0: none.
-  [[nodiscard]] std::uint64_t pending() const { return complete_ ? 0 : snapshot_; }
-
  private:
   [[nodiscard]] bool IsStored(std::uint32_t bucket) const;
   [[nodiscard]] bool IsWanting(std::uint32_t server) const;
   void Request(std::uint32_t server);
+  [[nodiscard]] bool Complete();
 
   const JobSettings& settings_;
   JobState& state_;
@@ -70,9 +68,10 @@ class SnapshotTaker {
   Roster& roster_;
   const Configurations& configurations_;
 
-  std::uint64_t snapshot_ = 0;                        // needed; 0: none
-  bool complete_ = false;                             // it was, once
-  std::vector<std::optional<std::uint32_t>> stored_;  // by bucket: slot of who stored it as primary
+  std::uint64_t snapshot_ = 0;  // needed; 0: none
+  bool complete_ = false;       // it was, once
+  std::vector<PushCut> cuts_;
+  std::vector<std::optional<CheckpointBucket>> stored_;  // by bucket: as a primary stored it
   std::vector<std::optional<Holder>> asked_;  // by bucket: the serving primary that was asked
   int failures_ = 0;
   std::optional<TimePoint> retry_;

@@ -135,12 +135,16 @@ class Planner {
     return best;
   }
 
-  // A bucket with too few members needs a learner.
+  // A bucket with too few members needs a learner. Below minInSync who has taken it over cannot
+  // even commit its log, and so not serve, before it has one.
   void FillUp(std::uint32_t bucket) {
     const Bucket& record = configurations_.At(bucket);
     const bool urgent = record.members.size() < settings_.min_in_sync;
-    if (!configurations_.IsServed(bucket) || record.members.size() >= settings_.copies ||
-        advice_[bucket].learner || (may_return_ && !urgent)) {
+    const bool taken_over =
+        record.created && configurations_.ServiceOf(bucket) == Configurations::Service::kAwaited;
+    if (!(configurations_.IsServed(bucket) || (urgent && taken_over)) ||
+        record.members.size() >= settings_.copies || advice_[bucket].learner ||
+        (may_return_ && !urgent)) {
       return;
     }
     if (const Server* learner = BestLearner(bucket)) {

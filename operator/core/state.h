@@ -99,6 +99,37 @@ struct BucketHistory {
   bool operator==(const BucketHistory&) const = default;
 };
 
+/// The last push of a worker that a checkpoint holds, in every shard.
+struct PushCut {
+  std::uint32_t worker = 0;  ///< slot
+  std::uint64_t incarnation = 0;
+  std::uint64_t sequence = 0;
+
+  bool operator==(const PushCut&) const = default;
+};
+
+/// How a bucket stands in a checkpoint.
+struct CheckpointBucket {
+  std::uint32_t slot = 0;  ///< of the parameter server that stored it as primary
+  std::uint64_t generation = 0;
+  std::uint64_t updates = 0;
+  std::uint64_t checksum = 0;
+
+  bool operator==(const CheckpointBucket&) const = default;
+};
+
+/// A snapshot that every primary has stored: all parameters, optimiser states and deduplication
+/// tables, and the ledger, as of one moment.
+struct Checkpoint {
+  std::uint64_t snapshot = 0;               ///< 0: there is none
+  std::uint64_t epoch = 0;                  ///< open then, or just ended
+  std::vector<CheckpointBucket> buckets{};  ///< by bucket
+  std::vector<PushCut> cuts{};              ///< empty at the end of an epoch: all was pushed
+  std::chrono::milliseconds held{0};        ///< time for which pushes were held
+
+  bool operator==(const Checkpoint&) const = default;
+};
+
 /// All that survives the controller's process, besides the EpochResults, which are stored one by
 /// one.
 struct JobState {
@@ -107,17 +138,16 @@ struct JobState {
   Phase phase = Phase::kPending;
   Step step = Step::kTraining;
   std::uint64_t epoch = 1;
-  EpochResult row;                              ///< of `epoch`, as far as it is known
-  std::uint64_t last_snapshot = 0;              ///< highest id given out
-  std::uint64_t complete_snapshot = 0;          ///< newest one that every server stored
-  std::uint64_t evaluated_snapshot = 0;         ///< of the last result: the model to export
-  double accuracy = 0;                          ///< of the last result
-  std::vector<Bucket> buckets{};                ///< empty until assigned
-  std::vector<BucketHistory> histories{};       ///< by bucket
-  std::vector<Holder> dead{};                   ///< whom records name; sorted
-  std::uint64_t failovers = 0;                  ///< take-overs that were no hand-over
-  std::uint64_t restores = 0;                   ///< of buckets that had lost all members
-  std::vector<std::uint32_t> snapshot_slots{};  ///< of complete_snapshot: who stored it, by bucket
+  EpochResult row;                         ///< of `epoch`, as far as it is known
+  std::uint64_t last_snapshot = 0;         ///< highest id given out
+  Checkpoint checkpoint{};                 ///< the newest one
+  std::uint64_t evaluated_snapshot = 0;    ///< of the last result: the model to export
+  double accuracy = 0;                     ///< of the last result
+  std::vector<Bucket> buckets{};           ///< empty until assigned
+  std::vector<BucketHistory> histories{};  ///< by bucket
+  std::vector<Holder> dead{};              ///< whom records name; sorted
+  std::uint64_t failovers = 0;             ///< take-overs that were no hand-over
+  std::uint64_t restores = 0;              ///< of buckets that had lost all members
   std::vector<std::uint32_t> part_owner{};
   std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers
   std::uint32_t restarts = 0;           ///< of all slots, within the budget

@@ -135,6 +135,21 @@ void Walk(Codec& codec, Value& value) {
     Optional(codec, value.leaver);
     Optional(codec, value.heir);
     codec.Field(value.restored_snapshot);
+  } else if constexpr (std::is_same_v<T, PushCut>) {
+    Narrow(codec, value.worker);
+    codec.Field(value.incarnation);
+    codec.Field(value.sequence);
+  } else if constexpr (std::is_same_v<T, CheckpointBucket>) {
+    Narrow(codec, value.slot);
+    codec.Field(value.generation);
+    codec.Field(value.updates);
+    codec.Field(value.checksum);
+  } else if constexpr (std::is_same_v<T, Checkpoint>) {
+    codec.Field(value.snapshot);
+    codec.Field(value.epoch);
+    codec.Field(value.buckets);
+    codec.Field(value.cuts);
+    Time(codec, value.held);
   } else if constexpr (std::is_same_v<T, BucketHistory>) {
     codec.Field(value.updates);
     codec.Field(value.rolled_back);
@@ -171,7 +186,7 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.epoch);
     Walk(codec, value.row);
     codec.Field(value.last_snapshot);
-    codec.Field(value.complete_snapshot);
+    Walk(codec, value.checkpoint);
     codec.Field(value.evaluated_snapshot);
     codec.Field(value.accuracy);
     codec.Field(value.buckets);
@@ -179,7 +194,6 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.dead);
     codec.Field(value.failovers);
     codec.Field(value.restores);
-    codec.Field(value.snapshot_slots);
     codec.Field(value.part_owner);
     codec.Field(value.slots);
     Narrow(codec, value.restarts);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -22,6 +23,13 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path onnx() const { return root / "model.onnx"; }
   [[nodiscard]] std::filesystem::path logs() const { return root / "logs"; }
   [[nodiscard]] std::filesystem::path data() const { return root / "data"; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  [[nodiscard]] std::filesystem::path checkpoint(std::uint64_t snapshot) const {
+    return checkpoints() / (std::to_string(snapshot) + ".json");
+  }
+  [[nodiscard]] std::filesystem::path store_of(std::uint32_t parameter_server) const {
+    return data() / ("parameter-server-" + std::to_string(parameter_server));
+  }
   [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
   [[nodiscard]] std::filesystem::path endpoint() const { return root / "endpoint"; }
   [[nodiscard]] std::filesystem::path lock() const { return root / "lock"; }

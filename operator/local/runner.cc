@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "operator/core/job_controller.h"
+#include "operator/local/checkpoint_file.h"
 #include "operator/local/codec.h"
 #include "operator/local/control_server.h"
 #include "operator/local/event_queue.h"
@@ -238,12 +239,17 @@ void Runner::Perform(std::vector<Action> actions) {
       launcher_.Kill(kill->id, kill->generation);
     } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
       StartExport(wanted->snapshot);
+    } else if (const auto* manifest = std::get_if<controller::WriteManifest>(&action)) {
+      Record(WriteManifest(
+          paths_,
+          {.job_uid = controller_->state().job_uid, .checkpoint = manifest->checkpoint},
+          manifest->keep));
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
       Record(recorder_->Epoch(done->result));
       observer_.OnEpoch(done->result);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       Tell(*note);
-    } else {
+    } else if (std::holds_alternative<controller::Finished>(action)) {
       finished_ = true;
     }
   }

@@ -73,6 +73,7 @@ v1::JobStatus Encode(const controller::JobReport& report) {
     EncodeFailover(*report.last_failover, *status.mutable_last_failover());
   }
   status.set_checkpoint(report.checkpoint);
+  status.set_checkpoint_held_seconds(report.checkpoint_held_seconds);
   return status;
 }
 
@@ -114,6 +115,7 @@ controller::JobReport Decode(const v1::JobStatus& status) {
     report.last_failover = DecodeFailover(status.last_failover());
   }
   report.checkpoint = status.checkpoint();
+  report.checkpoint_held_seconds = status.checkpoint_held_seconds();
   return report;
 }
 

@@ -172,24 +172,5 @@ TEST(SnapshotTest, AFailureIsTriedAgainAndFinallyFailsTheJob) {
   EXPECT_THAT(job.state().message, HasSubstr("disk full"));
 }
 
-TEST(SnapshotTest, CheckpointsAreTakenWithinAnEpochAndDoNotDisturbIt) {
-  JobSettings settings = SmallJob();
-  settings.checkpoint_interval = seconds(5);
-  Harness job(settings);
-  job.Begin();
-  job.JoinAll();
-  const auto asked = Sent<TakeSnapshot>(job.Pass(seconds(5)));
-  ASSERT_THAT(asked, SizeIs(2));
-  EXPECT_EQ(asked[0].second.snapshot, 1u);
-  job.StoreSnapshot(kServer0, 1);
-  job.StoreSnapshot(kServer1, 1);
-  EXPECT_EQ(job.state().complete_snapshot, 1u);
-  EXPECT_EQ(job.state().step, Step::kTraining);
-  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(seconds(5))), SizeIs(2));  // 2, never finished
-  job.TrainAndEvaluate(50);
-  EXPECT_EQ(job.state().evaluated_snapshot, 3u);
-  EXPECT_EQ(job.state().epoch, 2u);
-}
-
 }  // namespace
 }  // namespace adamant::controller

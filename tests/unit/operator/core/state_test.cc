@@ -25,7 +25,11 @@ JobState Example() {
   state.buckets = {bucket, {.epoch = 4, .generation = 1, .primary = {0, 1}, .members = {{0, 1}}}};
   state.histories = {{.updates = 12, .rolled_back = 3}, {}};
   state.dead = {{2, 5}};
-  state.snapshot_slots = {2, 0};
+  state.checkpoint = {.snapshot = 8,
+                      .epoch = 6,
+                      .buckets = {{.slot = 2, .generation = 2, .updates = 10, .checksum = 77}, {}},
+                      .cuts = {{.worker = 1, .incarnation = 2, .sequence = 30}},
+                      .held = std::chrono::milliseconds(40)};
   state.part_owner = {1, 0};
   state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .restarts = 1}, {}};
   state.active = std::chrono::milliseconds(123456);

@@ -1,0 +1,133 @@
+#include "operator/core/checkpoint_taker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace adamant::controller {
+
+void CheckpointTaker::Open(TimePoint now) {
+  next_ = now + settings_.checkpoint_interval;
+  if (state_.last_snapshot != 0) {
+    roster_.SendToAll(Role::kWorker, ReleasePushes{state_.last_snapshot});
+  }
+}
+
+void CheckpointTaker::Close() {
+  if (attempt_) {
+    snapshots_.Drop();
+    Release();
+  }
+  next_.reset();
+}
+
+std::uint64_t CheckpointTaker::IncarnationOf(std::uint32_t worker) const {
+  return roster_.IncarnationOf({Role::kWorker, worker});
+}
+
+void CheckpointTaker::Begin(TimePoint now) {
+  next_ = now + settings_.checkpoint_interval;
+  attempt_.emplace();
+  attempt_->snapshot = ++state_.last_snapshot;
+  attempt_->since = now;
+  attempt_->deadline = now + kHoldTime;
+  outbox_.StateChanged();
+  for (const Roster::Slot& slot : roster_.slots()) {
+    if (slot.id.role == Role::kWorker && slot.liveness == Roster::Liveness::kRunning) {
+      attempt_->waiting.emplace(slot.id.slot, IncarnationOf(slot.id.slot));
+      roster_.SendTo(slot.id, HoldPushes{attempt_->snapshot});
+    }
+  }
+  if (attempt_->waiting.empty()) {
+    GiveUp("there is no worker");
+  }
+}
+
+void CheckpointTaker::OnWorkerJoined(std::uint32_t worker) {
+  const MemberId id{Role::kWorker, worker};
+  if (!attempt_) {
+    if (state_.last_snapshot != 0) {
+      roster_.SendTo(id, ReleasePushes{state_.last_snapshot});
+    }
+    return;
+  }
+  const std::uint64_t incarnation = IncarnationOf(worker);
+  const auto waiting = attempt_->waiting.find(worker);
+  const bool known =
+      waiting != attempt_->waiting.end()
+          ? waiting->second == incarnation
+          : std::any_of(attempt_->cuts.begin(), attempt_->cuts.end(), [&](const PushCut& cut) {
+              return cut.worker == worker && cut.incarnation == incarnation;
+            });
+  if (known) {
+    roster_.SendTo(id, HoldPushes{attempt_->snapshot});
+  } else {
+    GiveUp(ToString(id) + " has joined");
+  }
+}
+
+void CheckpointTaker::OnWorkerLost(std::uint32_t worker) {
+  if (attempt_) {
+    GiveUp(ToString(MemberId{Role::kWorker, worker}) + " is lost");
+  }
+}
+
+void CheckpointTaker::OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now) {
+  if (!attempt_ || message.checkpoint != attempt_->snapshot ||
+      attempt_->waiting.erase(worker) == 0) {
+    return;
+  }
+  attempt_->cuts.push_back(
+      {.worker = worker, .incarnation = IncarnationOf(worker), .sequence = message.sequence});
+  if (attempt_->waiting.empty()) {
+    attempt_->deadline = now + kStoreTime;
+    snapshots_.Take(attempt_->snapshot, attempt_->cuts);
+  }
+}
+
+void CheckpointTaker::OnStored(TimePoint now) {
+  if (!attempt_) {
+    return;
+  }
+  const auto held = std::chrono::duration_cast<std::chrono::milliseconds>(now - attempt_->since);
+  state_.checkpoint.held = held;
+  outbox_.Tell(Note::Kind::kCheckpoint,
+               state_.epoch,
+               "checkpoint " + std::to_string(attempt_->snapshot) + ", pushes held for " +
+                   std::to_string(held.count()) + " ms");
+  snapshots_.Drop();
+  Release();
+}
+
+void CheckpointTaker::GiveUp(const std::string& why) {
+  if (!attempt_) {
+    return;
+  }
+  outbox_.Tell(Note::Kind::kCheckpoint,
+               state_.epoch,
+               "checkpoint " + std::to_string(attempt_->snapshot) + " is given up: " + why);
+  snapshots_.Drop();
+  Release();
+}
+
+void CheckpointTaker::Release() {
+  roster_.SendToAll(Role::kWorker, ReleasePushes{attempt_->snapshot});
+  attempt_.reset();
+}
+
+void CheckpointTaker::OnTimer(TimePoint now) {
+  if (attempt_ && attempt_->deadline <= now) {
+    GiveUp(attempt_->waiting.empty()
+               ? "the servers have not stored it in time"
+               : ToString(MemberId{Role::kWorker, attempt_->waiting.begin()->first}) +
+                     " did not come to rest in time");
+  }
+  if (!attempt_ && next_ && *next_ <= now) {
+    Begin(now);
+  }
+}
+
+std::optional<CheckpointTaker::TimePoint> CheckpointTaker::NextTimer() const {
+  return attempt_ ? std::optional<TimePoint>(attempt_->deadline) : next_;
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "operator/core/roster.h"
+#include "operator/core/snapshot_taker.h"
+#include "operator/core/state.h"
+
+namespace adamant::controller {
+
+/// Takes checkpoints within an epoch, each of which holds exactly the pushes up to one sequence of
+/// each worker: workers hold their pushes until the servers have stored a snapshot, and go on
+/// computing. An attempt that a worker disturbs, or that takes too long, is given up.
+/// Threads: one thread at a time.
+/// Source: docs/design/0002-replication.md, "Checkpoints".
+class CheckpointTaker {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Time for the workers to come to rest, and for the servers to store.
+  static constexpr std::chrono::milliseconds kHoldTime{10'000};
+  static constexpr std::chrono::milliseconds kStoreTime{20'000};
+
+  /// The arguments must outlive this.
+  CheckpointTaker(const JobSettings& settings,
+                  JobState& state,
+                  Outbox& outbox,
+                  Roster& roster,
+                  SnapshotTaker& snapshots)
+      : settings_(settings),
+        state_(state),
+        outbox_(outbox),
+        roster_(roster),
+        snapshots_(snapshots) {}
+
+  /// The epoch is open: the next checkpoint is due in checkpoint_interval. Workers that an earlier
+  /// controller has left holding go on.
+  void Open(TimePoint now);
+
+  /// The epoch closes: there is none until the next opens.
+  void Close();
+
+  /// A worker has joined: it gets its command again, or the attempt ends if it is another process.
+  void OnWorkerJoined(std::uint32_t worker);
+  void OnWorkerLost(std::uint32_t worker);
+  void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
+
+  /// The snapshot is stored, or cannot be.
+  void OnStored(TimePoint now);
+  void GiveUp(const std::string& why);
+
+  void OnTimer(TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const;
+
+ private:
+  struct Attempt {
+    std::uint64_t snapshot = 0;
+    TimePoint since{};
+    TimePoint deadline{};
+    std::map<std::uint32_t, std::uint64_t> waiting;  // worker → incarnation
+    std::vector<PushCut> cuts;                       // of those who hold
+  };
+
+  void Begin(TimePoint now);
+  void Release();
+  [[nodiscard]] std::uint64_t IncarnationOf(std::uint32_t worker) const;
+
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  Roster& roster_;
+  SnapshotTaker& snapshots_;
+
+  std::optional<Attempt> attempt_;
+  std::optional<TimePoint> next_;  // when the next attempt begins
+};
+
+}  // namespace adamant::controller

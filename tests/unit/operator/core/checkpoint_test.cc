@@ -1,0 +1,167 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/core/job_controller.h"
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+JobSettings JobWithCheckpoints() {
+  JobSettings settings = SmallJob();
+  settings.checkpoint_interval = seconds(5);
+  return settings;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() {
+    job_.Begin();
+    job_.JoinAll();
+  }
+
+  Harness::Actions Hold(MemberId worker, std::uint64_t sequence) {
+    return job_.Tell(worker,
+                     PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = sequence});
+  }
+
+  // The whole of one checkpoint.
+  Harness::Actions TakeCheckpoint() {
+    job_.Pass(seconds(5));
+    Hold(kWorker0, 17);
+    Hold(kWorker1, 23);
+    const std::uint64_t snapshot = job_.state().last_snapshot;
+    job_.StoreSnapshot(kServer0, snapshot);
+    return job_.StoreSnapshot(kServer1, snapshot);
+  }
+
+  Harness job_{JobWithCheckpoints()};
+};
+
+TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(5))), SizeIs(2));
+  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
+  const auto asked = Sent<TakeSnapshot>(Hold(kWorker1, 23));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].second.snapshot, 1u);
+  job_.Sleep(milliseconds(120));
+  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
+  const auto done = job_.StoreSnapshot(kServer1, 1);
+  EXPECT_THAT(Sent<ReleasePushes>(done), SizeIs(2));
+  const auto manifests = Pick<WriteManifest>(done);
+  ASSERT_THAT(manifests, SizeIs(1));
+  const Checkpoint& checkpoint = job_.state().checkpoint;
+  EXPECT_EQ(checkpoint.snapshot, 1u);
+  EXPECT_EQ(checkpoint.epoch, 1u);
+  EXPECT_EQ(checkpoint.held, milliseconds(120));
+  EXPECT_THAT(checkpoint.cuts,
+              ElementsAre(PushCut{.worker = 0, .incarnation = 1, .sequence = 17},
+                          PushCut{.worker = 1, .incarnation = 1, .sequence = 23}));
+  EXPECT_THAT(checkpoint.buckets, SizeIs(4));
+  EXPECT_EQ(checkpoint.buckets[3].slot, 1u);
+  EXPECT_EQ(manifests[0].checkpoint.snapshot, 1u);
+  EXPECT_EQ(job_.state().step, Step::kTraining);
+  EXPECT_EQ(job_.controller().Report().checkpoint, 1u);
+}
+
+TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
+  job_.Pass(seconds(5));
+  Hold(kWorker0, 17);
+  const auto actions = job_.Pass(CheckpointTaker::kHoldTime);
+  EXPECT_THAT(Sent<ReleasePushes>(actions), SizeIs(2));
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
+  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
+}
+
+TEST_F(CheckpointTest, ALostWorkerAndANewOneEndTheAttempt) {
+  job_.Pass(seconds(5));
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Exit(kWorker1)), SizeIs(1));
+  job_.Pass(seconds(5), {kWorker1});
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Join(kWorker1, "new")), SizeIs(2));
+}
+
+TEST_F(CheckpointTest, AWorkerThatComesBackHearsTheCommandAgain) {
+  job_.Pass(seconds(5));
+  EXPECT_THAT(Sent<HoldPushes>(job_.Join(kWorker0, "worker-0", 1)), SizeIs(1));
+}
+
+TEST_F(CheckpointTest, TheEndOfTheEpochOvertakesIt) {
+  job_.Pass(seconds(5));
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Tell(kData0, EpochEnded{1})), SizeIs(2));
+  job_.TrainAndEvaluate(50);
+  EXPECT_EQ(job_.state().evaluated_snapshot, 2u);
+  EXPECT_EQ(job_.state().epoch, 2u);
+  EXPECT_THAT(job_.state().checkpoint.cuts, IsEmpty());
+}
+
+TEST_F(CheckpointTest, ARestartedControllerReleasesWhoHolds) {
+  job_.Pass(seconds(5));
+  job_.RestartController();
+  EXPECT_THAT(Sent<ReleasePushes>(job_.JoinAll("-again")), SizeIs(2));
+}
+
+// All disks have lost a bucket's live state.
+class RollBackTest : public CheckpointTest {
+ protected:
+  Harness::Actions Resume() {
+    auto all = job_.RestartController(JobController::Survivors::kNone);
+    for (std::size_t i = 0; i < job_.state().slots.size(); ++i) {
+      const MemberId id = SlotAt(SmallJob(), i);
+      Harness::Append(all, job_.Join(id, ToString(id) + "-resumed"));
+      Harness::Append(all, job_.Tell(id, Heartbeat{}));
+    }
+    job_.ReportDisk(0);
+    Harness::Append(all,
+                    job_.Tell(kServer1, StoredBuckets{.previous_incarnation = 1, .buckets = {}}));
+    return all;
+  }
+};
+
+TEST_F(RollBackTest, AResumedJobGoesBackToItsCheckpointWhole) {
+  TakeCheckpoint();
+  Resume();
+  EXPECT_EQ(job_.state().phase, Phase::kStarting);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const Bucket& record = job_.state().buckets[i];
+    EXPECT_EQ(record.restored_snapshot, 1u);
+    EXPECT_EQ(record.primary, job_.HolderOf(i % 2));
+  }
+  job_.Serve(0);
+  EXPECT_THAT(Sent<OpenEpoch>(job_.Serve(1)), SizeIs(2));
+}
+
+TEST_F(RollBackTest, AnEpochThatHadEndedStaysEnded) {
+  job_.TrainAndEvaluate(50);
+  ASSERT_EQ(job_.state().epoch, 2u);
+  job_.Tell(kData0, EpochEnded{2});
+  ASSERT_EQ(job_.state().step, Step::kClosing);
+  Resume();
+  EXPECT_EQ(job_.state().epoch, 2u);
+  EXPECT_EQ(job_.state().step, Step::kTraining);
+}
+
+TEST_F(RollBackTest, WithoutACheckpointTheJobFailsAndSaysWhy) {
+  Resume();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("parameter-server-1: nothing is stored"));
+}
+
+TEST_F(RollBackTest, ARunningJobDoesNotGoBackByItself) {
+  TakeCheckpoint();
+  job_.Exit(kServer1);
+  job_.Pass(seconds(1), {kServer1});
+  job_.Join(kServer1, "new");
+  job_.Tell(kServer1, StoredBuckets{.previous_incarnation = 1, .buckets = {}});
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("--resume goes on from checkpoint 1"));
+}
+
+}  // namespace
+}  // namespace adamant::controller
