@@ -47,7 +47,8 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
     bucket.Commit(put);
     RecordDone done = i < waiting.puts.size() ? std::move(waiting.puts[i]) : nullptr;
     if (options_.mode != PersistenceMode::kNone) {
-      tasks_.puts.push_back({.bucket = id, .key = put.key, .done = std::move(done)});
+      tasks_.puts.push_back(
+          {.bucket = id, .key = put.key, .lsn = entry->lsn, .done = std::move(done)});
       driver_.WantStorage();
     } else if (done != nullptr) {
       due_records_.push_back({std::move(done),

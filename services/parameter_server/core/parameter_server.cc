@@ -10,6 +10,24 @@
 
 // Configurations, peers, and reading.
 namespace adamant::parameter_server {
+namespace {
+
+// Records are few and must not roll back with the shards, so they are logged wherever there is a
+// disk.
+Replica::Logging LoggingOf(PersistenceMode mode) {
+  switch (mode) {
+    case PersistenceMode::kDelayed:
+      return Replica::Logging::kRecords;
+    case PersistenceMode::kWal:
+    case PersistenceMode::kWalSync:
+      return Replica::Logging::kAll;
+    case PersistenceMode::kNone:
+      break;
+  }
+  return Replica::Logging::kNothing;
+}
+
+}  // namespace
 
 ParameterServer::ParameterServer(ServerOptions options,
                                  storage::KvStore& store,
@@ -39,7 +57,7 @@ ParameterServer::ParameterServer(ServerOptions options,
                                              Replica::Options{.self = options_.self,
                                                               .times = options_.times,
                                                               .min_in_sync = options_.min_in_sync,
-                                                              .logged = logged()},
+                                                              .logging = LoggingOf(options_.mode)},
                                              host);
     buckets_.push_back(std::make_unique<Bucket>(std::move(replica), shards_of_[id].size()));
   }

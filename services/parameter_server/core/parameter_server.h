@@ -189,6 +189,7 @@ class ParameterServer : private ReplicaHost {
   struct StoredPut {
     BucketId bucket = 0;
     std::string key;
+    Lsn lsn = 0;
     RecordDone done;  ///< none: nobody waits
   };
   struct LoadTask {

@@ -330,6 +330,7 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
     return absl::OkStatus();
   }
   std::vector<storage::Change> changes;
+  std::map<BucketId, Lsn> written;
   std::vector<RecordAnswer> answers;
   {
     const MutexLock lock(mutex_);
@@ -344,6 +345,13 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
                          .stored = true,
                          .record = {.version = record->second.version, .value = {}}});
       changes.push_back(StoreRecord(options_.job_uid, put.bucket, put.key, record->second));
+      written[put.bucket] = std::max(written[put.bucket], put.lsn);
+    }
+  }
+  // Where only records are logged, the log is done with once they are written.
+  for (const auto& [bucket, lsn] : written) {
+    if (!logged()) {
+      changes.push_back(EraseEntries(bucket, 0, lsn));
     }
   }
   ADAMANT_RETURN_IF_ERROR(store_.Write(changes));

@@ -40,6 +40,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   configuration_ = configuration;
   adopted_at_ = now;
   proposal_.reset();
+  drop_.reset();
   acked_.reset();
   known_committed_ = 0;
   heir_.reset();
@@ -138,7 +139,7 @@ bool Replica::LearnerWaits() const {
 
 void Replica::FollowAdvice(Clock::TimePoint now) {
   if (proposal_.has_value() && proposal_->kind == Proposal::Kind::kAdd &&
-      configuration_.learner != proposal_->subject) {
+      configuration_.learner != proposal_->subject && !drop_.has_value()) {
     return Drop(proposal_->subject, now);  // the controller will not add it any more
   }
   if (!FollowsAdvice()) {
@@ -154,7 +155,8 @@ void Replica::FollowAdvice(Clock::TimePoint now) {
     return Release(now);
   }
   const std::optional<Holder>& leaver = configuration_.leaver;
-  if (leaver.has_value() && *leaver != options_.self && configuration_.Has(*leaver)) {
+  if (leaver.has_value() && *leaver != options_.self && configuration_.Has(*leaver) &&
+      !drop_.has_value()) {
     return Drop(*leaver, now);
   }
   const Peer* const current = FindLearner();
@@ -181,16 +183,17 @@ void Replica::Propose(Proposal::Kind kind,
                       const Holder& subject,
                       bool released,
                       Clock::TimePoint now) {
-  proposal_ = {.bucket = bucket_,
-               .epoch = configuration_.epoch,
-               .kind = kind,
-               .proposer = options_.self,
-               .subject = subject,
-               .last_lsn = prepared(),
-               .released = released};
+  std::optional<Proposal>& proposal = kind == Proposal::Kind::kDrop ? drop_ : proposal_;
+  proposal = {.bucket = bucket_,
+              .epoch = configuration_.epoch,
+              .kind = kind,
+              .proposer = options_.self,
+              .subject = subject,
+              .last_lsn = prepared(),
+              .released = released};
   proposed_at_ = now;
   repeat_at_ = now + kRepeatProposal;
-  host_.Propose(*proposal_);
+  host_.Propose(*proposal);
 }
 
 void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
@@ -201,17 +204,7 @@ void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
   Propose(Proposal::Kind::kTakeOver, {}, released, now);
 }
 
-// A learner that was proposed cannot simply be given up: the controller may have added it. To drop
-// it instead settles that: one of the two changes the epoch.
-bool Replica::MayDrop() const {
-  return !proposal_.has_value() || proposal_->kind == Proposal::Kind::kAdd;
-}
-
 void Replica::Drop(const Holder& holder, Clock::TimePoint now) {
-  const Peer* const learner = FindLearner();
-  if (learner != nullptr && !learner->proposed) {
-    GiveUpCopy();
-  }
   Propose(Proposal::Kind::kDrop, holder, false, now);
 }
 
@@ -242,16 +235,25 @@ void Replica::Tick(Clock::TimePoint now) {
     Release(now);
     FollowAdvice(now);
   }
-  if (proposal_.has_value() && now >= repeat_at_) {
-    repeat_at_ = now + kRepeatProposal;
+  if (now >= repeat_at_) {
+    RepeatProposals(now);
+  }
+}
+
+void Replica::RepeatProposals(Clock::TimePoint now) {
+  repeat_at_ = now + kRepeatProposal;
+  if (proposal_.has_value()) {
     proposal_->last_lsn = prepared();
     host_.Propose(*proposal_);
+  }
+  if (drop_.has_value()) {
+    host_.Propose(*drop_);
   }
 }
 
 Clock::TimePoint Replica::NextTick() const {
   Clock::TimePoint next = Clock::TimePoint::max();
-  if (proposal_.has_value()) {
+  if (proposal_.has_value() || drop_.has_value()) {
     next = repeat_at_;
   }
   if (role_ == Role::kSecondary) {
@@ -264,7 +266,7 @@ Clock::TimePoint Replica::NextTick() const {
     next = std::min(next, next_beacon_);
   }
   for (const Peer& peer : peers_) {
-    if (MayDrop()) {
+    if (!drop_.has_value()) {
       next = std::min(next, peer.heard + options_.times.lease);
     }
     if (peer.in_step && peer.acked < peer.sent) {

@@ -22,8 +22,8 @@ class ReplicaHost {
   /// Hands a proposal to the controller; it may get lost.
   virtual void Propose(const Proposal& proposal) = 0;
 
-  /// Logged modes: store the entry, after erasing all that is stored from its lsn on; then call
-  /// Persisted.
+  /// Store the entry, which counts only then (Options::logging), after erasing all that is stored
+  /// from its lsn on; then call Persisted.
   virtual void Persist(BucketId bucket, const EntryPtr& entry) = 0;
 
   /// The entry is committed: apply it. In the order of the log.
@@ -84,12 +84,15 @@ class Replica {
     kDraining,     ///< primary that hands over
   };
 
+  /// Which entries count only when they are stored (Persist).
+  enum class Logging : std::uint8_t { kNothing, kRecords, kAll };
+
   struct Options {
     Holder self;
     ReplicationTimes times;
     std::uint32_t min_in_sync = 1;
     std::uint64_t max_log_bytes = std::uint64_t{256} << 20;  ///< prepared, not committed
-    bool logged = false;  ///< Wal modes: entries count when they are stored
+    Logging logging = Logging::kNothing;
   };
 
   /// `host` must outlive this.
@@ -198,7 +201,9 @@ class Replica {
   [[nodiscard]] Peer* FindLearner();
   [[nodiscard]] bool Counts(const Peer& peer, std::uint64_t copy) const;
   [[nodiscard]] bool FollowsAdvice() const;
-  [[nodiscard]] bool MayDrop() const;
+  void CheckDrop(Clock::TimePoint now);
+  [[nodiscard]] bool IsLost(const Peer& peer, Clock::TimePoint now) const;
+  [[nodiscard]] const Peer* FindLost(Clock::TimePoint now) const;
   [[nodiscard]] bool LearnerWaits() const;
 
   // Messages.
@@ -215,11 +220,15 @@ class Replica {
   [[nodiscard]] bool Follows(const Holder& from) const;
   void StartEpochAt(Lsn base);
   void Accept(const EntryPtr& entry);
+  [[nodiscard]] bool MustPersist(const Entry& entry) const;
+  void KeepEntry(const EntryPtr& entry);
+  void AdvancePersisted();
   void Acknowledge(bool gap);
   [[nodiscard]] Lsn Acked() const;
   void LearnCommitted(Lsn committed);
   void ProposeTakeOver(bool released, Clock::TimePoint now);
 
+  void RepeatProposals(Clock::TimePoint now);
   void Propose(Proposal::Kind kind, const Holder& subject, bool released, Clock::TimePoint now);
   void Send(const Holder& to, decltype(PeerMessage::kind) kind);
   [[nodiscard]] bool IsDead(const Holder& holder) const;
@@ -237,7 +246,7 @@ class Replica {
   Lsn committed_ = 0;
   std::deque<EntryPtr> log_;  // entries committed_ + 1, …
   std::uint64_t log_bytes_ = 0;
-  Lsn persisted_ = 0;  // logged modes: stored without a gap
+  Lsn persisted_ = 0;  // up to here all that must be stored is
 
   // The primary.
   std::vector<Peer> peers_;
@@ -257,7 +266,8 @@ class Replica {
   std::uint64_t copy_ = 0;  // learner: that is under way
 
   // Both.
-  std::optional<Proposal> proposal_;  // open
+  std::optional<Proposal> proposal_;  // open: to take over or to add; binds until the epoch changes
+  std::optional<Proposal> drop_;      // open: may be withdrawn, and may still be taken then
   Clock::TimePoint proposed_at_{};
   Clock::TimePoint repeat_at_{};
   FailoverTimes failover_;

@@ -46,12 +46,8 @@ Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
   ADAMANT_CHECK(CanAppend(), "the primary was asked whether it may append");
   entry.lsn = prepared() + 1;
   entry.origin = configuration_.epoch;
-  log_bytes_ += entry.bytes;
   const Lsn lsn = entry.lsn;
-  log_.push_back(std::make_shared<const Entry>(std::move(entry)));
-  if (options_.logged) {
-    host_.Persist(bucket_, log_.back());
-  }
+  KeepEntry(std::make_shared<const Entry>(std::move(entry)));
   for (Peer& peer : peers_) {
     if (peer.acked + 1 == lsn) {
       peer.progress_at = now;  // it owed nothing
@@ -100,10 +96,31 @@ void Replica::Acknowledged(Peer& peer, Lsn acked, Clock::TimePoint now) {
   }
 }
 
+bool Replica::MustPersist(const Entry& entry) const {
+  return options_.logging == Logging::kAll ||
+         (options_.logging == Logging::kRecords && !entry.puts.empty());
+}
+
+// Takes an entry into the log, behind the others.
+void Replica::KeepEntry(const EntryPtr& entry) {
+  log_.push_back(entry);
+  log_bytes_ += entry->bytes;
+  if (MustPersist(*entry)) {
+    host_.Persist(bucket_, entry);
+  }
+  AdvancePersisted();
+}
+
+void Replica::AdvancePersisted() {
+  while (persisted_ < prepared() && !MustPersist(*log_[persisted_ - committed_])) {
+    ++persisted_;
+  }
+}
+
 // --- Commit
 
 Lsn Replica::AckedByAll() const {
-  Lsn acked = options_.logged ? persisted_ : prepared();
+  Lsn acked = persisted_;
   for (const Peer& peer : peers_) {
     if (peer.kind != Peer::Kind::kCopying) {
       acked = std::min(acked, peer.acked);
@@ -161,6 +178,7 @@ void Replica::Persisted(Epoch origin, Lsn lsn, Clock::TimePoint now) {
     return;  // overwritten since
   }
   persisted_ = lsn;
+  AdvancePersisted();
   if (IsPrimary()) {
     TryCommit(now);
   } else if (acked_.has_value()) {
@@ -236,23 +254,41 @@ void Replica::CheckPeers(Clock::TimePoint now) {
       SendEntries(peer, now);
     }
   }
-  if (!MayDrop()) {
-    return;
-  }
-  const auto lost = std::ranges::find_if(peers_, [&](const Peer& peer) {
-    const bool stuck =
-        peer.acked < prepared() && now - 2 * options_.times.lease >= peer.progress_at;
-    const bool silent = now - peer.heard >= options_.times.lease || stuck || peer.stale;
-    return IsDead(peer.holder) || (silent && (peer.kind != Peer::Kind::kMember || CanSpareOne()));
-  });
-  if (lost == peers_.end()) {
-    return;
-  }
-  if (lost->kind == Peer::Kind::kMember || lost->proposed) {
-    Drop(lost->holder, now);
-  } else {
+  if (Peer* const learner = FindLearner();
+      learner != nullptr && !learner->proposed && IsLost(*learner, now)) {
     next_copy_ = now + kCopyAgainAfter;
     GiveUpCopy();
+  }
+  CheckDrop(now);
+}
+
+bool Replica::IsLost(const Peer& peer, Clock::TimePoint now) const {
+  const bool stuck = peer.acked < prepared() && now - 2 * options_.times.lease >= peer.progress_at;
+  return IsDead(peer.holder) || now - peer.heard >= options_.times.lease || stuck || peer.stale;
+}
+
+// A member to do without; nullptr: none. The controller may not let go who is not proved to be
+// dead. A learner that was proposed cannot simply be given up, since it may be a member by now: to
+// drop it settles that.
+const Replica::Peer* Replica::FindLost(Clock::TimePoint now) const {
+  const Peer* lost = nullptr;
+  for (const Peer& peer : peers_) {
+    if ((peer.kind == Peer::Kind::kMember || peer.proposed) && IsLost(peer, now) &&
+        (lost == nullptr || (IsDead(peer.holder) && !IsDead(lost->holder)))) {
+      lost = &peer;
+    }
+  }
+  return lost;
+}
+
+void Replica::CheckDrop(Clock::TimePoint now) {
+  if (const Peer* const lost = FindLost(now)) {
+    if (!drop_.has_value() || drop_->subject != lost->holder) {
+      Drop(lost->holder, now);
+    }
+  } else if (drop_.has_value() && configuration_.Has(drop_->subject) &&
+             configuration_.leaver != drop_->subject) {
+    drop_.reset();  // it is back
   }
 }
 

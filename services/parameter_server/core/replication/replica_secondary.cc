@@ -45,7 +45,7 @@ void Replica::StartEpochAt(Lsn base) {
   acked_ = std::max(base, committed_);
 }
 
-Lsn Replica::Acked() const { return options_.logged ? std::min(*acked_, persisted_) : *acked_; }
+Lsn Replica::Acked() const { return std::min(*acked_, persisted_); }
 
 void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint now) {
   if (!Follows(from) || role_ == Role::kProposing) {
@@ -91,11 +91,7 @@ void Replica::Accept(const EntryPtr& entry) {
     log_.pop_back();
   }
   persisted_ = std::min(persisted_, entry->lsn - 1);
-  log_.push_back(entry);
-  log_bytes_ += entry->bytes;
-  if (options_.logged) {
-    host_.Persist(bucket_, entry);
-  }
+  KeepEntry(entry);
 }
 
 void Replica::Acknowledge(bool gap) {
@@ -108,10 +104,7 @@ void Replica::LearnCommitted(Lsn committed) {
   if (!has_content_) {
     return;
   }
-  Lsn limit = std::min(known_committed_, acked_.value_or(0));
-  if (options_.logged) {
-    limit = std::min(limit, persisted_);
-  }
+  const Lsn limit = std::min({known_committed_, acked_.value_or(0), persisted_});
   while (committed_ < limit) {
     CommitOne();
   }

@@ -82,7 +82,7 @@ void Rig::Crash(std::uint32_t slot) {
                                                         .times = {},
                                                         .min_in_sync = options_.min_in_sync,
                                                         .max_log_bytes = options_.max_log_bytes,
-                                                        .logged = options_.logged},
+                                                        .logging = options_.logging},
                                        packets);
 }
 

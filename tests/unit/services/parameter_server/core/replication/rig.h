@@ -62,7 +62,7 @@ struct RigOptions {
   std::uint32_t servers = 3;
   std::uint32_t copies = 3;
   std::uint32_t min_in_sync = 1;
-  bool logged = false;
+  Replica::Logging logging = Replica::Logging::kNothing;
   std::uint64_t max_log_bytes = 1000;
 };
 
@@ -108,8 +108,11 @@ class Rig {
 
   // --- Entries
 
-  /// Appends at `slot`; does not settle.
+  /// Appends a record of this name at `slot`; does not settle.
   Lsn Append(std::uint32_t slot, const std::string& name);
+
+  /// Appends an update, which is called "update".
+  Lsn AppendUpdate(std::uint32_t slot);
 
   [[nodiscard]] static PeerMessage Message(Epoch epoch, decltype(PeerMessage::kind) kind) {
     return {.bucket = kBucket, .epoch = epoch, .kind = std::move(kind)};
