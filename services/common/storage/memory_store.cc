@@ -1,6 +1,7 @@
 #include "services/common/storage/memory_store.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "services/common/base/status_macros.h"
@@ -142,7 +143,9 @@ absl::Status MemoryStore::Sync() {
 
 void MemoryStore::Show(const std::vector<Change>& changes, Kind kind) {
   Apply(changes, visible_);
-  std::erase_if(corrupt_, [this](const std::string& key) { return !visible_.contains(key); });
+  for (auto key = corrupt_.begin(); key != corrupt_.end();) {
+    key = visible_.contains(*key) ? std::next(key) : corrupt_.erase(key);
+  }
   for (const Change& change : changes) {
     corrupt_.erase(change.key);
   }
