@@ -10,6 +10,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/exit_codes.h"
 #include "operator/cli/print_error.h"
+#include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -29,11 +30,12 @@ struct ExportFlags {
   std::string out;
 };
 
-absl::StatusOr<local::ModelFile> ReadRunModel(const local::RunPaths& paths,
+// The model that a run has written when it succeeded, else that of its newest checkpoint.
+absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
+                                              const local::RunPaths& paths,
                                               const model::Graph& graph) {
   if (std::error_code error; !std::filesystem::exists(paths.safetensors(), error)) {
-    return absl::InvalidArgumentError(paths.root.string() +
-                                      " holds no model yet; a run writes it when it succeeds");
+    return local::ReadCheckpointModel(job, paths);
   }
   return local::ReadModel(paths.safetensors(), graph);
 }
@@ -41,7 +43,7 @@ absl::StatusOr<local::ModelFile> ReadRunModel(const local::RunPaths& paths,
 absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model,
-                           ReadRunModel(local::RunPaths(flags.run_dir), graph));
+                           ReadRunModel(job, local::RunPaths(flags.run_dir), graph));
   return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
 }
 
