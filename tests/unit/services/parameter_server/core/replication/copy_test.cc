@@ -184,6 +184,22 @@ TEST(ReplicaCopyTest, AMemberCanBeDroppedWhileALearnerIsProposed) {
   EXPECT_THAT(rig.members(), ElementsAre(0));
 }
 
+TEST(ReplicaCopyTest, ADropThatIsRefusedDoesNotKeepALearnerAway) {
+  LearnerRig rig;
+  rig.drops = false;
+  rig.Cut(1, 0);
+  rig.Pass(seconds(4));
+  ASSERT_THAT(rig.members(), ElementsAre(0, 1));
+  rig.names_learners = false;
+  rig.record.learner = rig[2].self;
+  rig.replica(0).OnConfiguration(rig.record, rig.now());
+  rig.Settle();
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
+  rig.drops = true;
+  rig.Pass(seconds(4));
+  EXPECT_THAT(rig.members(), ElementsAre(0, 2));
+}
+
 TEST(ReplicaCopyTest, AnotherEpochStartsTheCopyAnew) {
   LearnerRig rig;
   rig.Append(0, "a");

@@ -192,6 +192,37 @@ TEST(ReplicaLeaseTest, TwoSilentMembersAreDroppedOneAfterTheOther) {
   EXPECT_EQ(rig.replica(0).role(), Role::kServing);
 }
 
+TEST(ReplicaLeaseTest, AMemberThatIsBackBeforeItIsDroppedStays) {
+  Rig rig;
+  rig.names_learners = false;
+  rig.decides = false;
+  rig.Cut(2, 0);
+  rig.Pass(milliseconds(3500));
+  EXPECT_FALSE(rig[0].proposals.empty());
+  rig.Heal();
+  rig.Pass(seconds(1));
+  rig[0].proposals.clear();
+  rig.decides = true;
+  rig.Pass(seconds(2));
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(rig.replica(0).CanRead(rig.now()));
+}
+
+TEST(ReplicaLeaseTest, OfTwoLostMembersTheDeadOneIsDroppedFirst) {
+  Rig rig;
+  rig.decides = false;
+  rig.CutOff(1);
+  rig.Pass(milliseconds(3500));
+  ASSERT_FALSE(rig[0].proposals.empty());
+  EXPECT_EQ(rig[0].proposals.back().subject, rig[1].self);
+  const Holder dead = rig[2].self;
+  rig.Crash(2);
+  rig.ProveDeaths();
+  EXPECT_EQ(rig[0].proposals.back().subject, dead);
+  rig.Pass(seconds(1));
+  EXPECT_EQ(rig[0].proposals.back().subject, dead);
+}
+
 TEST(ReplicaLeaseTest, APrimaryThatIsCutOffIsReplacedAndLearnsIt) {
   Rig rig;
   rig.names_learners = false;

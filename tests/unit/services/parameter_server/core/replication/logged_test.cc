@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
-  Rig rig({.logged = true});
+  Rig rig({.logging = Replica::Logging::kAll});
   rig.persists = false;
   rig.Append(0, "a");
   rig.Settle();
@@ -31,7 +31,7 @@ TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
 }
 
 TEST(ReplicaLoggedTest, ThePrimarysOwnDiskCounts) {
-  Rig rig({.servers = 1, .copies = 1, .logged = true});
+  Rig rig({.servers = 1, .copies = 1, .logging = Replica::Logging::kAll});
   rig.persists = false;
   rig.Append(0, "a");
   rig.Append(0, "b");
@@ -43,7 +43,7 @@ TEST(ReplicaLoggedTest, ThePrimarysOwnDiskCounts) {
 }
 
 TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
-  Rig rig({.logged = true});
+  Rig rig({.logging = Replica::Logging::kAll});
   rig.names_learners = false;
   rig.persists = false;
   rig.Append(0, "a");
@@ -71,7 +71,7 @@ TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
 }
 
 TEST(ReplicaLoggedTest, WhatWasStoredAndIsOverwrittenMustBeStoredAgain) {
-  Rig rig({.logged = true});
+  Rig rig({.logging = Replica::Logging::kAll});
   rig.names_learners = false;
   rig.Append(0, "a");
   rig.Append(0, "b");
@@ -92,7 +92,7 @@ TEST(ReplicaLoggedTest, WhatWasStoredAndIsOverwrittenMustBeStoredAgain) {
 }
 
 TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {
-  Rig rig({.copies = 2, .logged = true});
+  Rig rig({.copies = 2, .logging = Replica::Logging::kAll});
   rig.Append(0, "a");
   rig.Settle();
   rig.names_learners = false;
@@ -111,6 +111,43 @@ TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {
   rig.Pass(seconds(1));
   EXPECT_EQ(rig.replica(0).committed(), 2U);
   EXPECT_THAT(rig[2].content, ElementsAre("a", "b"));
+}
+
+TEST(ReplicaLoggedTest, WhereOnlyRecordsAreStoredUpdatesBehindThemWait) {
+  Rig rig({.logging = Replica::Logging::kRecords});
+  rig.persists = false;
+  rig.AppendUpdate(0);
+  rig.Settle();
+  EXPECT_THAT(rig[0].content, ElementsAre("update"));
+  EXPECT_THAT(rig[0].to_persist, IsEmpty());
+  rig.AppendUpdate(0);
+  rig.Append(0, "a");
+  rig.AppendUpdate(0);
+  rig.Pass(milliseconds(600));
+  EXPECT_THAT(rig[0].content, ElementsAre("update", "update"));
+  EXPECT_THAT(rig[1].content, ElementsAre("update", "update"));
+  for (const std::uint32_t slot : {0U, 1U, 2U}) {
+    ASSERT_THAT(rig[slot].to_persist, SizeIs(1)) << slot;
+  }
+  rig.persists = true;
+  rig.Settle();
+  EXPECT_THAT(rig[0].content, ElementsAre("update", "update", "a", "update"));
+}
+
+TEST(ReplicaLoggedTest, ARecordThatIsOverwrittenByAnUpdateNeedsNoStoring) {
+  Rig rig({.logging = Replica::Logging::kRecords});
+  rig.names_learners = false;
+  rig.persists = false;
+  rig.Append(0, "a");
+  rig.Cut(0, 1);
+  rig.Settle();
+  rig.Heal();
+  rig.Crash(0);
+  rig.Write(1, {1, 2});
+  rig.Settle();
+  rig.AppendUpdate(1);
+  rig.Settle();
+  EXPECT_THAT(rig[1].content, ElementsAre("update"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ RigServer::RigServer(Holder self_in, const Replica::Options& options, std::deque
 void RigServer::Persist(BucketId /*bucket*/, const EntryPtr& entry) { to_persist.push_back(entry); }
 
 void RigServer::Commit(BucketId /*bucket*/, const EntryPtr& entry) {
-  content.push_back(entry->puts.at(0).key);
+  content.push_back(entry->puts.empty() ? "update" : entry->puts[0].key);
 }
 
 void RigServer::Load(BucketId /*bucket*/, bool create) { loads.push_back(create); }
@@ -98,6 +98,12 @@ void Rig::ProveDeaths() {
 
 Lsn Rig::Append(std::uint32_t slot, const std::string& name) {
   return replica(slot).Append({.puts = {{.key = name, .value = {}}}, .bytes = 100}, now_);
+}
+
+Lsn Rig::AppendUpdate(std::uint32_t slot) {
+  LoggedUpdate update;
+  update.shard = 1;
+  return replica(slot).Append({.updates = {update}, .bytes = 100}, now_);
 }
 
 void Rig::Deliver(const Packet& packet) {
@@ -195,7 +201,9 @@ void Rig::Decide() {
 }
 
 bool Rig::Apply(const Proposal& proposal) {
-  if (proposal.epoch != record.epoch || (proposal.kind == Proposal::Kind::kAdd && !adds)) {
+  const bool refused = (proposal.kind == Proposal::Kind::kAdd && !adds) ||
+                       (proposal.kind == Proposal::Kind::kDrop && !drops);
+  if (proposal.epoch != record.epoch || refused) {
     return false;
   }
   const auto leave = [&](const Holder& holder) { std::erase(record.members, holder); };

@@ -122,6 +122,7 @@ class Rig {
 
   Configuration record;
   bool decides = true;           ///< whether it takes proposals
+  bool drops = true;             ///< whether it takes drops
   bool adds = true;              ///< whether it takes additions
   std::set<std::uint32_t> deaf;  ///< servers that hear nothing from it
   bool names_learners = true;
