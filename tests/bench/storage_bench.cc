@@ -182,19 +182,21 @@ class Shards {
     for (std::uint64_t reader = 0; reader < threads; ++reader) {
       readers.emplace_back([this, &store, reader, threads] {
         for (const auto& [shard, version] : versions_) {
-          if (shard % threads != reader) {
-            continue;
+          if (shard % threads == reader) {
+            Check(store.Get(ShardKey(shard)), version);
           }
-          const auto value = store.Get(ShardKey(shard));
-          ADAMANT_CHECK(value.ok() && value->size() == kShardBytes &&
-                            std::memcmp(value->data(), &version, sizeof(version)) == 0,
-                        "the store has the latest of every shard");
         }
       });
     }
   }
 
  private:
+  static void Check(const absl::StatusOr<std::string>& value, std::uint64_t version) {
+    ADAMANT_CHECK(value.ok() && value->size() == kShardBytes &&
+                      std::memcmp(value->data(), &version, sizeof(version)) == 0,
+                  "the store has the latest of every shard");
+  }
+
   storage::KvStore& store_;
   std::string value_ = RandomBytes(kShardBytes);
   std::uint64_t version_ = 0;
@@ -295,14 +297,8 @@ void Print(const std::vector<Results>& runs) {
   }
 }
 
-}  // namespace
-}  // namespace adamant
-
-int main(int argc, char** argv) {
-  using namespace adamant;
+void Run(int runs, double gigabytes) {
   rpc::TuneMalloc();  // as the services do
-  const int runs = argc > 1 ? std::atoi(argv[1]) : 5;
-  const double gigabytes = argc > 2 ? std::atof(argv[2]) : 4;
   std::vector<Results> results(static_cast<std::size_t>(std::max(runs, 1)));
   for (Results& run : results) {
     const NewFolder folder;
@@ -312,5 +308,12 @@ int main(int argc, char** argv) {
     MeasureWrites(folder.path() / "writes", run);
   }
   Print(results);
+}
+
+}  // namespace
+}  // namespace adamant
+
+int main(int argc, char** argv) {
+  adamant::Run(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? std::atof(argv[2]) : 4);
   return 0;
 }

@@ -45,11 +45,11 @@ class SegmentStoreTest : public testing::Test {
     store_ = *std::move(store);
   }
 
-  absl::Status Put(int key, const std::string& text) {
+  absl::Status Put(std::uint64_t key, const std::string& text) {
     return store_->WriteLazily({{std::to_string(key), text + std::string(kValueBytes, 'v')}});
   }
 
-  [[nodiscard]] std::string Start(int key) const {
+  [[nodiscard]] std::string Start(std::uint64_t key) const {
     const auto value = store_->Get(std::to_string(key));
     return value.ok() ? value->substr(0, value->find('v')) : value.status().ToString();
   }
@@ -76,15 +76,15 @@ class SegmentStoreTest : public testing::Test {
 };
 
 TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
-  constexpr int kKeys = 40;
+  constexpr std::uint64_t kKeys = 40;
   constexpr std::uint64_t kPaddedBytes = kValueBytes + 4096;  // all values are a little larger
   Rng rng(1);
   std::vector<std::string> expected(kKeys);
   for (int round = 0; round < 60; ++round) {
-    const int writes = round == 0 ? kKeys : 10;
-    for (int i = 0; i < writes; ++i) {
-      const int key = round == 0 ? i : static_cast<int>(rng.Below(kKeys));
-      expected[static_cast<std::size_t>(key)] = std::to_string(round);
+    const std::uint64_t writes = round == 0 ? kKeys : 10;
+    for (std::uint64_t i = 0; i < writes; ++i) {
+      const std::uint64_t key = round == 0 ? i : rng.Below(kKeys);
+      expected[key] = std::to_string(round);
       ASSERT_TRUE(Put(key, std::to_string(round)).ok());
     }
     ASSERT_TRUE(store_->Flush().ok());
@@ -92,17 +92,17 @@ TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
     // for twice what this round wrote.
     const std::uint64_t bound = 2 * kKeys * kPaddedBytes +
                                 2 * (SmallSegments().segment_bytes + kPaddedBytes) +
-                                2 * static_cast<std::uint64_t>(writes) * kPaddedBytes;
+                                2 * writes * kPaddedBytes;
     ASSERT_LE(SegmentBytes(), bound) << "round " << round;
   }
   Open();
-  for (int key = 0; key < kKeys; ++key) {
-    EXPECT_EQ(Start(key), expected[static_cast<std::size_t>(key)]);
+  for (std::uint64_t key = 0; key < kKeys; ++key) {
+    EXPECT_EQ(Start(key), expected[key]);
   }
 }
 
 TEST_F(SegmentStoreTest, ErasedValuesGiveTheirSpaceBack) {
-  for (int key = 0; key < 40; ++key) {
+  for (std::uint64_t key = 0; key < 40; ++key) {
     ASSERT_TRUE(Put(key, "1").ok());
   }
   ASSERT_TRUE(store_->Flush().ok());
@@ -113,12 +113,12 @@ TEST_F(SegmentStoreTest, ErasedValuesGiveTheirSpaceBack) {
 }
 
 TEST_F(SegmentStoreTest, ValuesWrittenBeforeADeathButNotFlushedLeaveNoFiles) {
-  for (int key = 0; key < 8; ++key) {
+  for (std::uint64_t key = 0; key < 8; ++key) {
     ASSERT_TRUE(Put(key, "flushed").ok());
   }
   ASSERT_TRUE(store_->Flush().ok());
   const std::set<std::string> flushed = Segments();
-  for (int key = 0; key < 40; ++key) {
+  for (std::uint64_t key = 0; key < 40; ++key) {
     ASSERT_TRUE(Put(key, "lost").ok());
   }
   const std::filesystem::path copy = root_.path() / "copy";
@@ -133,7 +133,7 @@ TEST_F(SegmentStoreTest, ValuesWrittenBeforeADeathButNotFlushedLeaveNoFiles) {
 }
 
 TEST_F(SegmentStoreTest, MissingSegmentIsDataLossOfItsValuesOnly) {
-  for (int key = 0; key < 8; ++key) {
+  for (std::uint64_t key = 0; key < 8; ++key) {
     ASSERT_TRUE(Put(key, "1").ok());
   }
   ASSERT_TRUE(store_->Flush().ok());
@@ -142,14 +142,14 @@ TEST_F(SegmentStoreTest, MissingSegmentIsDataLossOfItsValuesOnly) {
   std::filesystem::remove(folder_ / "segments" / first);
   Open();
   int lost = 0;
-  for (int key = 0; key < 8; ++key) {
+  for (std::uint64_t key = 0; key < 8; ++key) {
     const auto value = store_->Get(std::to_string(key));
     EXPECT_TRUE(value.ok() || absl::IsDataLoss(value.status())) << value.status();
     lost += value.ok() ? 0 : 1;
   }
   EXPECT_GT(lost, 0);
   EXPECT_LT(lost, 8);
-  for (int key = 0; key < 8; ++key) {
+  for (std::uint64_t key = 0; key < 8; ++key) {
     ASSERT_TRUE(Put(key, "2").ok());
   }
   ASSERT_TRUE(store_->Flush().ok());
