@@ -2,7 +2,7 @@
 // docs/bench/parameter_server.md.
 #include <benchmark/benchmark.h>
 
-#include <deque>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,17 +11,13 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/check.h"
 #include "services/common/base/clock.h"
-#include "services/common/metrics/metrics.h"
 #include "services/common/optimiser/rules.h"
-#include "services/common/rpc/frame.h"
-#include "services/common/rpc/server.h"
 #include "services/common/rpc/tune_malloc.h"
 #include "services/common/storage/memory_store.h"
 #include "services/parameter_server/core/outer_product.h"
 #include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/rpc/core_gate.h"
-#include "services/parameter_server/rpc/exchange.h"
-#include "services/parameter_server/rpc/traffic_metrics.h"
+#include "services/parameter_server/rpc/pending.h"
+#include "tests/bench/servers_here.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -31,27 +27,37 @@ constexpr std::size_t kShardElements = ShardLayout::kShardElements;
 constexpr std::int64_t kShardBytes = ShardLayout::kShardBytes;
 constexpr std::uint32_t kWriters = 4;
 
-/// A server that holds one tensor of kShards full shards.
-class Server {
+/// One tensor of kShards full shards. Nothing is flushed.
+ServerOptions Options(const ParameterOptimiser& optimiser) {
+  return {.job_uid = 1,
+          .writers = kWriters,
+          .parameters = {{.name = "w",
+                          .layer = "l",
+                          .shape = {kShards, static_cast<std::int64_t>(kShardElements)}}},
+          .optimisers = {optimiser},
+          .flush = {.interval = std::chrono::hours(1), .bytes = std::uint64_t{1} << 60}};
+}
+
+/// A core alone, driven by the threads that push.
+class Server final : private Driver {
  public:
   explicit Server(const ParameterOptimiser& optimiser)
-      : core_({.job_uid = 1,
-               .writers = kWriters,
-               .parameters = {{.name = "w",
-                               .layer = "l",
-                               .shape = {kShards, static_cast<std::int64_t>(kShardElements)}}},
-               .optimisers = {optimiser}},
-              store_,
-              clock_) {
-    for (const bool created : {false, true}) {
-      core_.SetMap(std::vector<BucketRecord>{{.epoch = created ? 2u : 1u, .created = created}});
-      ADAMANT_CHECK(core_.Prepare().ok(), "buckets are created");
-    }
+      : core_(Options(optimiser), store_, clock_, *this) {
+    const Configuration record{.epoch = 1, .generation = 1, .members = {core_.self()}};
+    ADAMANT_CHECK(core_.ReadStored().ok(), "the disk is empty");
+    core_.SetConfigurations(std::vector<Configuration>{record}, {});
+    ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created");
   }
 
   ParameterServer& core() { return core_; }
 
  private:
+  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void Propose(const Proposal& /*proposal*/) override {}
+  void Report(const BucketReport& /*report*/) override {}
+  void WantApply() override {}
+  void WantStorage() override {}
+
   storage::MemoryStore store_;
   SystemClock clock_;
   ParameterServer core_;
@@ -104,13 +110,17 @@ void Apply(benchmark::State& state) {
     for (std::int64_t i = 0; i < kUpdates; ++i, next = (next + 1) % kShards) {
       push.updates.push_back(
           {.shard = static_cast<ShardId>(next),
-           .bucket_epoch = 2,
+           .bucket_epoch = 1,
            .sequence = ++sequences[next],
            .kind = state.range(0) == 0 ? UpdateKind::kWeightChange : UpdateKind::kGradient,
            .values = std::span(gradients).subspan((next % gradient_shards) * kShardElements,
                                                   kShardElements)});
     }
-    for (const ShardAck& ack : server->core().Apply(push)) {
+    Pending<std::vector<ShardAck>> pending;
+    server->core().Submit(push, [&](std::vector<ShardAck> acks) { pending.Set(std::move(acks)); });
+    const auto acks = pending.Wait([] { return false; });
+    ADAMANT_CHECK(acks.has_value(), "the push is answered");
+    for (const ShardAck& ack : *acks) {
       ADAMANT_CHECK(ack.outcome == PushOutcome::kApplied, "every update is applied");
     }
   }
@@ -175,90 +185,86 @@ void OuterProductSgemm(benchmark::State& state) {
 }
 BENCHMARK(OuterProductSgemm)->Args({256, 400, 400})->Args({256, 256, 1024})->Args({32, 87, 3000});
 
-/// A server behind loopback gRPC and a worker's stream to it, two requests in flight.
-class Loopback {
- public:
-  Loopback() : core_(OptimiserFor(0)) {
-    rpc::TuneMalloc();
-    gate_.Open(core_.core());
-    auto server = rpc::StartServer(
-        {.max_message_bytes = kMaxExchangeBytes},
-        {},
-        {{.name = "/adamant.v1.ParameterServer/Exchange",
-          .handler = [this](rpc::FrameStream& s) { return ServeExchange(gate_, metrics_, s); }}});
-    ADAMANT_CHECK(server.ok(), "the server starts");
-    server_ = *std::move(server);
-    stream_ = rpc::OpenFrameStream(
-        server_->address(), "/adamant.v1.ParameterServer/Exchange", kMaxExchangeBytes);
-    v1::ExchangeRequest hello;
-    hello.mutable_hello()->set_format_version(1);
-    hello.mutable_hello()->set_job_uid(1);
-    Send(hello, {});
-    Receive();
-  }
-
-  void Send(const v1::ExchangeRequest& request, std::vector<rpc::LentBytes> payload) {
-    ADAMANT_CHECK(stream_->Write({request.SerializeAsString(), std::move(payload)}).ok(), "sent");
-  }
-
-  std::uint64_t Receive() {
-    const auto frame = stream_->Read();
-    ADAMANT_CHECK(frame.ok(), frame.status().ToString());
-    return frame->payload_bytes();
-  }
-
-  ~Loopback() {
-    stream_->Cancel();
-    gate_.Close();
-    server_->Stop();
-  }
-
- private:
-  Server core_;
-  CoreGate gate_;
-  metrics::Registry registry_;
-  const TrafficMetrics metrics_{registry_};
-  std::unique_ptr<rpc::Server> server_;
-  std::unique_ptr<rpc::FrameStream> stream_;
-};
+// --- Through loopback gRPC, with as many copies as range(0) says
 
 constexpr std::int64_t kShardsPerMessage = 8;
 
-void LoopbackPush(benchmark::State& state) {
-  Loopback loopback;
-  const auto values =
-      std::make_shared<const std::vector<float>>(kShardsPerMessage * kShardElements, 1);
+v1::ExchangeRequest PushOf(std::uint32_t shards, std::uint64_t sequence, std::uint64_t epoch) {
+  v1::ExchangeRequest request;
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    v1::ShardUpdate& update = *request.mutable_push()->add_updates();
+    update.set_shard(shard);
+    update.set_bucket_epoch(epoch);
+    update.set_sequence(sequence);
+  }
+  return request;
+}
+
+/// Pushes `shards` updates of `elements` each in a message, with `window` messages under way.
+void Push(benchmark::State& state,
+          const ServersHere& servers,
+          std::uint32_t shards,
+          std::size_t elements,
+          int window) {
+  const auto values = std::make_shared<const std::vector<float>>(shards * elements, 1);
+  WorkerStream stream(servers.address());
   std::uint64_t sequence = 0;
   const auto send = [&] {
-    ++sequence;
-    v1::ExchangeRequest request;
-    for (std::uint32_t shard = 0; shard < kShardsPerMessage; ++shard) {
-      v1::ShardUpdate& update = *request.mutable_push()->add_updates();
-      update.set_shard(shard);
-      update.set_bucket_epoch(2);
-      update.set_sequence(sequence);
-    }
-    loopback.Send(request, {{std::as_bytes(std::span(*values)), values}});
+    stream.Send(PushOf(shards, ++sequence, servers.epoch()),
+                {{std::as_bytes(std::span(*values)), values}});
   };
-  send();
+  for (int i = 1; i < window; ++i) {
+    send();
+  }
   for (auto _ : state) {
     send();
-    loopback.Receive();
+    stream.Receive();
   }
-  state.SetBytesProcessed(state.iterations() * kShardsPerMessage * kShardBytes);
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(values->size() * 4));
+  state.SetItemsProcessed(state.iterations() * shards);
 }
-BENCHMARK(LoopbackPush)->UseRealTime();
+
+/// 8 MB a message.
+void LoopbackPush(benchmark::State& state) {
+  const ServersHere servers(state.range(0), Options(OptimiserFor(0)));
+  Push(state, servers, kShardsPerMessage, kShardElements, 2);
+}
+BENCHMARK(LoopbackPush)->ArgName("copies")->Arg(1)->Arg(3)->MeasureProcessCPUTime()->UseRealTime();
+
+/// From sending 1 MB to its acknowledgement, one after the other.
+void LoopbackLatency(benchmark::State& state) {
+  const ServersHere servers(state.range(0), Options(OptimiserFor(0)));
+  Push(state, servers, 1, kShardElements, 1);
+}
+BENCHMARK(LoopbackLatency)->ArgName("copies")->Arg(1)->Arg(3)->UseRealTime();
+
+/// 4 KB each, spread over 64 buckets, 256 in a message.
+void LoopbackSmall(benchmark::State& state) {
+  constexpr std::int64_t kElements = 1024;
+  ServerOptions options = Options(OptimiserFor(0));
+  options.buckets = 64;
+  options.parameters.clear();
+  for (int i = 0; i < 256; ++i) {
+    options.parameters.push_back(
+        {.name = "w" + std::to_string(i), .layer = "l", .shape = {kElements}});
+  }
+  options.optimisers.assign(options.parameters.size(), OptimiserFor(0));
+  const ServersHere servers(state.range(0), options);
+  Push(state, servers, 256, kElements, 2);
+}
+BENCHMARK(LoopbackSmall)->ArgName("copies")->Arg(1)->Arg(3)->UseRealTime();
 
 void LoopbackFetch(benchmark::State& state) {
-  Loopback loopback;
+  const ServersHere servers(1, Options(OptimiserFor(0)));
+  WorkerStream stream(servers.address());
   v1::ExchangeRequest request;
   for (std::uint32_t shard = 0; shard < kShardsPerMessage; ++shard) {
     request.mutable_fetch()->add_shards(shard);
   }
-  loopback.Send(request, {});
+  stream.Send(request, {});
   for (auto _ : state) {
-    loopback.Send(request, {});
-    ADAMANT_CHECK(loopback.Receive() == kShardsPerMessage * kShardBytes, "all values come");
+    stream.Send(request, {});
+    ADAMANT_CHECK(stream.Receive() == kShardsPerMessage * kShardBytes, "all values come");
   }
   state.SetBytesProcessed(state.iterations() * kShardsPerMessage * kShardBytes);
 }
@@ -266,3 +272,10 @@ BENCHMARK(LoopbackFetch)->UseRealTime();
 
 }  // namespace
 }  // namespace adamant::parameter_server
+
+int main(int argc, char** argv) {
+  adamant::rpc::TuneMalloc();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

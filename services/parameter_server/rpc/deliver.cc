@@ -93,11 +93,12 @@ absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::Frame
       break;
     }
     ADAMANT_RETURN_IF_ERROR(frame.status());
-    if (absl::Status status = Receive(gate, metrics, from, *std::move(frame)); !status.ok()) {
+    const absl::Status status = Receive(gate, metrics, from, *std::move(frame));
+    if (absl::IsInvalidArgument(status)) {
       LogWarning("hung up on a peer",
                  {{"peer", ToString(from)}, {"why", std::string(status.message())}});
-      return status;
     }
+    ADAMANT_RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();
 }

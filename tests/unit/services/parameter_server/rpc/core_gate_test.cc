@@ -6,25 +6,24 @@
 #include <optional>
 #include <thread>
 
-#include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "tests/fakes/fake_clock.h"
+#include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
 namespace {
 
 class CoreGateTest : public ::testing::Test {
  protected:
-  FakeClock clock_;
-  storage::MemoryStore store_;
-  ParameterServer core_{{.parameters = {}, .optimisers = {}}, store_, clock_};
+  LoneServer server_{{}};
+  ParameterServer& core_ = server_.core();
   CoreGate gate_;
 };
 
 TEST_F(CoreGateTest, LetsInOnlyWhileOpen) {
   EXPECT_FALSE(gate_.Enter());
+  EXPECT_FALSE(gate_.is_open());
   gate_.Open(core_);
   EXPECT_TRUE(gate_.Enter());
+  EXPECT_TRUE(gate_.is_open());
   gate_.Close();
   EXPECT_FALSE(gate_.Enter());
 }

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "proto/adamant/v1/parameter_server.pb.h"
-#include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
 #include "tests/fakes/exchange_client.h"
-#include "tests/fakes/fake_clock.h"
 #include "tests/fakes/in_memory_frame_stream.h"
+#include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -37,11 +35,7 @@ ServerOptions Options() {
 class ExchangeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const bool created : {false, true}) {
-      core_.SetMap(std::vector<BucketRecord>{{.epoch = created ? 2u : 1u, .created = created}});
-      ASSERT_TRUE(core_.Prepare().ok());
-    }
-    gate_.Open(core_);
+    gate_.Open(server_core_.core());
     thread_ = std::thread([this] {
       link_.Finish(ServeExchange(gate_, metrics_, *server_));
       server_ = nullptr;
@@ -61,7 +55,7 @@ class ExchangeTest : public ::testing::Test {
     for (const ShardId shard : shards) {
       v1::ShardUpdate& update = *request.mutable_push()->add_updates();
       update.set_shard(shard);
-      update.set_bucket_epoch(2);
+      update.set_bucket_epoch(1);
       update.set_sequence(1);
       update.set_kind(kind);
     }
@@ -76,11 +70,9 @@ class ExchangeTest : public ::testing::Test {
     return request;
   }
 
-  storage::MemoryStore store_;
-  FakeClock clock_;
   metrics::Registry registry_;
   const TrafficMetrics metrics_{registry_};
-  ParameterServer core_{Options(), store_, clock_};
+  LoneServer server_core_{Options()};
   CoreGate gate_;
   fakes::InMemoryLink link_;
   std::unique_ptr<rpc::FrameStream> server_ = link_.TakeServer();
@@ -107,6 +99,8 @@ TEST_F(ExchangeTest, WhatIsPushedInPiecesIsFetched) {
   EXPECT_EQ(fetched->header.fetch().values(0).outcome(), v1::ShardValue::FOUND);
   EXPECT_EQ(fetched->header.fetch().values(0).elements(), static_cast<std::uint64_t>(kElements));
   EXPECT_EQ(fetched->header.fetch().values(1).included_sequence(), 1u);
+  EXPECT_EQ(fetched->header.fetch().values(1).epoch(), 1u);
+  EXPECT_EQ(pushed->header.push().acks(1).epoch(), 1u);
   EXPECT_THAT(registry_.Text(),
               HasSubstr("adamant_parameter_server_updates_total{outcome=\"applied\"} 2"));
 }
@@ -190,6 +184,55 @@ TEST_F(ExchangeTest, AServerThatStopsIsUnavailable) {
   Greet();
   gate_.Close();
   EXPECT_EQ(client_.Call(FetchOf({0})).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ExchangeTest, AFlushTellsWhatIsOnDisk) {
+  Greet();
+  ASSERT_TRUE(client_.Call(PushOf({1}), {1, 2, 3}).ok());
+  v1::ExchangeRequest flush;
+  flush.mutable_flush()->add_shards(1);
+  flush.mutable_flush()->add_shards(99);
+  const auto before = client_.Call(flush);
+  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_EQ(before->header.flush().persisted_size(), 2);
+  EXPECT_EQ(before->header.flush().persisted(0).sequence(), 0u);
+  ASSERT_TRUE(server_core_.core().Flush().ok());
+  EXPECT_EQ(client_.Call(flush)->header.flush().persisted(0).sequence(), 1u);
+}
+
+/// A bucket with another member, which never answers: nothing is committed.
+class BlockedExchangeTest : public ExchangeTest {
+ protected:
+  void SetUp() override {
+    const Holder self = server_core_.core().self();
+    server_core_.Configure({.epoch = 2,
+                            .generation = 1,
+                            .primary = self,
+                            .members = {self, {.slot = 1, .incarnation = 1}},
+                            .created = true});
+    ExchangeTest::SetUp();
+    Greet();
+    const v1::ExchangeRequest push = PushOf({1});
+    const auto lent = std::make_shared<const std::vector<float>>(3, 1.0F);
+    ASSERT_TRUE(client_.stream()
+                    .Write({.header = push.SerializeAsString(),
+                            .payload = {{std::as_bytes(std::span(*lent)), lent}}})
+                    .ok());
+    while (server_core_.core().Progress()[0].lag == 0) {
+      std::this_thread::yield();  // until it is under way
+    }
+  }
+};
+
+TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotOutliveItsStream) {
+  client_.stream().Cancel();
+  thread_.join();  // the handler has returned
+  thread_ = std::thread([] {});
+}
+
+TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotKeepTheServerFromStopping) {
+  gate_.Close();
+  EXPECT_EQ(client_.stream().Read().status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ExchangeTest, AnUnknownShardEndsTheStream) {

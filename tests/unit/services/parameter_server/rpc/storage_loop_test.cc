@@ -2,108 +2,85 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "services/common/storage/memory_store.h"
-#include "tests/fakes/fake_clock.h"
+#include "services/parameter_server/rpc/pending.h"
+#include "tests/unit/services/parameter_server/rpc/lone_server.h"
+#include "tests/unit/services/parameter_server/rpc/recording_link.h"
 
 namespace adamant::parameter_server {
 namespace {
 
-class RecordingLink final : public service::ControllerLink {
- public:
-  void Send(const v1::MemberMessage& message) override {
-    const MutexLock lock(mutex_);
-    messages_.push_back(message);
-    changed_.NotifyAll();
-  }
-
-  void Fail(const absl::Status& reason, bool /*fatal*/) override {
-    const MutexLock lock(mutex_);
-    failure_ = reason;
-    changed_.NotifyAll();
-  }
-
-  v1::MemberMessage Receive() {
-    const MutexLock lock(mutex_);
-    while (messages_.empty()) {
-      changed_.Wait(mutex_);
-    }
-    v1::MemberMessage message = messages_.front();
-    messages_.pop_front();
-    return message;
-  }
-
-  absl::Status WaitForFailure() {
-    const MutexLock lock(mutex_);
-    while (failure_.ok()) {
-      changed_.Wait(mutex_);
-    }
-    return failure_;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<v1::MemberMessage> messages_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-};
-
-class StorageLoopTest : public ::testing::Test {
+class StorageLoopTest : public ::testing::Test, private Driver {
  protected:
   StorageLoopTest() {
-    loop_.Start(core_, clock_);
-    SetMap(1, false);
+    loop_.Start(core_, clock_, [this] { stored_.Set(true); });
+    EXPECT_TRUE(stored_.Wait([] { return false; }).has_value());
+    core_.SetConfigurations(std::vector<Configuration>{Record(false)}, {});
+    EXPECT_EQ(served_.Wait([] { return false; }), 1u);
   }
+
+  ~StorageLoopTest() override { loop_.Stop(); }
 
   static ServerOptions Options() {
     return {.job_uid = 1,
+            .self = {.slot = 0, .incarnation = 1},
             .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
             .optimisers = {{.location = OptimiserLocation::kWorker}}};
   }
 
-  void SetMap(std::uint64_t epoch, bool created) {
-    core_.SetMap(std::vector<BucketRecord>{{.epoch = epoch, .created = created}});
-    loop_.Prepare();
+  static Configuration Record(bool created) {
+    const Holder self = Options().self;
+    return {.epoch = created ? 2u : 1u,
+            .generation = 1,
+            .primary = self,
+            .members = {self},
+            .created = created};
   }
 
-  /// Lets the created bucket be used, and applies an update.
   void PushOne() {
-    EXPECT_EQ(link_.Receive().buckets_ready().buckets(0).epoch(), 1u);
-    SetMap(2, true);
-    EXPECT_EQ(link_.Receive().buckets_ready().buckets(0).epoch(), 2u);
     const std::vector<float> ones(4, 1);
-    const auto acks =
-        core_.Apply({.writer = {.slot = 0, .incarnation = 1},
-                     .updates = {{.bucket_epoch = 2, .sequence = 1, .values = ones}}});
-    ASSERT_EQ(acks[0].outcome, PushOutcome::kApplied);
+    Pending<std::vector<ShardAck>> acks;
+    core_.Submit({.writer = {.slot = 0, .incarnation = 1},
+                  .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                 [&](std::vector<ShardAck> settled) { acks.Set(std::move(settled)); });
+    ASSERT_EQ(acks.Wait([] { return false; })->at(0).outcome, PushOutcome::kApplied);
   }
 
   /// The version that a process finds in the store after this one's crash.
   std::uint64_t VersionAfterCrash() {
     store_.Crash();
-    ParameterServer restarted(Options(), store_, clock_);
-    restarted.SetMap(std::vector<BucketRecord>{{.epoch = 2, .created = true}});
-    EXPECT_TRUE(restarted.Prepare().ok());
+    IdleDriver idle;
+    ParameterServer restarted(Options(), store_, clock_, idle);
+    EXPECT_TRUE(restarted.ReadStored().ok());
+    restarted.SetConfigurations(std::vector<Configuration>{Record(true)}, {});
+    EXPECT_TRUE(restarted.DoStorage().ok());
     return restarted.Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).version;
   }
 
+ private:
+  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void Propose(const Proposal& /*proposal*/) override {}
+  void Report(const BucketReport& report) override { served_.Set(report.epoch); }
+  void WantApply() override {}
+  void WantStorage() override { loop_.Want(); }
+
+ protected:
   storage::MemoryStore store_;
   FakeClock clock_;
   metrics::Registry registry_;
   RecordingLink link_;
-  ParameterServer core_{Options(), store_, clock_};
+  Pending<bool> stored_;
+  Pending<Epoch> served_;
   StorageLoop loop_{link_, registry_};
+  ParameterServer core_{Options(), store_, clock_, *this};
 };
 
-TEST_F(StorageLoopTest, BucketsArePreparedAndReported) {
-  const v1::MemberMessage message = link_.Receive();
-  ASSERT_EQ(message.buckets_ready().buckets_size(), 1);
-  EXPECT_EQ(message.buckets_ready().buckets(0).bucket(), 0u);
-  EXPECT_EQ(message.buckets_ready().buckets(0).epoch(), 1u);
-  EXPECT_FALSE(message.buckets_ready().buckets(0).lost());
+TEST_F(StorageLoopTest, BucketsAreCreated) {
+  const auto values = core_.Fetch(nullptr, std::vector<ShardId>{0}, 0);
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(values->at(0).outcome, FetchOutcome::kFound);
 }
 
 TEST_F(StorageLoopTest, SnapshotsAreTakenAndAnswered) {
@@ -112,14 +89,24 @@ TEST_F(StorageLoopTest, SnapshotsAreTakenAndAnswered) {
   const v1::MemberMessage message = link_.Receive();
   EXPECT_EQ(message.snapshot_taken().snapshot(), 5u);
   EXPECT_TRUE(message.snapshot_taken().ok());
+  ASSERT_EQ(message.snapshot_taken().buckets_size(), 1);
+  EXPECT_EQ(message.snapshot_taken().buckets(0).updates(), 1u);
+  EXPECT_EQ(message.snapshot_taken().buckets(0).epoch(), 1u);
 }
 
 TEST_F(StorageLoopTest, ASnapshotThatCannotBeTakenIsAnsweredWithTheReason) {
-  EXPECT_TRUE(link_.Receive().has_buckets_ready());
+  // A snapshot that it should come back from is missing.
+  Configuration record = Record(true);
+  record.epoch = 3;
+  record.generation = 2;
+  record.restored_snapshot = 77;
+  core_.SetConfigurations(
+      std::vector<Configuration>{{.epoch = 2, .generation = 2, .primary = {3, 1}}}, {});
+  core_.SetConfigurations(std::vector<Configuration>{record}, {});
   loop_.Take({.id = 5});
   const v1::MemberMessage message = link_.Receive();
   EXPECT_FALSE(message.snapshot_taken().ok());
-  EXPECT_EQ(message.snapshot_taken().error(), "bucket 0 is not ready");
+  EXPECT_NE(message.snapshot_taken().error(), "");
 }
 
 TEST_F(StorageLoopTest, StopFlushes) {
@@ -132,7 +119,7 @@ TEST_F(StorageLoopTest, AFailedSyncEndsTheProcess) {
   PushOne();
   store_.FailNextSync();
   clock_.Advance(std::chrono::seconds(10));
-  loop_.DueChanged();
+  loop_.Want();
   EXPECT_EQ(link_.WaitForFailure().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -1,0 +1,231 @@
+#include "tests/bench/servers_here.h"
+
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/common/base/mutex.h"
+#include "services/common/metrics/metrics.h"
+#include "services/common/rpc/server.h"
+#include "services/common/service/service.h"
+#include "services/common/storage/memory_store.h"
+#include "services/parameter_server/rpc/cluster_view.h"
+#include "services/parameter_server/rpc/core_driver.h"
+#include "services/parameter_server/rpc/core_gate.h"
+#include "services/parameter_server/rpc/deliver.h"
+#include "services/parameter_server/rpc/exchange.h"
+#include "services/parameter_server/rpc/storage_loop.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+constexpr char kExchangeMethod[] = "/adamant.v1.ParameterServer/Exchange";
+
+}  // namespace
+
+/// Does whatever is proposed.
+class ServersHere::Controller final : public service::ControllerLink {
+ public:
+  void Send(const v1::MemberMessage& message) override {
+    const MutexLock lock(mutex_);
+    ready_ += message.buckets_ready().buckets_size();
+    for (const v1::Proposal& proposal : message.proposals().proposals()) {
+      v1::Bucket& record = *membership_.mutable_buckets(static_cast<int>(proposal.bucket()));
+      ADAMANT_CHECK(proposal.kind() == v1::Proposal::ADD, "no server is lost");
+      if (proposal.epoch() == record.epoch()) {
+        record.set_epoch(record.epoch() + 1);
+        record.clear_learner();
+        *record.add_members() = proposal.subject();
+        ++added_;
+      }
+    }
+    changed_.NotifyAll();
+  }
+
+  void Fail(const absl::Status& reason, bool /*fatal*/) override {
+    ADAMANT_CHECK(false, reason.ToString());
+  }
+
+  /// Server 0 has each bucket alone.
+  void Assign(std::vector<v1::Member> members, std::uint32_t buckets) {
+    const MutexLock lock(mutex_);
+    for (v1::Member& member : members) {
+      *membership_.add_members() = std::move(member);
+    }
+    for (std::uint32_t bucket = 0; bucket < buckets; ++bucket) {
+      v1::Bucket& record = *membership_.add_buckets();
+      record.set_epoch(1);
+      record.set_generation(1);
+      record.mutable_primary()->set_incarnation(1);
+      record.add_members()->set_incarnation(1);
+    }
+  }
+
+  void SetLearner(std::uint32_t slot) {
+    const MutexLock lock(mutex_);
+    added_ = 0;
+    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+      record.set_created(true);
+      record.mutable_learner()->set_slot(slot);
+      record.mutable_learner()->set_incarnation(1);
+    }
+  }
+
+  v1::Membership membership() {
+    const MutexLock lock(mutex_);
+    return membership_;
+  }
+
+  void AwaitReady() {
+    const MutexLock lock(mutex_);
+    while (ready_ < membership_.buckets_size()) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+  void AwaitAdded() {
+    const MutexLock lock(mutex_);
+    while (added_ < membership_.buckets_size()) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  v1::Membership membership_ ABSL_GUARDED_BY(mutex_);
+  int ready_ ABSL_GUARDED_BY(mutex_) = 0;
+  int added_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class ServersHere::Node {
+ public:
+  Node(const ServerOptions& options, Controller& controller)
+      : peers_({.job_uid = options.job_uid,
+                .self = options.self,
+                .on_connected = [this](const Holder& peer) { core_.OnPeerConnected(peer); }},
+               peer_metrics_),
+        driver_({.peers = peers_,
+                 .controller = controller,
+                 .want_storage = [this] { storage_loop_.Want(); }},
+                replication_metrics_),
+        core_(options, store_, clock_, driver_),
+        view_({.core = core_, .peers = peers_, .controller = controller}, replication_metrics_),
+        storage_loop_(controller, registry_) {
+    exchange_ = Serve(kExchangeMethod, [this](rpc::FrameStream& stream) {
+      return ServeExchange(gate_, traffic_metrics_, stream);
+    });
+    replication_ = Serve(kDeliverMethod, [this](rpc::FrameStream& stream) {
+      return ServeDeliver(gate_, peer_metrics_, stream);
+    });
+    driver_.Start(core_, options.times.beacon / 10);
+    storage_loop_.Start(core_, clock_, [this] {
+      gate_.Open(core_);
+      view_.OnStored();
+    });
+  }
+
+  ~Node() {
+    gate_.Close();
+    driver_.Stop();
+    peers_.Stop();
+    storage_loop_.Stop();
+    exchange_->Stop();
+    replication_->Stop();
+  }
+
+  ClusterView& view() { return view_; }
+  [[nodiscard]] const std::string& address() const { return exchange_->address(); }
+
+  [[nodiscard]] v1::Member member() const {
+    v1::Member member;
+    member.set_role(v1::PARAMETER_SERVER);
+    member.set_slot(core_.self().slot);
+    member.set_incarnation(core_.self().incarnation);
+    member.set_replication_address(replication_->address());
+    return member;
+  }
+
+ private:
+  static std::unique_ptr<rpc::Server> Serve(const char* method, rpc::FrameHandler handler) {
+    auto server = rpc::StartServer({.max_message_bytes = kMaxParcelBytes},
+                                   {},
+                                   {{.name = method, .handler = std::move(handler)}});
+    ADAMANT_CHECK(server.ok(), server.status().ToString());
+    return *std::move(server);
+  }
+
+  storage::MemoryStore store_;
+  SystemClock clock_;
+  metrics::Registry registry_;
+  const PeerMetrics peer_metrics_{registry_};
+  const ReplicationMetrics replication_metrics_{registry_};
+  const TrafficMetrics traffic_metrics_{registry_};
+  CoreGate gate_;
+  Peers peers_;
+  CoreDriver driver_;
+  ParameterServer core_;
+  ClusterView view_;
+  StorageLoop storage_loop_;
+  std::unique_ptr<rpc::Server> exchange_;
+  std::unique_ptr<rpc::Server> replication_;
+};
+
+ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
+    : controller_(std::make_unique<Controller>()) {
+  std::vector<v1::Member> members;
+  for (std::uint32_t slot = 0; slot < servers; ++slot) {
+    ServerOptions own = options;
+    own.self = {.slot = slot, .incarnation = 1};
+    nodes_.push_back(std::make_unique<Node>(own, *controller_));
+    members.push_back(nodes_.back()->member());
+  }
+  controller_->Assign(std::move(members), options.buckets);
+  Publish(controller_->membership());
+  controller_->AwaitReady();
+  for (std::uint32_t slot = 1; slot < servers; ++slot) {
+    controller_->SetLearner(slot);
+    Publish(controller_->membership());
+    controller_->AwaitAdded();
+    Publish(controller_->membership());
+  }
+  epoch_ = controller_->membership().buckets(0).epoch();
+}
+
+ServersHere::~ServersHere() = default;
+
+const std::string& ServersHere::address() const { return nodes_[0]->address(); }
+
+void ServersHere::Publish(const v1::Membership& membership) {
+  for (const auto& node : nodes_) {
+    node->view().OnMembership(membership);
+  }
+}
+
+WorkerStream::WorkerStream(const std::string& address)
+    : stream_(rpc::OpenFrameStream(address, kExchangeMethod, kMaxExchangeBytes)) {
+  v1::ExchangeRequest hello;
+  hello.mutable_hello()->set_format_version(1);
+  hello.mutable_hello()->set_job_uid(1);
+  Send(hello, {});
+  Receive();
+}
+
+WorkerStream::~WorkerStream() { stream_->Cancel(); }
+
+void WorkerStream::Send(const v1::ExchangeRequest& request, std::vector<rpc::LentBytes> payload) {
+  ADAMANT_CHECK(stream_->Write({request.SerializeAsString(), std::move(payload)}).ok(), "sent");
+}
+
+std::uint64_t WorkerStream::Receive() {
+  const auto frame = stream_->Read();
+  ADAMANT_CHECK(frame.ok(), frame.status().ToString());
+  v1::ExchangeReply reply;
+  ADAMANT_CHECK(reply.ParseFromString(std::string(frame->header())), "an answer");
+  ADAMANT_CHECK(reply.hello().refused().empty(), reply.hello().refused());
+  for (const v1::ShardAck& ack : reply.push().acks()) {
+    ADAMANT_CHECK(ack.outcome() == v1::ShardAck::APPLIED, "every update is applied");
+  }
+  return frame->payload_bytes();
+}
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <deque>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/mutex.h"
+#include "services/common/service/service.h"
+
+namespace adamant::parameter_server {
+
+/// Keeps what a service tells its controller.
+class RecordingLink final : public service::ControllerLink {
+ public:
+  void Send(const v1::MemberMessage& message) override {
+    const MutexLock lock(mutex_);
+    messages_.push_back(message);
+    changed_.NotifyAll();
+  }
+
+  void Fail(const absl::Status& reason, bool /*fatal*/) override {
+    const MutexLock lock(mutex_);
+    failure_ = reason;
+    changed_.NotifyAll();
+  }
+
+  /// Waits for the next message.
+  v1::MemberMessage Receive() {
+    const MutexLock lock(mutex_);
+    while (messages_.empty()) {
+      changed_.Wait(mutex_);
+    }
+    v1::MemberMessage message = messages_.front();
+    messages_.pop_front();
+    return message;
+  }
+
+  absl::Status WaitForFailure() {
+    const MutexLock lock(mutex_);
+    while (failure_.ok()) {
+      changed_.Wait(mutex_);
+    }
+    return failure_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<v1::MemberMessage> messages_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace adamant::parameter_server
