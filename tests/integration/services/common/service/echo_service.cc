@@ -25,11 +25,25 @@ class EchoService final : public Service {
   }
 
   void OnMessage(const v1::ControllerMessage& message) override {
+    epoch_ = message.open_epoch().epoch();
+    drained_ = true;
     Report(message.open_epoch().epoch());
     if (message.open_epoch().epoch() == 99) {
       context_.controller.Fail(absl::InternalError("epoch 99 failed"), /*fatal=*/false);
     }
   }
+
+  void OnRejoined() override { Report(2000); }
+
+  // Of epoch 50 on it has something to hand over, until the next message.
+  void BeginDrain() override {
+    drained_ = epoch_ < 50;
+    if (!drained_) {
+      Report(3000);
+    }
+  }
+
+  bool Drained() override { return drained_; }
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     heartbeat.mutable_worker()->set_trained_examples(42);
@@ -45,6 +59,8 @@ class EchoService final : public Service {
   }
 
   const ServiceContext context_;
+  std::uint64_t epoch_ = 0;
+  bool drained_ = false;
 };
 
 }  // namespace

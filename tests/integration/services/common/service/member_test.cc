@@ -93,6 +93,7 @@ TEST_F(MemberTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(5));
+  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
   EXPECT_EQ(NextEpoch(), 5u);  // and no second Welcome
   member_.Send(EpochEnded(5));
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 5u);
@@ -119,6 +120,7 @@ TEST_F(MemberTest, LowerTermIsNotFollowed) {
   EXPECT_TRUE(controller_->Receive()->has_join());   // and tries again
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(4));
+  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
   EXPECT_EQ(NextEpoch(), 4u);
 }
 
@@ -153,10 +155,17 @@ TEST_F(MemberTest, StopOvertakesWhatIsQueued) {
   EXPECT_TRUE(NextEnd().ok());
 }
 
+TEST_F(MemberTest, ARequestedStopIsToldOnceAndMessagesGoOn) {
+  Join();
+  controller_->Send(OpenEpoch(1));
+  member_.RequestStop();
+  EXPECT_TRUE(std::holds_alternative<Member::StopRequested>(member_.Next()));
+  EXPECT_EQ(NextEpoch(), 1u);
+  EXPECT_FALSE(member_.NextWithin(std::chrono::milliseconds(1)).has_value());
+}
+
 TEST_F(MemberTest, LeaveSendsWhatIsQueuedFirst) {
   Join();
-  member_.RequestStop();
-  EXPECT_TRUE(NextEnd().ok());
   for (std::uint64_t i = 1; i <= 50; ++i) {
     member_.Send(EpochEnded(i));
   }

@@ -109,6 +109,43 @@ TEST_F(RunServiceTest, SigtermStopsInOrderWithCode0) {
   EXPECT_EQ(WaitForExit(), 0);
 }
 
+TEST_F(RunServiceTest, SigtermLetsTheServiceHandOverFirst) {
+  SpawnAndWelcome();
+  SendEpoch(50);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 50u);
+  kill(pid_, SIGTERM);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 3000u);  // from BeginDrain
+  SendEpoch(51);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 51u);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 1000u);  // from Stop
+  EXPECT_TRUE(controller_.Receive()->has_leaving());
+  EXPECT_EQ(WaitForExit(), 0);
+}
+
+TEST_F(RunServiceTest, AStopFromTheControllerEndsTheHandingOver) {
+  SpawnAndWelcome();
+  SendEpoch(50);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 50u);
+  kill(pid_, SIGTERM);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 3000u);
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("done");
+  controller_.Send(stop);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 1000u);
+  EXPECT_EQ(WaitForExit(), 0);
+}
+
+TEST_F(RunServiceTest, TheServiceHearsThatTheStreamIsUpAgain) {
+  SpawnAndWelcome();
+  SendEpoch(3);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 3u);
+  controller_.Break();
+  EXPECT_FALSE(controller_.Receive().has_value());
+  EXPECT_TRUE(controller_.Receive()->has_join());
+  controller_.Welcome(1, 1, 1);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 2000u);
+}
+
 TEST_F(RunServiceTest, StopFromTheControllerIsCode0) {
   SpawnAndWelcome();
   v1::ControllerMessage stop;

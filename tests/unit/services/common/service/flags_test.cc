@@ -8,13 +8,14 @@
 namespace adamant::service {
 namespace {
 
-std::variant<ParsedFlags, int> Parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "adamant-worker");
+std::variant<ParsedFlags, int> Parse(std::vector<std::string> words,
+                                     std::string_view role = "worker") {
+  words.insert(words.begin(), "adamant-" + std::string(role));
   std::vector<char*> argv;
   for (std::string& word : words) {
     argv.push_back(word.data());
   }
-  return ParseFlags(static_cast<int>(argv.size()), argv.data(), "worker");
+  return ParseFlags(static_cast<int>(argv.size()), argv.data(), role);
 }
 
 const std::vector<std::string> kRequired = {
@@ -53,6 +54,18 @@ TEST(FlagsTest, AllFlagsAreRead) {
   EXPECT_EQ(flags.service.metrics_listen, "localhost:65535");
   EXPECT_EQ(flags.log_level, LogLevel::kDebug);
   EXPECT_EQ(flags.parent_pid, 12);
+}
+
+TEST(FlagsTest, OnlyParameterServersListenForTheirPeers) {
+  const auto more =
+      With({"--replication-listen", "127.0.0.1:9", "--node", "machine-1", "--zone", "zone-a"});
+  EXPECT_EQ(std::get<int>(Parse(more)), 2);
+  const auto parsed = Parse(more, "parameter-server");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  const ServiceFlags& flags = std::get<ParsedFlags>(parsed).service;
+  EXPECT_EQ(flags.replication_listen, "127.0.0.1:9");
+  EXPECT_EQ(flags.node, "machine-1");
+  EXPECT_EQ(flags.zone, "zone-a");
 }
 
 TEST(FlagsTest, HelpIsNoError) { EXPECT_EQ(std::get<int>(Parse({"--help"})), 0); }
