@@ -3,7 +3,7 @@
 .PHONY: train test bench simulate format tidy clean help
 
 JOBS ?= $(shell nproc)
-SEEDS ?= 1000
+SEEDS ?= 100000
 FIRST_SEED ?= 1
 
 train: ## install what is missing, build, train the digits example: prints accuracy and the model's path
@@ -21,11 +21,12 @@ bench: ## build and run the micro-benchmarks
 	@tools/build release benchmarks
 	@for b in build/release/bench/*; do echo "== $$b" && $$b || exit 1; done
 
-simulate: ## run the cluster simulation: make simulate SEEDS=1000 FIRST_SEED=1
+simulate: ## run the simulations of the cluster and of replication: make simulate SEEDS=100000 FIRST_SEED=1
 	@tools/setup
-	@tools/build release simulation_test
-	@ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
-	  build/release/tests/simulation_test
+	@tools/build release simulation_test replication_simulation_test
+	@for each in simulation_test replication_simulation_test; do \
+	  ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
+	    build/release/tests/$$each || exit 1; done
 
 format: ## format the tracked sources
 	@tools/setup checks

@@ -247,6 +247,7 @@ void Checker::Acknowledged(std::uint32_t bucket,
   if (!item.acknowledged) {
     item.acknowledged = true;
     item.acknowledged_at = scheduler_.Now();
+    buckets_[bucket].acknowledged_at = scheduler_.Now();
     history.acknowledged = std::max(history.acknowledged, found->second + 1);
     ++acknowledged_;
   }
@@ -274,34 +275,63 @@ void Checker::Read(std::uint32_t bucket, const ps::Holder& holder, const Content
   }
 }
 
-void Checker::Persisted(std::uint32_t bucket, std::uint32_t shard, const ShardState& state) {
-  const std::vector<Item>& items = buckets_[bucket].shards[shard].items;
-  if (state.updates > items.size() ||
-      (state.updates > 0 && items[state.updates - 1].hash != state.hash)) {
-    violations_.Report("I8: what is stored of bucket " + std::to_string(bucket) + ", shard " +
-                       std::to_string(shard) + " is no prefix of what is committed");
+// --- Disks
+
+void Checker::Persisted(std::uint32_t bucket, const Content& content) {
+  if (content.generation == buckets_[bucket].record.generation) {
+    Restores(bucket, content);  // else it is of no use any more
   }
+}
+
+void Checker::Restores(std::uint32_t bucket, const Content& content) {
+  for (std::uint32_t shard = 0; shard < setup_.shards; ++shard) {
+    const ShardState& state = content.shards[shard];
+    const std::vector<Item>& items = buckets_[bucket].shards[shard].items;
+    if (state.updates > items.size() ||
+        (state.updates > 0 && items[state.updates - 1].hash != state.hash)) {
+      violations_.Report("I8: what is stored of bucket " + std::to_string(bucket) + ", shard " +
+                         std::to_string(shard) + " is no prefix of what is committed");
+    }
+  }
+}
+
+// A log may end in what was never committed, in place of what was committed later and is lost.
+void Checker::Replayed(std::uint32_t bucket,
+                       std::uint32_t shard,
+                       const ps::LoggedUpdate& update,
+                       const ShardState& state,
+                       Clock::TimePoint safe) {
+  const std::vector<Item>& items = buckets_[bucket].shards[shard].items;
+  if (state.updates <= items.size() && items[state.updates - 1].hash != state.hash) {
+    Truncate(bucket, shard, state.updates - 1, safe);
+  }
+  Applied(bucket, shard, update, state);
 }
 
 void Checker::Restored(std::uint32_t bucket, const Content& content, Clock::TimePoint safe) {
   for (std::uint32_t shard = 0; shard < setup_.shards; ++shard) {
-    const ShardState& state = content.shards[shard];
-    Persisted(bucket, shard, state);
-    ShardHistory& history = buckets_[bucket].shards[shard];
-    while (history.items.size() > state.updates) {
-      const Item& item = history.items.back();
-      if (item.acknowledged && item.acknowledged_at < safe) {
-        violations_.Report("I12: a total loss takes an update of bucket " + std::to_string(bucket) +
-                           " that was acknowledged too long before");
-      }
-      rolled_back_ += item.acknowledged ? 1 : 0;
-      history.index.erase(item.key);
-      history.items.pop_back();
+    Truncate(bucket, shard, content.shards[shard].updates, safe);
+  }
+}
+
+void Checker::Truncate(std::uint32_t bucket,
+                       std::uint32_t shard,
+                       std::size_t updates,
+                       Clock::TimePoint safe) {
+  ShardHistory& history = buckets_[bucket].shards[shard];
+  while (history.items.size() > updates) {
+    const Item& item = history.items.back();
+    if (item.acknowledged && item.acknowledged_at < safe) {
+      violations_.Report("I12: a total loss takes an update of bucket " + std::to_string(bucket) +
+                         " that was acknowledged too long before");
     }
-    history.acknowledged = std::min(history.acknowledged, history.items.size());
-    while (history.acknowledged > 0 && !history.items[history.acknowledged - 1].acknowledged) {
-      --history.acknowledged;
-    }
+    rolled_back_ += item.acknowledged ? 1 : 0;
+    history.index.erase(item.key);
+    history.items.pop_back();
+  }
+  history.acknowledged = std::min(history.acknowledged, history.items.size());
+  while (history.acknowledged > 0 && !history.items[history.acknowledged - 1].acknowledged) {
+    --history.acknowledged;
   }
 }
 

@@ -56,7 +56,7 @@ class Checker {
                  const ps::Replica& replica,
                  const ps::Entry& entry);
 
-  /// An update was applied, or is replayed from a disk; `state` is the shard with it.
+  /// An update was applied; `state` is the shard with it.
   void Applied(std::uint32_t bucket,
                std::uint32_t shard,
                const ps::LoggedUpdate& update,
@@ -74,16 +74,28 @@ class Checker {
   /// Somebody reads all of a bucket.
   void Read(std::uint32_t bucket, const ps::Holder& holder, const Content& content);
 
-  /// This goes to a disk, or comes from it.
-  void Persisted(std::uint32_t bucket, std::uint32_t shard, const ShardState& state);
+  /// This goes to a disk.
+  void Persisted(std::uint32_t bucket, const Content& content);
 
-  /// The bucket serves from a disk after all its members were lost. What was acknowledged before
-  /// `safe` must be there.
+  /// A bucket comes back from a disk, after all its members were lost: first what was stored, then
+  /// the updates that were logged, then that is all. What was acknowledged before `safe` must be
+  /// there.
+  void Restores(std::uint32_t bucket, const Content& content);
+  void Replayed(std::uint32_t bucket,
+                std::uint32_t shard,
+                const ps::LoggedUpdate& update,
+                const ShardState& state,
+                Clock::TimePoint safe);
   void Restored(std::uint32_t bucket, const Content& content, Clock::TimePoint safe);
 
   /// Of the members that served the bucket last, before they were all lost, the one that died last.
   [[nodiscard]] std::optional<std::pair<ps::Holder, Clock::TimePoint>> LastDeath(
       std::uint32_t bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const;
+
+  /// When an update to the bucket was acknowledged last.
+  [[nodiscard]] Clock::TimePoint LastAcknowledgement(std::uint32_t bucket) const {
+    return buckets_[bucket].acknowledged_at;
+  }
 
   /// Updates of single shards.
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
@@ -109,6 +121,7 @@ class Checker {
     std::map<std::uint64_t, std::vector<ps::Epoch>> origins;  // by generation, of lsn 1, 2, …
     std::map<ps::Holder, ps::Epoch> epochs;                   // that a holder has reached
     controller::Bucket record;
+    Clock::TimePoint acknowledged_at{};
     bool served = false;                   // in this generation
     std::vector<ps::Holder> last_members;  // of the last generation that was served
   };
@@ -117,6 +130,10 @@ class Checker {
   [[nodiscard]] bool HasAcknowledged(std::uint32_t bucket, const Content& content) const;
   void Tell(std::uint32_t bucket, const controller::Bucket& record);
   void CheckChange(std::uint32_t bucket, const controller::Bucket& record);
+  void Truncate(std::uint32_t bucket,
+                std::uint32_t shard,
+                std::size_t updates,
+                Clock::TimePoint safe);
   void CheckJoined(std::uint32_t bucket, const ps::Holder& holder);
   void CheckMembers(std::uint32_t bucket, const ps::Replica& replica, const ps::Entry& entry);
   [[nodiscard]] bool IsLogged(std::uint32_t bucket,

@@ -323,22 +323,26 @@ controller::StoredBuckets Cluster::ReadDisk(const ps::Holder& holder) {
   return report;
 }
 
-// The member that died last had stored all but what its interval of flushing allows.
+// What is lost is at most what was acknowledged in the last interval of flushing, of the member
+// that died last, in which there were acknowledgements; and what it did not know to be committed,
+// which it would have learnt within a lease.
 Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
-  Clock::TimePoint safe = world_.scheduler.Now();
-  const bool synced = world_.setup.persistence == Persistence::kWalSync;
-  const bool lied = std::ranges::any_of(disks_, [](const auto& disk) { return disk->has_lied(); });
-  if (lied) {
+  const Clock::TimePoint now = world_.scheduler.Now();
+  if (std::ranges::any_of(disks_, [](const auto& disk) { return disk->has_lied(); })) {
     return Clock::TimePoint::min();
   }
-  const bool power_was_lost = power_lost_at_ + std::chrono::minutes(2) > safe;
-  if (synced || (world_.setup.logged() && !power_was_lost)) {
-    return safe;
+  const bool power_was_lost = power_lost_at_ + std::chrono::minutes(2) > now;
+  if (world_.setup.persistence == Persistence::kWalSync ||
+      (world_.setup.logged() && !power_was_lost)) {
+    return now;
   }
-  const Clock::Duration pace = world_.setup.flush_interval * 3 + seconds(1);
   const auto last = world_.checker.LastDeath(bucket, deaths_);
-  return last.has_value() ? disks_[last->first.slot]->UnhinderedBefore(last->second - pace, pace)
-                          : Clock::TimePoint::min();
+  if (!last.has_value()) {
+    return Clock::TimePoint::min();
+  }
+  const Clock::TimePoint end = std::min(last->second, world_.checker.LastAcknowledgement(bucket));
+  const Clock::Duration pace = world_.setup.flush_interval * 3 + seconds(4);
+  return disks_[last->first.slot]->SafeBefore(end, pace);
 }
 
 // --- Checks

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,6 +43,20 @@ struct Content {
   std::uint64_t generation = 0;
   std::vector<ShardState> shards;
 };
+
+/// Applies the updates of an entry that the shards have not met, telling `applied` of each.
+template <class Applied>
+void Advance(Content& content, const ps::Entry& entry, Applied applied) {
+  for (const ps::LoggedUpdate& update : entry.updates) {
+    if (ShardState& shard = content.shards[update.shard]; entry.lsn > shard.lsn) {
+      Apply(update, shard);
+      applied(update, shard);
+    }
+  }
+  for (ShardState& shard : content.shards) {
+    shard.lsn = std::max(shard.lsn, entry.lsn);
+  }
+}
 
 /// What a writer sends to a bucket, again and again until it is answered.
 struct Push {

@@ -46,13 +46,13 @@ void Disk::DoNext() {
   PlanNext();
 }
 
-Clock::TimePoint Disk::UnhinderedBefore(Clock::TimePoint time, Clock::Duration pace) const {
+Clock::TimePoint Disk::SafeBefore(Clock::TimePoint end, Clock::Duration pace) const {
   for (auto each = hindrances_.rbegin(); each != hindrances_.rend(); ++each) {
-    if (each->first <= time && each->second + pace >= time) {
-      time = each->first - pace;
+    if (each->first <= end && each->second + pace >= end) {
+      end = each->first;
     }
   }
-  return time;
+  return end - pace;
 }
 
 void Disk::LosePower() {

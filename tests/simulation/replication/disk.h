@@ -66,9 +66,9 @@ class Disk {
     hindrances_.push_back({from, until});
   }
 
-  /// The last moment before `time` that is not within `pace` of a hindrance.
-  [[nodiscard]] Clock::TimePoint UnhinderedBefore(Clock::TimePoint time,
-                                                  Clock::Duration pace) const;
+  /// What was there to be stored before this moment, by a process that ended at `end` and stores at
+  /// this pace unless it is hindered, was stored.
+  [[nodiscard]] Clock::TimePoint SafeBefore(Clock::TimePoint end, Clock::Duration pace) const;
 
   /// It may have lost what it said was stored.
   [[nodiscard]] bool has_lied() const { return has_lied_; }

@@ -27,7 +27,8 @@ ps::Replica::Options OptionsOf(const World& world, const ps::Holder& self) {
   options.self = self;
   options.min_in_sync = world.Has(Mutation::kMinInSyncIgnored) ? 1 : world.setup.min_in_sync;
   options.max_log_bytes = 10'000;
-  options.logged = world.setup.logged();
+  options.logging =
+      world.setup.logged() ? ps::Replica::Logging::kAll : ps::Replica::Logging::kNothing;
   if (world.Has(Mutation::kBadClock)) {
     options.times.grace = milliseconds(1500);
   }
@@ -217,25 +218,16 @@ void HostedBucket::Propose(const ps::Proposal& proposal) {
   if (proposal.kind == ps::Proposal::Kind::kAdd) {
     proposed_learner_ = proposal.subject;
   }
-  owner_.SendProposal(proposal);
-}
-
-void HostedBucket::ApplyTo(Content& content, const ps::Entry& entry) {
-  for (const ps::LoggedUpdate& update : entry.updates) {
-    ShardState& shard = content.shards[update.shard];
-    if (entry.lsn > shard.lsn) {
-      Apply(update, shard);
-      world_.checker.Applied(place_.bucket, update.shard, update, shard);
-    }
-  }
-  for (ShardState& shard : content.shards) {
-    shard.lsn = std::max(shard.lsn, entry.lsn);
-  }
+  ps::Proposal sent = proposal;
+  sent.released = proposal.released && !world_.Has(Mutation::kReleasedWhileServing);
+  owner_.SendProposal(sent);
 }
 
 void HostedBucket::Commit(BucketId /*bucket*/, const ps::EntryPtr& entry) {
   world_.checker.Committed(place_.bucket, place_.holder, *replica_, *entry);
-  ApplyTo(*content_, *entry);
+  Advance(*content_, *entry, [&](const ps::LoggedUpdate& update, const ShardState& shard) {
+    world_.checker.Applied(place_.bucket, update.shard, update, shard);
+  });
   dirty_ = true;
 }
 

@@ -129,7 +129,6 @@ class HostedBucket final : public ps::ReplicaHost {
   void Restore(std::uint64_t ticket);
   void StoreAndServe(const Content& content, std::uint64_t ticket);
   void Store(const Content& content, bool keep_log, std::function<void()> done);
-  void ApplyTo(Content& content, const ps::Entry& entry);
 
   // Faults on purpose (sabotage.cc).
   void Distort(ps::Holder& from, ps::PeerMessage& message);

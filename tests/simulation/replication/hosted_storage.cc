@@ -125,9 +125,7 @@ void HostedBucket::InstallCopy(const ps::Holder& from, std::uint32_t last) {
 
 // All of it, in place of whatever is stored.
 void HostedBucket::Store(const Content& content, bool keep_log, std::function<void()> done) {
-  for (std::uint32_t shard = 0; shard < content.shards.size(); ++shard) {
-    world_.checker.Persisted(place_.bucket, shard, content.shards[shard]);
-  }
+  world_.checker.Persisted(place_.bucket, content);
   disk_.Do(
       place_.life,
       place_.bucket,
@@ -178,9 +176,7 @@ void HostedBucket::Flush() {
       }
     }
   }
-  for (std::uint32_t shard = 0; shard < content.shards.size(); ++shard) {
-    world_.checker.Persisted(place_.bucket, shard, content.shards[shard]);
-  }
+  world_.checker.Persisted(place_.bucket, content);
   disk_.Do(
       place_.life,
       place_.bucket,
@@ -219,10 +215,14 @@ void HostedBucket::Restore(std::uint64_t ticket) {
     return owner_.ReportServing(place_.bucket, true);
   }
   Content content{.generation = replica_->configuration().generation, .shards = stored.shards};
+  const Clock::TimePoint safe = owner_.SafeBefore(place_.bucket);
+  world_.checker.Restores(place_.bucket, content);
   for (const auto& [lsn, entry] : stored.log) {
-    ApplyTo(content, *entry);
+    Advance(content, *entry, [&](const ps::LoggedUpdate& update, const ShardState& shard) {
+      world_.checker.Replayed(place_.bucket, update.shard, update, shard, safe);
+    });
   }
-  world_.checker.Restored(place_.bucket, content, owner_.SafeBefore(place_.bucket));
+  world_.checker.Restored(place_.bucket, content, safe);
   for (ShardState& shard : content.shards) {
     shard.lsn = 0;
   }

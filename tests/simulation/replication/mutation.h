@@ -26,7 +26,7 @@ enum class Mutation : std::uint8_t {
   kNoTerms,                 ///< a controller that was replaced writes records
   kReleaseOnSuspicion,      ///< who is silent is taken for dead
   kProofBySlot,             ///< a proof of death counts for later processes of the slot
-  kReleasedWhileServing,    ///< a primary releases its epoch and serves on
+  kReleasedWhileServing,    ///< a primary releases its epoch, leaves the record, and serves on
   kMinInSyncIgnored,        ///< a primary commits with fewer members than asked for
   kAckBeforePersisted,      ///< logged modes: an entry counts before it is stored
   kLyingDisks,              ///< what is synced is not

@@ -74,7 +74,7 @@ void Network::PlanOpening(Place from, Place to, Channel channel) {
       return PlanOpening(from, to, channel);
     }
     direction.streams[static_cast<std::size_t>(channel)].open = true;
-    if (channel == Channel::kBulk || channel == Channel::kPeerControl) {
+    if (channel != Channel::kController && from < setup_.servers && to < setup_.servers) {
       on_opened(from, to);
     }
   });
