@@ -282,6 +282,31 @@ TEST_P(FrameStreamSuite, CancelWakesAReaderOnBothSides) {
   EXPECT_FALSE(stream->Write({"late", {}}).ok());
 }
 
+TEST_P(FrameStreamSuite, AServerThatIsBusyLearnsThatTheClientHasLeft) {
+  std::promise<bool> read;
+  std::promise<bool> before;
+  std::promise<void> learnt;
+  transport_->Serve(
+      [&](FrameStream& stream) {
+        read.set_value(stream.Read().ok());
+        before.set_value(stream.Cancelled());
+        while (!stream.Cancelled()) {
+          std::this_thread::yield();
+        }
+        learnt.set_value();
+        return absl::OkStatus();
+      },
+      kMaxMessageBytes);
+  const auto stream = transport_->Connect();
+  ASSERT_TRUE(stream->Write(MakeFrame("x", RandomBytes(1, 1))).ok());
+  EXPECT_TRUE(read.get_future().get());
+  EXPECT_FALSE(before.get_future().get());
+  EXPECT_FALSE(stream->Cancelled());
+  stream->Cancel();
+  learnt.get_future().get();
+  EXPECT_TRUE(stream->Cancelled());
+}
+
 TEST_P(FrameStreamSuite, ServerCanCancel) {
   transport_->Serve(
       [&](FrameStream& stream) {

@@ -93,15 +93,16 @@ Outcome Write(v1::ParameterServer::Stub& stub, std::uint64_t job_uid, const Writ
 }  // namespace
 
 BucketAddresses BucketAddressesOf(const v1::Membership& view) {
-  std::map<std::uint32_t, std::string> servers;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> servers;  // by process
   for (const v1::Member& member : view.members()) {
     if (member.role() == v1::PARAMETER_SERVER) {
-      servers[member.slot()] = member.address();
+      servers[{member.slot(), member.incarnation()}] = member.address();
     }
   }
   BucketAddresses addresses;
   for (const v1::Bucket& bucket : view.buckets()) {
-    const auto server = servers.find(bucket.primary().slot());
+    const v1::Holder& primary = bucket.primary();
+    const auto server = servers.find({primary.slot(), primary.incarnation()});
     addresses.push_back(server == servers.end() ? "" : server->second);
   }
   return addresses;

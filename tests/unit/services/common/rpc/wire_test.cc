@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "services/common/base/rng.h"
 
@@ -66,6 +69,31 @@ TEST(PayloadReaderTest, RefusesMoreThanIsLeftAndConsumesNothing) {
   std::string out(8, ' ');
   EXPECT_TRUE(reader.Read(std::as_writable_bytes(std::span(out))).ok());
   EXPECT_EQ(out, "12345678");
+}
+
+TEST(JoinPayloadTest, APayloadInPiecesBecomesOneAlignedPiece) {
+  for (const std::size_t chunk : {1, 3, 9, 100}) {
+    for (const std::string payload : {"", "12345678", "odd"}) {
+      auto frame = Decode(EncodeFront("header") + payload, chunk);
+      ASSERT_TRUE(frame.ok());
+      const LentBytes joined = JoinPayload(*std::move(frame));
+      EXPECT_EQ(
+          std::string(reinterpret_cast<const char*>(joined.bytes.data()), joined.bytes.size()),
+          payload);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(joined.bytes.data()) % alignof(float), 0u);
+    }
+  }
+}
+
+TEST(JoinPayloadTest, WhatIsOneAlignedPieceStaysInPlace) {
+  const auto owner = std::make_shared<const std::vector<float>>(4, 1.0F);
+  const std::string front = EncodeFront("");
+  auto frame =
+      DecodeFrame({std::as_bytes(std::span(front)), std::as_bytes(std::span(*owner))}, owner);
+  ASSERT_TRUE(frame.ok());
+  const LentBytes joined = JoinPayload(*std::move(frame));
+  EXPECT_EQ(joined.bytes.data(), std::as_bytes(std::span(*owner)).data());
+  EXPECT_GT(owner.use_count(), 1);
 }
 
 }  // namespace
