@@ -45,12 +45,12 @@ void Failovers::OnRecordsChanged(TimePoint now) {
   }
 }
 
-BucketReport Failovers::ReportOf(std::uint32_t bucket) const {
+BucketReport Failovers::ReportOf(std::uint32_t bucket, bool live) const {
   const Bucket& record = configurations_.At(bucket);
-  BucketReport report{
-      .state = std::string(StateOf(record, configurations_.ServiceOf(bucket), settings_)),
-      .record = record,
-      .rolled_back = state_.histories[bucket].rolled_back};
+  const auto service = live ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
+  BucketReport report{.state = std::string(StateOf(record, service, settings_)),
+                      .record = record,
+                      .rolled_back = state_.histories[bucket].rolled_back};
   if (const auto progress = progress_.find(bucket); progress != progress_.end()) {
     report.committed = progress->second.committed;
     report.lag = progress->second.lag;

@@ -57,7 +57,8 @@ class Failovers {
   /// Looks for buckets that have all their copies again.
   void OnRecordsChanged(TimePoint now);
 
-  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket) const;
+  /// `live`: the job runs; else the bucket is as good as its record.
+  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket, bool live) const;
   [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;
 
  private:

@@ -113,12 +113,15 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
   }
   if (restored) {
     const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
-    outbox_.Tell(
-        Note::Kind::kRestored,
-        {Role::kParameterServer, configurations_.At(bucket).primary.slot},
-        "bucket " + std::to_string(bucket) + " restored from " +
-            ToString(MemberId{Role::kParameterServer, configurations_.At(bucket).primary.slot}) +
-            ": " + std::to_string(lost) + " updates rolled back");
+    const MemberId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
+    if (lost > 0) {
+      outbox_.Tell(Note::Kind::kRestored,
+                   from,
+                   "bucket " + std::to_string(bucket) + " restored from " + ToString(from) + ": " +
+                       std::to_string(lost) + " updates rolled back");
+    } else {
+      ++restored_whole_;
+    }
     outbox_.StateChanged();
   }
   unsettled_ = true;
@@ -167,6 +170,7 @@ absl::Status Placement::Settle(TimePoint now) {
     }
   }
   deaths_.Prune();
+  TellRestored();
   Plan(servers, now);
   if (configurations_.TakeChanged() || changed_) {
     changed_ = true;
@@ -176,15 +180,34 @@ absl::Status Placement::Settle(TimePoint now) {
 }
 
 void Placement::DecideTakeovers(TimePoint now) {
+  std::map<std::uint32_t, std::string> buckets;  // by slot of the new primary
   for (const Proposal& winner : takeovers_.Decide(now, settings_.parameter_servers)) {
     configurations_.Apply(winner);
     if (!winner.released) {
       failovers_.OnTakenOver(winner.bucket, now);
-      outbox_.Tell(Note::Kind::kFailover,
-                   {Role::kParameterServer, winner.proposer.slot},
-                   ToString(MemberId{Role::kParameterServer, winner.proposer.slot}) +
-                       " takes over bucket " + std::to_string(winner.bucket));
+      std::string& list = buckets[winner.proposer.slot];
+      list += (list.empty() ? "" : ", ") + std::to_string(winner.bucket);
     }
+  }
+  for (const auto& [slot, list] : buckets) {
+    const MemberId id{Role::kParameterServer, slot};
+    outbox_.Tell(
+        Note::Kind::kFailover, id, ToString(id) + " takes over, as primary, buckets: " + list);
+  }
+}
+
+// Buckets that came back without a loss are told together, when all are back.
+void Placement::TellRestored() {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.ServiceOf(bucket) == Configurations::Service::kRestoring) {
+      return;
+    }
+  }
+  if (const std::uint32_t count = std::exchange(restored_whole_, 0); count > 0) {
+    outbox_.Tell(Note::Kind::kRestored,
+                 state_.epoch,
+                 std::to_string(count) + (count == 1 ? " bucket" : " buckets") +
+                     " restored from disk, with every update");
   }
 }
 

@@ -84,6 +84,7 @@ class Placement {
   void OnServing(Holder holder, const BucketState& state);
   void ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored);
   void DecideTakeovers(TimePoint now);
+  void TellRestored();
   absl::Status BringBack(std::uint32_t bucket,
                          const std::vector<Spread::Server>& servers,
                          Load& load,
@@ -113,6 +114,7 @@ class Placement {
   std::optional<TimePoint> timer_;
   bool unsettled_ = false;
   bool may_roll_back_ = false;
+  std::uint32_t restored_whole_ = 0;  // buckets that lost nothing, not told yet
   bool rolled_back_ = false;
   bool changed_ = false;              // records, since the last publication
   std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed

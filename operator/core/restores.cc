@@ -59,8 +59,8 @@ absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
   if (!all_reported && now < loss.since + kPatience) {
     return std::optional<Holder>();
   }
-  // The last members have everything but what they had not flushed; with a log, what they have logged
-  // comes first.
+  // The last members have everything but what they had not flushed; with a log, what they have
+  // logged comes first.
   const auto rank = [&](const Report& report, const StoredBucket& has) {
     const bool member = WasMember(report, loss);
     const bool log = logged_ && member;

@@ -22,6 +22,7 @@
 #include "operator/local/event_queue.h"
 #include "operator/local/export_model.h"
 #include "operator/local/job_data.h"
+#include "operator/local/kv_state_store.h"
 #include "operator/local/processes.h"
 #include "operator/local/recorder.h"
 #include "operator/local/run_dir.h"
@@ -95,8 +96,9 @@ class Runner {
 
   absl::Status Open();
   void Run();
-  RunOutcome Outcome() const {
-    return {.report = controller_->Report(), .results = recorder_->results()};
+  absl::StatusOr<RunOutcome> Outcome() const {
+    ADAMANT_RETURN_IF_ERROR(taken_over_);
+    return RunOutcome{.report = controller_->Report(), .results = recorder_->results()};
   }
 
  private:
@@ -122,6 +124,9 @@ class Runner {
 
   std::optional<RunLock> lock_;
   std::unique_ptr<storage::RocksDbStore> store_;
+  std::unique_ptr<controller::StateStore> state_;
+  std::uint64_t version_ = 0;  // of the state that is stored
+  absl::Status taken_over_;    // not OK: another controller has written to it
   std::unique_ptr<JobController> controller_;
   std::optional<Recorder> recorder_;
   EventQueue events_;
@@ -140,6 +145,7 @@ absl::Status Runner::Open() {
   ADAMANT_RETURN_IF_ERROR(CountProgress(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_));
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
+  state_ = std::make_unique<KvStateStore>(*store_);
   ADAMANT_RETURN_IF_ERROR(OpenController());
   ADAMANT_ASSIGN_OR_RETURN(server_,
                            StartControlServer(listen_, job_, paths_.root.string(), events_));
@@ -147,24 +153,18 @@ absl::Status Runner::Open() {
 }
 
 absl::Status Runner::OpenController() {
+  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, state_->Load());
+  version_ = stored.version;
   std::vector<EpochResult> results;
-  absl::Status damaged;
-  ADAMANT_RETURN_IF_ERROR(store_->Scan(
-      controller::kResultPrefix, [&](std::string_view /*key*/, std::string_view value) {
-        absl::StatusOr<EpochResult> result = controller::DecodeResult(value);
-        if (!result.ok()) {
-          damaged = result.status();
-          return false;
-        }
-        results.push_back(*std::move(result));
-        return true;
-      }));
-  ADAMANT_RETURN_IF_ERROR(damaged);
-  const absl::StatusOr<std::string> state = store_->Get(controller::kStateKey);
-  if (state.ok()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(SettingsOf(job_), *state));
-  } else if (!absl::IsNotFound(state.status())) {
-    return state.status();
+  for (const auto& [key, value] : stored.entries) {
+    if (key.starts_with(controller::kResultPrefix)) {
+      ADAMANT_ASSIGN_OR_RETURN(EpochResult result, controller::DecodeResult(value));
+      results.push_back(std::move(result));
+    }
+  }
+  if (const auto state = stored.entries.find(controller::kStateKey);
+      state != stored.entries.end()) {
+    ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(SettingsOf(job_), state->second));
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
     return absl::DataLossError("the controller's state is missing from " +
@@ -258,12 +258,17 @@ void Runner::Perform(std::vector<Action> actions) {
 // Returns whether the actions that follow may be carried out. At the end of a job they must be,
 // stored or not.
 bool Runner::Persist(const controller::Persist& persist) {
-  std::vector<storage::Change> changes;
-  for (const controller::Persist::Entry& entry : persist.entries) {
-    changes.push_back({.key = entry.key, .value = entry.value});
+  const absl::Status status = state_->CompareAndSwap(version_, persist.entries);
+  if (status.ok()) {
+    ++version_;
+    return true;
   }
-  const absl::Status status = store_->Write(changes);
-  if (status.ok() || controller::IsFinal(controller_->state().phase)) {
+  if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
+    taken_over_ = status;
+    finished_ = true;
+    return false;
+  }
+  if (controller::IsFinal(controller_->state().phase)) {
     return true;
   }
   events_.Push(controller::BodyFailed{"cannot store the state of the job: " +

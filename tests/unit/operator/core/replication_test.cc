@@ -208,6 +208,7 @@ TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsT
   EXPECT_EQ(record(0).epoch, epoch + 1);
   EXPECT_EQ(record(0).generation, 2u);
   EXPECT_EQ(record(0).primary, job_.HolderOf(second.slot));
+  EXPECT_EQ(StateOf(0), "Restoring");
   const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
   ASSERT_FALSE(notes.empty());
   EXPECT_EQ(notes[0].kind, Note::Kind::kRestored);

@@ -87,5 +87,53 @@ TEST(CodecTest, AReportComesBackAsItWas) {
   EXPECT_EQ(back.members[0].incarnation, 4u);
 }
 
+TEST(CodecTest, AProposalComesThroughAndAnUnknownKindDoesNot) {
+  v1::MemberMessage message;
+  v1::Proposal& proposal = *message.mutable_proposals()->add_proposals();
+  proposal.set_bucket(3);
+  proposal.set_epoch(9);
+  proposal.set_kind(v1::Proposal::ADD);
+  proposal.mutable_proposer()->set_slot(1);
+  proposal.mutable_proposer()->set_incarnation(4);
+  proposal.mutable_subject()->set_slot(2);
+  message.mutable_proposals()->add_proposals()->set_kind(static_cast<v1::Proposal::Kind>(17));
+  const auto decoded = Decode(message);
+  ASSERT_TRUE(decoded.has_value());
+  const auto& proposals = std::get<controller::Proposals>(*decoded).proposals;
+  ASSERT_EQ(proposals.size(), 1u);
+  EXPECT_EQ(proposals[0].kind, controller::Proposal::Kind::kAdd);
+  EXPECT_EQ(proposals[0].proposer, (controller::Holder{1, 4}));
+  EXPECT_EQ(proposals[0].subject.slot, 2u);
+}
+
+TEST(CodecTest, StatusOfBucketsComesBackAsItWas) {
+  controller::JobReport report;
+  controller::Bucket record{
+      .epoch = 4, .generation = 2, .primary = {1, 3}, .members = {{1, 3}, {0, 1}}};
+  record.created = true;
+  record.heir = controller::Holder{0, 1};
+  record.restored_snapshot = 6;
+  report.buckets.push_back(
+      {.state = "Degraded", .record = record, .committed = 10, .lag = 2, .rolled_back = 5});
+  report.last_failover = controller::FailoverReport{.bucket = 0,
+                                                    .epoch = 4,
+                                                    .times = {.detect_seconds = 0.5},
+                                                    .catch_up_seconds = 1.5,
+                                                    .failovers = 3,
+                                                    .restores = 1};
+  report.checkpoint = 12;
+  report.checkpoint_held_seconds = 0.25;
+  const controller::JobReport decoded = Decode(Encode(report));
+  ASSERT_EQ(decoded.buckets.size(), 1u);
+  EXPECT_EQ(decoded.buckets[0].record, record);
+  EXPECT_EQ(decoded.buckets[0].state, "Degraded");
+  EXPECT_EQ(decoded.buckets[0].rolled_back, 5u);
+  ASSERT_TRUE(decoded.last_failover.has_value());
+  EXPECT_DOUBLE_EQ(decoded.last_failover->times.detect_seconds, 0.5);
+  EXPECT_EQ(decoded.last_failover->failovers, 3u);
+  EXPECT_EQ(decoded.checkpoint, 12u);
+  EXPECT_DOUBLE_EQ(decoded.checkpoint_held_seconds, 0.25);
+}
+
 }  // namespace
 }  // namespace adamant::local

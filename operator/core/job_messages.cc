@@ -1,0 +1,135 @@
+#include <string>
+
+#include "operator/core/job_controller.h"
+
+// What members say.
+namespace adamant::controller {
+
+void JobController::OnReceived(const Received& event, TimePoint now) {
+  if (const auto* join = std::get_if<Join>(&event.message)) {
+    return OnJoin(event.connection, *join, now);
+  }
+  if (Roster::Slot* slot = roster_.Find(event.connection)) {
+    Roster::Heard(*slot, now);
+    OnMessage(*slot, event.message, now);
+  }
+}
+
+void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint now) {
+  if (IsFinal(state_.phase)) {
+    outbox_.Add(Send{.connection = connection, .message = Stop{state_.message}});
+    outbox_.Add(CloseConnection{connection});
+    return;
+  }
+  const Roster::Joined joined = roster_.OnJoin(connection, join, now);
+  if (joined == Roster::Joined::kRefused) {
+    return;
+  }
+  if (joined == Roster::Joined::kReplaced) {
+    ForgetMember(join.id, now);
+  }
+  roster_.SendTo(join.id,
+                 Welcome{.term = state_.term,
+                         .incarnation = roster_.IncarnationOf(join.id),
+                         .job_uid = state_.job_uid});
+  if (join.id.role == Role::kParameterServer) {
+    placement_.OnJoined();
+  }
+  PublishMembers(now);
+  if (ready_) {
+    sequence_.Repeat(join.id);
+  }
+}
+
+void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now) {
+  if (IsFinal(state_.phase)) {
+    return;
+  }
+  if (const auto* failure = std::get_if<Failure>(&message)) {
+    const std::string text = ToString(slot.id) + ": " + failure->message;
+    outbox_.Tell(Note::Kind::kFailure, slot.id, text);
+    if (failure->fatal) {
+      End(Phase::kFailed, text);
+    }
+    return;
+  }
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
+    return OnHeartbeat(slot, *heartbeat, now);
+  }
+  if (slot.id.role == Role::kParameterServer) {
+    OnServerMessage(slot.id.slot, message, now);
+  }
+  if (ready_) {  // else it answers an earlier controller; the step's command will be sent again
+    OnEpochMessage(slot.id, message, now);
+  }
+}
+
+void JobController::OnServerMessage(std::uint32_t server,
+                                    const MemberMessage& message,
+                                    TimePoint now) {
+  if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
+    placement_.OnStored(server, *stored);
+  } else if (const auto* proposals = std::get_if<Proposals>(&message)) {
+    placement_.OnProposals(server, *proposals, now);
+  } else if (const auto* served = std::get_if<BucketsReady>(&message)) {
+    placement_.OnReady(server, *served);
+  } else if (std::holds_alternative<Draining>(message)) {
+    placement_.OnDraining(server);
+  }
+}
+
+void JobController::OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now) {
+  switch (from.role) {
+    case Role::kParameterServer:
+      if (const auto* taken = std::get_if<SnapshotTaken>(&message)) {
+        FailOn(sequence_.OnSnapshotTaken(from.slot, *taken, now));
+      }
+      return;
+    case Role::kDataServer:
+      if (const auto* ended = std::get_if<EpochEnded>(&message)) {
+        sequence_.OnEpochEnded(*ended);
+      } else if (const auto* closed = std::get_if<PartClosed>(&message)) {
+        sequence_.OnPartClosed(*closed);
+      } else if (const auto* evaluated = std::get_if<Evaluated>(&message)) {
+        sequence_.OnEvaluated(*evaluated, now);
+      }
+      return;
+    case Role::kWorker:
+      if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
+        sequence_.OnWorkerFlushed(from.slot, *flushed);
+      } else if (const auto* held = std::get_if<PushesHeld>(&message)) {
+        sequence_.OnPushesHeld(from.slot, *held, now);
+      }
+      return;
+  }
+}
+
+void JobController::OnHeartbeat(const Roster::Slot& slot,
+                                const Heartbeat& heartbeat,
+                                TimePoint now) {
+  const MemberId id = slot.id;
+  if (const auto* worker = std::get_if<WorkerProgress>(&heartbeat.progress)) {
+    meter_.OnWorker(id.slot, roster_.IncarnationOf(id), *worker, now);
+  } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
+    meter_.OnDataServer(id.slot, *data, now);
+  } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
+    placement_.OnProgress(id.slot, *server);
+    OnAlarm(id, server->alarm, now);
+  }
+}
+
+void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now) {
+  if (alarm.empty()) {
+    alarm_since_.erase(id);
+    return;
+  }
+  const std::string text = ToString(id) + ": " + alarm;
+  const auto [since, raised] = alarm_since_.emplace(id, now);
+  if (raised) {
+    outbox_.Tell(Note::Kind::kAlarm, id, text);
+  } else if (now - since->second >= kAlarmTimeout) {
+    End(Phase::kFailed, text);
+  }
+}
+
+}  // namespace adamant::controller

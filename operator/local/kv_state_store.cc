@@ -1,0 +1,57 @@
+#include "operator/local/kv_state_store.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "services/common/base/status_macros.h"
+#include "services/common/storage/kv_store.h"
+
+namespace adamant::local {
+namespace {
+
+constexpr char kVersion[] = "version";
+
+}  // namespace
+
+absl::StatusOr<std::uint64_t> KvStateStore::Version() const {
+  const absl::StatusOr<std::string> stored = store_.Get(kVersion);
+  if (absl::IsNotFound(stored.status())) {
+    return std::uint64_t{0};
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  std::uint64_t version = 0;
+  const auto parsed = std::from_chars(stored->data(), stored->data() + stored->size(), version);
+  if (parsed.ec != std::errc() || parsed.ptr != stored->data() + stored->size()) {
+    return absl::DataLossError("the version of the controller's state is damaged");
+  }
+  return version;
+}
+
+absl::StatusOr<controller::StateStore::Snapshot> KvStateStore::Load() const {
+  Snapshot snapshot;
+  ADAMANT_ASSIGN_OR_RETURN(snapshot.version, Version());
+  ADAMANT_RETURN_IF_ERROR(store_.Scan("", [&](std::string_view key, std::string_view value) {
+    if (key != kVersion) {
+      snapshot.entries.emplace(key, value);
+    }
+    return true;
+  }));
+  return snapshot;
+}
+
+absl::Status KvStateStore::CompareAndSwap(std::uint64_t version,
+                                          const std::vector<controller::Persist::Entry>& entries) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t stored, Version());
+  if (stored != version) {
+    return absl::AbortedError("another controller has taken over: the stored state has version " +
+                              std::to_string(stored) + ", this one knows " +
+                              std::to_string(version));
+  }
+  std::vector<storage::Change> changes = {{.key = kVersion, .value = std::to_string(version + 1)}};
+  for (const controller::Persist::Entry& entry : entries) {
+    changes.push_back({.key = entry.key, .value = entry.value});
+  }
+  return store_.Write(changes);
+}
+
+}  // namespace adamant::local
