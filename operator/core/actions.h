@@ -103,6 +103,13 @@ struct WriteManifest {
   std::uint64_t keep = 0;  ///< another snapshot that is kept; 0: none
 };
 
+/// How long one phase of a bucket's take-over took.
+struct FailoverPhase {
+  enum class Kind : std::uint8_t { kDetect, kReplace, kReconcile, kCatchUp };
+  Kind kind = Kind::kDetect;
+  double seconds = 0;
+};
+
 /// An epoch has a result, which is stored.
 struct EpochDone {
   EpochResult result;
@@ -141,6 +148,7 @@ using Action = std::variant<Persist,
                             KillProcess,
                             Export,
                             WriteManifest,
+                            FailoverPhase,
                             EpochDone,
                             Note,
                             Finished>;

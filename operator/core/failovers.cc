@@ -36,13 +36,16 @@ void Failovers::OnProgress(const BucketProgress& progress) {
   state_.histories[progress.bucket].updates = progress.updates;
 }
 
-void Failovers::OnRecordsChanged(TimePoint now) {
+std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
+  std::vector<double> caught_up;
   for (auto& [bucket, event] : events_) {
     if (event.catch_up_seconds == 0 && configurations_.IsServed(bucket) &&
         configurations_.At(bucket).members.size() >= settings_.copies) {
       event.catch_up_seconds = Seconds(now - event.at);
+      caught_up.push_back(event.catch_up_seconds);
     }
   }
+  return caught_up;
 }
 
 BucketReport Failovers::ReportOf(std::uint32_t bucket, bool live) const {

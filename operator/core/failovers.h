@@ -54,8 +54,8 @@ class Failovers {
   /// What the primary of a served bucket tells.
   void OnProgress(const BucketProgress& progress);
 
-  /// Looks for buckets that have all their copies again.
-  void OnRecordsChanged(TimePoint now);
+  /// Looks for buckets that have all their copies again; returns how long each was without.
+  std::vector<double> OnRecordsChanged(TimePoint now);
 
   /// `live`: the job runs; else the bucket is as good as its record.
   [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket, bool live) const;

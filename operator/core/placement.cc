@@ -110,6 +110,9 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
   restores_.OnServed(bucket);
   if (state.failover) {
     failovers_.OnTimes(bucket, *state.failover);
+    outbox_.Add(FailoverPhase{FailoverPhase::Kind::kDetect, state.failover->detect_seconds});
+    outbox_.Add(FailoverPhase{FailoverPhase::Kind::kReplace, state.failover->replace_seconds});
+    outbox_.Add(FailoverPhase{FailoverPhase::Kind::kReconcile, state.failover->reconcile_seconds});
   }
   if (restored) {
     const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
@@ -294,7 +297,9 @@ void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) 
   } else if (!all_served_since_) {
     all_served_since_ = now;
   }
-  failovers_.OnRecordsChanged(now);
+  for (const double seconds : failovers_.OnRecordsChanged(now)) {
+    outbox_.Add(FailoverPhase{FailoverPhase::Kind::kCatchUp, seconds});
+  }
   timer_.reset();
   for (const std::optional<TimePoint>& time :
        {takeovers_.NextTimer(), restores_.NextTimer(now), Spread::NextTimer(servers, now)}) {

@@ -26,11 +26,14 @@
 #include "operator/local/processes.h"
 #include "operator/local/recorder.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/run_metrics.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
+#include "services/common/metrics/exposer.h"
+#include "services/common/metrics/metrics.h"
 #include "services/common/storage/rocksdb_store.h"
 
 namespace adamant::local {
@@ -91,6 +94,7 @@ class Runner {
         paths_(std::filesystem::absolute(options.run_dir)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
         listen_(options.listen),
+        metrics_listen_(options.metrics_listen),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -118,9 +122,14 @@ class Runner {
   const RunPaths paths_;
   const std::filesystem::path bin_dir_;
   const std::string listen_;
+  const std::string metrics_listen_;
   Observer& observer_;
   const SystemClock clock_;
   const SignalReader signals_;
+
+  metrics::Registry registry_;
+  RunMetrics metrics_{registry_};
+  std::unique_ptr<metrics::Exposer> exposer_;  // null: nobody asked for it
 
   std::optional<RunLock> lock_;
   std::unique_ptr<storage::RocksDbStore> store_;
@@ -147,6 +156,9 @@ absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
   state_ = std::make_unique<KvStateStore>(*store_);
   ADAMANT_RETURN_IF_ERROR(OpenController());
+  if (!metrics_listen_.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
+  }
   ADAMANT_ASSIGN_OR_RETURN(server_,
                            StartControlServer(listen_, job_, paths_.root.string(), events_));
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
@@ -247,6 +259,8 @@ void Runner::Perform(std::vector<Action> actions) {
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
       Record(recorder_->Epoch(done->result));
       observer_.OnEpoch(done->result);
+    } else if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
+      metrics_.OnFailoverPhase(*phase);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       Tell(*note);
     } else if (std::holds_alternative<controller::Finished>(action)) {
@@ -339,6 +353,7 @@ void Runner::ShowProgress() {
     next_progress_ = now + kProgressInterval;
     const controller::JobReport report = controller_->Report();
     server_->SetReport(report);
+    metrics_.OnReport(report);
     observer_.OnProgress(report);
   }
 }

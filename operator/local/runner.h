@@ -20,6 +20,7 @@ struct RunOptions {
   std::filesystem::path run_dir;
   std::filesystem::path bin_dir;       ///< passes CheckPrograms
   std::string listen = "127.0.0.1:0";  ///< host:port of the controller; port 0: the kernel chooses
+  std::string metrics_listen = {};     ///< host:port of /metrics; empty: none
   Launcher* launcher = nullptr;        ///< borrowed; null: the processes are children of this one
 };
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "operator/core/actions.h"
+#include "operator/core/job_controller.h"
+#include "services/common/metrics/metrics.h"
+
+namespace adamant::local {
+
+/// What the controller of a run measures.
+/// Threads: one.
+class RunMetrics {
+ public:
+  /// `registry` must outlive this.
+  explicit RunMetrics(metrics::Registry& registry);
+
+  void OnFailoverPhase(const controller::FailoverPhase& phase);
+  void OnReport(const controller::JobReport& report);
+
+ private:
+  // Raises a counter to a total.
+  struct Total {
+    void Reach(std::uint64_t total);
+
+    metrics::Counter counter;
+    std::uint64_t reached = 0;
+  };
+
+  std::map<std::string, metrics::Gauge, std::less<>> buckets_;  // by state
+  std::map<controller::FailoverPhase::Kind, metrics::Histogram> phases_;
+  Total failovers_;
+  Total restores_;
+  Total rolled_back_;
+  metrics::Gauge held_;
+};
+
+}  // namespace adamant::local
