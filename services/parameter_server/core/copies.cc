@@ -24,6 +24,9 @@ bool CopySender::TakeNext(std::uint32_t& index) {
 }
 
 bool CopySender::Acknowledged(std::uint32_t index) {
+  if (parts() == 0) {
+    return index != kNoPart;
+  }
   if (index >= sent_ || acked_[index]) {
     return false;
   }

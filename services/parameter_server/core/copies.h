@@ -34,7 +34,8 @@ class CopySender {
   /// The next part that may be sent, once; false when the window is full or all are sent.
   bool TakeNext(std::uint32_t& index);
 
-  /// Returns whether this was the last one missing.
+  /// Returns whether this was the last one missing. A copy without parts is acknowledged as if it
+  /// had one, so that the learner is known to have begun.
   bool Acknowledged(std::uint32_t index);
 
   /// Of a part that is a record.
@@ -88,7 +89,7 @@ class CopyReceiver {
   const std::uint64_t generation_;
   std::vector<bool> have_;  // by part
   std::uint32_t missing_;
-  std::uint32_t last_index_ = 0;  // of the part that came last
+  std::uint32_t last_index_ = 0;  // of the part that came last; 0 if there are none
 };
 
 }  // namespace adamant::parameter_server

@@ -26,9 +26,6 @@ void ParameterServer::StartCopy(BucketId id, const Holder& learner, std::uint64_
                           .base = base,
                           .generation = bucket.content().generation,
                           .parts = bucket.sending->parts()}});
-  if (bucket.sending->parts() == 0) {
-    to_send_.push_back({.bucket = id, .copy = copy, .none = true});
-  }
   PlanParts(id);
 }
 
@@ -52,9 +49,6 @@ void ParameterServer::SendPart(const PartDue& part) {
     Bucket& bucket = *buckets_[part.bucket];
     if (!bucket.sending.has_value() || bucket.sending->copy() != part.copy) {
       return;
-    }
-    if (part.none) {
-      return bucket.replica().Copied(part.copy, clock_.Now());
     }
     if (bucket.sending->IsShard(part.index)) {
       shard = bucket.content().shards[part.index];

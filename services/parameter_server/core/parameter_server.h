@@ -226,7 +226,6 @@ class ParameterServer : private ReplicaHost {
     BucketId bucket = 0;
     std::uint64_t copy = 0;
     std::uint32_t index = 0;
-    bool none = false;  ///< the copy has no parts
   };
 
   // ReplicaHost.

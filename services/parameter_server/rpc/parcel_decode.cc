@@ -68,13 +68,16 @@ class Decoder {
       case v1::PeerMessage::kPrepare:
         return Decode(message.prepare(), out);
       case v1::PeerMessage::kPrepareAck:
-        out.kind = PrepareAck{message.prepare_ack().acked(), message.prepare_ack().gap()};
+        out.kind = PrepareAck{message.prepare_ack().acked(),
+                              message.prepare_ack().gap(),
+                              message.prepare_ack().copy()};
         return absl::OkStatus();
       case v1::PeerMessage::kBeacon:
         return Decode(message.beacon(), out);
       case v1::PeerMessage::kBeaconAnswer: {
         BeaconAnswer& answer = out.kind.emplace<BeaconAnswer>();
         answer.acked = message.beacon_answer().acked();
+        answer.copy = message.beacon_answer().copy();
         return DecodeTime(message.beacon_answer().sent(), answer.sent);
       }
       case v1::PeerMessage::kReleased:

@@ -87,6 +87,7 @@ class Encoder {
   static void Encode(const PrepareAck& ack, v1::PeerMessage& message) {
     message.mutable_prepare_ack()->set_acked(ack.acked);
     message.mutable_prepare_ack()->set_gap(ack.gap);
+    message.mutable_prepare_ack()->set_copy(ack.copy);
   }
 
   static void Encode(const Beacon& beacon, v1::PeerMessage& message) {
@@ -104,6 +105,7 @@ class Encoder {
   static void Encode(const BeaconAnswer& answer, v1::PeerMessage& message) {
     message.mutable_beacon_answer()->set_sent(Nanoseconds(answer.sent));
     message.mutable_beacon_answer()->set_acked(answer.acked);
+    message.mutable_beacon_answer()->set_copy(answer.copy);
   }
 
   static void Encode(const Released& /*released*/, v1::PeerMessage& message) {
