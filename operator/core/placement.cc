@@ -199,7 +199,8 @@ void Placement::DecideTakeovers(TimePoint now) {
   }
 }
 
-// Buckets that came back without a loss are told together, when all are back.
+// Buckets that came back without a loss that is known (a controller that died has forgotten the
+// last counts) are told together, when all are back.
 void Placement::TellRestored() {
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (configurations_.ServiceOf(bucket) == Configurations::Service::kRestoring) {
@@ -210,7 +211,7 @@ void Placement::TellRestored() {
     outbox_.Tell(Note::Kind::kRestored,
                  state_.epoch,
                  std::to_string(count) + (count == 1 ? " bucket" : " buckets") +
-                     " restored from disk, with every update");
+                     " restored from disk; no rollback is known");
   }
 }
 
