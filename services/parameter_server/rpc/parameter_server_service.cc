@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +48,14 @@ static_assert(static_cast<int>(PersistenceMode::kWal) ==
 static_assert(static_cast<int>(PersistenceMode::kNone) ==
               static_cast<int>(job::PersistenceMode::kNone));
 
+FlushLimits LimitsOf(const job::Replication& replication) {
+  if (replication.mode == job::PersistenceMode::kNone) {  // only snapshots are written
+    return {.interval = std::chrono::hours(24 * 365),
+            .bytes = std::numeric_limits<std::uint64_t>::max()};
+  }
+  return {.interval = replication.flush_interval, .bytes = replication.flush_bytes};
+}
+
 /// What the controller says about the job, as the core wants it.
 absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
   const v1::JobSpec& spec = welcome.job().spec();
@@ -65,7 +75,7 @@ absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_
                 .grace = replication.grace},
       .min_in_sync = replication.min_in_sync,
       .mode = static_cast<PersistenceMode>(replication.mode),
-      .flush = {.interval = replication.flush_interval, .bytes = replication.flush_bytes}};
+      .flush = LimitsOf(replication)};
 }
 
 class ParameterServerService final : public service::Service {

@@ -73,7 +73,9 @@ absl::Status PeerStream::Serve(rpc::FrameStream& stream, Backoff& backoff) {
   ADAMANT_RETURN_IF_ERROR(Greet(stream));
   backoff.Reset();
   SetOpen(true);
-  away_ = false;
+  if (std::exchange(away_, false)) {
+    LogInfo("peer reachable again", {{"stream", options_.name}});
+  }
   options_.on_open();
   // The peer says nothing more: when this wait ends, so has the stream.
   absl::Status end;

@@ -9,9 +9,10 @@ TrafficMetrics::TrafficMetrics(metrics::Registry& registry)
                                      "Payload bytes received in pushes.")),
       fetch_bytes(registry.AddCounter("adamant_parameter_server_fetch_bytes_total",
                                       "Payload bytes sent in answers to fetches.")),
-      apply_seconds(registry.AddHistogram("adamant_parameter_server_apply_seconds",
-                                          "Time from a push's arrival until all of it is applied.",
-                                          metrics::ExponentialBounds(1e-5, 4, 12))),
+      apply_seconds(registry.AddHistogram(
+          "adamant_parameter_server_apply_seconds",
+          "Time from a push's arrival until all of it is committed and applied.",
+          metrics::ExponentialBounds(1e-5, 4, 12))),
       staleness(registry.AddHistogram("adamant_parameter_server_update_staleness",
                                       "Updates applied between a worker's fetch and its update.",
                                       metrics::ExponentialBounds(1, 2, 14))) {

@@ -1,6 +1,7 @@
 #include "services/parameter_server/rpc/parcel.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -272,6 +273,7 @@ TEST_F(BadParcelTest, DamagedParcelsNeverCrash) {
       {.epoch = 2, .kind = Beacon{.primary = {1, 2}, .members = {{1, 2}, {3, 4}}}},
       MakePrepare()};
   const std::string good = Bytes(EncodeParcel(messages));
+  const google::protobuf::LogSilencer silence;
   Rng rng(17);
   for (int round = 0; round < 20'000; ++round) {
     std::string bad = good;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 
 #include "proto/adamant/v1/control.pb.h"
@@ -32,6 +33,12 @@ class RecordingLink final : public service::ControllerLink {
     v1::MemberMessage message = messages_.front();
     messages_.pop_front();
     return message;
+  }
+
+  /// Messages not yet received.
+  std::size_t waiting() {
+    const MutexLock lock(mutex_);
+    return messages_.size();
   }
 
   absl::Status WaitForFailure() {
