@@ -34,7 +34,7 @@
 #ifdef EARLY_ADD
 #define CAUGHT_UP(p,r) true
 #else
-#define CAUGHT_UP(p,r) HAS_ACKED(p,r,length[p])
+#define CAUGHT_UP(p,r) (HAS_ACKED(p,r,committed[p]) && HAS_ACKED(p,r,reconciled[p]))
 #endif
 
 #ifdef BLIND_WRITE

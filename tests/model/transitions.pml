@@ -166,7 +166,8 @@ inline end_copying(p) {
   x=0
 }
 
-/* The joint learner has acknowledged all that is prepared: it becomes a member. Or it is abandoned. */
+/* The joint learner has acknowledged all that is committed, and all that the primary took over (it may have been committed
+ * before): it becomes a member. Or it is abandoned. */
 inline end_joint(p) {
   x=ONLY(joint[p]);
   if

@@ -82,6 +82,9 @@ void Cluster::End(ServerProcess& server) {
   }
   world_.scheduler.Record(server.life->name, "ends");
   server.life->ended = true;
+  if (world_.tracer != nullptr) {
+    world_.tracer->Crashes(slot);
+  }
   deaths_[server.holder()] = world_.scheduler.Now();
   disks_[slot]->Drop();
   for (auto& [id, connection] : connections_) {
@@ -364,6 +367,23 @@ void Cluster::CheckStep() {
     if (readers > 1) {
       world_.violations.Report("I1: bucket " + std::to_string(bucket) + " has " +
                                std::to_string(readers) + " primaries with a lease");
+    }
+  }
+  TraceReads();
+}
+
+// Now and then, and when a read should not have been possible.
+void Cluster::TraceReads() {
+  if (world_.tracer == nullptr ||
+      (world_.scheduler.Now() < next_traced_read_ && world_.violations.first().empty())) {
+    return;
+  }
+  next_traced_read_ = world_.scheduler.Now() + milliseconds(300);
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    ServerProcess* const server = slots_[slot].process.get();
+    HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(0);
+    if (hosted != nullptr && hosted->Readable() != nullptr) {
+      world_.tracer->Reads(slot, hosted->replica().configuration().epoch);
     }
   }
 }

@@ -91,6 +91,7 @@ class Cluster {
   void Doom(std::uint64_t connection, Clock::Duration within);
   [[nodiscard]] ServerProcess* Find(const ps::Holder& holder) const;
   void CheckRecovered(std::uint32_t bucket);
+  void TraceReads();
 
   World& world_;
   std::vector<std::unique_ptr<Disk>> disks_;
@@ -112,6 +113,7 @@ class Cluster {
   std::uint64_t last_connection_ = 0;
   std::uint64_t pushes_ = 0;
   Clock::TimePoint power_lost_at_{};
+  Clock::TimePoint next_traced_read_{};
 };
 
 }  // namespace adamant::replication_simulation

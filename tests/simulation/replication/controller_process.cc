@@ -99,6 +99,9 @@ bool ControllerProcess::Persist(const controller::Persist& persist) {
     }
   }
   world_.checker.Stored(term(), records());
+  if (world_.tracer != nullptr && !records().empty()) {
+    world_.tracer->RecordIs(records()[0], core_->state().dead);
+  }
   return true;
 }
 

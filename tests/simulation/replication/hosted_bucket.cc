@@ -22,6 +22,12 @@ std::string NameOf(Role role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
+/// As a word of a trace.
+std::string NameOf(const ps::LoggedUpdate& update) {
+  return "w" + std::to_string(update.writer.slot) + "." +
+         std::to_string(update.writer.incarnation) + "/" + std::to_string(update.sequence);
+}
+
 ps::Replica::Options OptionsOf(const World& world, const ps::Holder& self) {
   ps::Replica::Options options;
   options.self = self;
@@ -48,6 +54,9 @@ std::unique_ptr<ps::Replica> HostedBucket::NewReplica() {
 // --- What happens
 
 void HostedBucket::OnConfiguration(const ps::Configuration& configuration) {
+  if (world_.tracer != nullptr) {
+    world_.tracer->Adopts(place_.holder.slot, configuration);
+  }
   if (world_.Has(Mutation::kFollowerCutsLog)) {
     CutLog(configuration);
   }
@@ -73,6 +82,9 @@ void HostedBucket::OnDead(const std::vector<ps::Holder>& dead) {
 
 void HostedBucket::OnPeerMessage(ps::Holder from, ps::PeerMessage message) {
   Distort(from, message);
+  if (world_.tracer != nullptr && message.epoch > replica_->configuration().epoch) {
+    TraceAdoption(from, message);
+  }
   replica_->OnMessage(from, message, place_.now());
   if (message.epoch == replica_->configuration().epoch) {
     if (const auto* begin = std::get_if<ps::CopyBegin>(&message.kind)) {
@@ -173,6 +185,10 @@ void HostedBucket::OnPush(replication_simulation::Place writer, const Push& push
   }
   waiting_.emplace(wait, Waiting{writer, push, std::move(answer)});
   if (!entry.updates.empty()) {
+    if (world_.tracer != nullptr) {
+      world_.tracer->Appends(
+          place_.holder.slot, NameOf(entry.updates[0]), replica_->prepared() + 1);
+    }
     replica_->Append(std::move(entry), place_.now());
   }
   Settle();
@@ -187,6 +203,11 @@ void HostedBucket::AnswerWaiting() {
       if (update.sequence < waiting.answer.acks[i].expected) {
         world_.checker.Acknowledged(
             place_.bucket, update.shard, waiting.push.writer, update.sequence);
+        if (world_.tracer != nullptr) {
+          world_.tracer->Answers(
+              place_.holder.slot,
+              NameOf({.writer = waiting.push.writer, .sequence = update.sequence}));
+        }
       }
     }
     owner_.Answer(waiting.writer, waiting.answer);
@@ -202,6 +223,31 @@ void HostedBucket::RebuildHeads() {
   }
 }
 
+// --- Traces
+
+void HostedBucket::TraceAdoption(const ps::Holder& from, const ps::PeerMessage& message) {
+  ps::Configuration configuration{.epoch = message.epoch, .primary = from};
+  if (const auto* beacon = std::get_if<ps::Beacon>(&message.kind);
+      beacon != nullptr && beacon->primary == from) {
+    configuration.members = beacon->members;
+  } else if (!std::holds_alternative<ps::CopyBegin>(message.kind)) {
+    return;
+  }
+  world_.tracer->Adopts(place_.holder.slot, configuration);
+}
+
+void HostedBucket::Trace(const ps::Holder& to, const ps::PeerMessage& message) {
+  const std::uint32_t self = place_.holder.slot;
+  if (const auto* ack = std::get_if<ps::PrepareAck>(&message.kind)) {
+    world_.tracer->Acknowledges(self, message.epoch, ack->acked);
+  } else if (const auto* answer = std::get_if<ps::BeaconAnswer>(&message.kind)) {
+    world_.tracer->Acknowledges(self, message.epoch, answer->acked);
+    world_.tracer->Promises(self, to.slot, message.epoch);
+  } else if (std::holds_alternative<ps::Released>(message.kind)) {
+    world_.tracer->Releases(self, message.epoch);
+  }
+}
+
 // --- ReplicaHost
 
 void HostedBucket::Send(const ps::Holder& to, ps::PeerMessage message) {
@@ -209,12 +255,18 @@ void HostedBucket::Send(const ps::Holder& to, ps::PeerMessage message) {
       std::holds_alternative<ps::BeaconAnswer>(message.kind)) {
     world_.checker.Promised(place_.bucket, place_.holder, message.epoch);
   }
+  if (world_.tracer != nullptr) {
+    Trace(to, message);
+  }
   Forge(to, message);
   owner_.SendToPeer(to, std::move(message));
 }
 
 void HostedBucket::Propose(const ps::Proposal& proposal) {
   proposed_learner_.reset();
+  if (proposal.kind == ps::Proposal::Kind::kTakeOver && world_.tracer != nullptr) {
+    world_.tracer->Proposes(place_.holder.slot);
+  }
   if (proposal.kind == ps::Proposal::Kind::kAdd) {
     proposed_learner_ = proposal.subject;
   }
@@ -225,6 +277,9 @@ void HostedBucket::Propose(const ps::Proposal& proposal) {
 
 void HostedBucket::Commit(BucketId /*bucket*/, const ps::EntryPtr& entry) {
   world_.checker.Committed(place_.bucket, place_.holder, *replica_, *entry);
+  if (world_.tracer != nullptr) {
+    world_.tracer->Commits(place_.holder.slot, replica_->IsPrimary(), entry->lsn);
+  }
   Advance(*content_, *entry, [&](const ps::LoggedUpdate& update, const ShardState& shard) {
     world_.checker.Applied(place_.bucket, update.shard, update, shard);
   });

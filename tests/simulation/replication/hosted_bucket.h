@@ -130,6 +130,9 @@ class HostedBucket final : public ps::ReplicaHost {
   void StoreAndServe(const Content& content, std::uint64_t ticket);
   void Store(const Content& content, bool keep_log, std::function<void()> done);
 
+  void TraceAdoption(const ps::Holder& from, const ps::PeerMessage& message);
+  void Trace(const ps::Holder& to, const ps::PeerMessage& message);
+
   // Faults on purpose (sabotage.cc).
   void Distort(ps::Holder& from, ps::PeerMessage& message);
   void Forge(const ps::Holder& to, const ps::PeerMessage& message);

@@ -19,6 +19,9 @@ void HostedBucket::StartCopy(BucketId bucket,
                              std::uint64_t copy,
                              ps::Lsn base) {
   last_copy_ = copy;
+  if (world_.tracer != nullptr) {
+    world_.tracer->Copies(place_.holder.slot, learner.slot, replica_->configuration().epoch, base);
+  }
   Send(learner,
        {.bucket = bucket,
         .epoch = replica_->configuration().epoch,
@@ -35,7 +38,12 @@ void HostedBucket::StartCopy(BucketId bucket,
   }
 }
 
-void HostedBucket::StopCopy(BucketId /*bucket*/) { sending_.reset(); }
+void HostedBucket::StopCopy(BucketId /*bucket*/) {
+  sending_.reset();
+  if (world_.tracer != nullptr) {
+    world_.tracer->GivesUp(place_.holder.slot);
+  }
+}
 
 void HostedBucket::SendPart() {
   sending_->again_at = place_.now() + kSendPartAgain;
@@ -58,6 +66,9 @@ void HostedBucket::OnCopyAck(const ps::Holder& from, const ps::CopyAck& ack) {
     return SendPart();
   }
   const std::uint64_t copy = std::exchange(sending_, std::nullopt)->copy;
+  if (world_.tracer != nullptr) {
+    world_.tracer->TurnsJoint(place_.holder.slot);
+  }
   replica_->Copied(copy, place_.now());
 }
 

@@ -62,4 +62,19 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   return outcome;
 }
 
+Trace TraceSeed(std::uint64_t seed, Mutation mutation) {
+  Tracer tracer;
+  World world(seed, mutation, &tracer);
+  Cluster cluster(world);
+  Faults faults(world, cluster);
+  faults.PlanNext();
+  const auto ended = [&] { return tracer.useless() || tracer.full(); };
+  RunUntil(world, cluster, [&] { return ended() || faults.over(); });
+  faults.Heal();
+  const Clock::TimePoint healed = world.scheduler.Now();
+  RunUntil(
+      world, cluster, [&] { return ended() || world.scheduler.Now() >= healed + seconds(10); });
+  return {.text = tracer.useless() ? "" : tracer.text(), .violation = world.violations.first()};
+}
+
 }  // namespace adamant::replication_simulation

@@ -23,4 +23,13 @@ struct Outcome {
 /// Runs the cluster of this seed with the faults of this seed.
 Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
 
+/// What tests/model/replay is to judge.
+struct Trace {
+  std::string text;       ///< empty: something happened that is not in the model
+  std::string violation;  ///< as in Outcome
+};
+
+/// Runs a small cluster.
+Trace TraceSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+
 }  // namespace adamant::replication_simulation

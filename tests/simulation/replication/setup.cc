@@ -42,6 +42,21 @@ Setup DrawSetup(Scheduler& scheduler) {
   return setup;
 }
 
+Setup DrawSmallSetup(Scheduler& scheduler) {
+  Setup setup;
+  setup.shards = 1;
+  setup.writers = 1;
+  setup.copies = scheduler.Chance(0.7) ? 3 : 2;
+  setup.flush_interval = seconds(1);
+  setup.think_time = milliseconds(400);
+  setup.streams = scheduler.Chance(0.5);
+  for (std::uint32_t slot = 0; slot < setup.servers; ++slot) {
+    setup.drift.push_back(DrawDrift(scheduler, true));
+  }
+  setup.faults = scheduler.Between(6, 10);
+  return setup;
+}
+
 std::string Setup::Describe() const {
   static constexpr const char* kPersistence[] = {"Delayed", "Wal", "WalSync"};
   std::string text = std::to_string(servers) + " servers, " + std::to_string(buckets) +

@@ -41,4 +41,7 @@ struct Setup {
 
 Setup DrawSetup(Scheduler& scheduler);
 
+/// One bucket of three servers and few faults.
+Setup DrawSmallSetup(Scheduler& scheduler);
+
 }  // namespace adamant::replication_simulation

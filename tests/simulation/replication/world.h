@@ -6,16 +6,19 @@
 #include "tests/simulation/replication/mutation.h"
 #include "tests/simulation/replication/network.h"
 #include "tests/simulation/replication/setup.h"
+#include "tests/simulation/replication/tracer.h"
 #include "tests/simulation/violations.h"
 
 namespace adamant::replication_simulation {
 
 /// What all of a simulation share.
 struct World {
-  World(std::uint64_t seed, Mutation mutation_in)
+  /// With a tracer: a small world, of the kind that it can describe.
+  World(std::uint64_t seed, Mutation mutation_in, Tracer* tracer_in = nullptr)
       : scheduler(seed),
-        setup(DrawSetup(scheduler)),
+        setup(tracer_in == nullptr ? DrawSetup(scheduler) : DrawSmallSetup(scheduler)),
         mutation(mutation_in),
+        tracer(tracer_in),
         network(scheduler, setup),
         checker(scheduler, violations, setup) {}
 
@@ -29,6 +32,7 @@ struct World {
   Scheduler scheduler;
   const Setup setup;
   const Mutation mutation;
+  Tracer* const tracer;  // may be null
   simulation::Violations violations;
   Network network;
   Checker checker;
