@@ -192,8 +192,9 @@ absl::Status Runner::OpenController() {
 }
 
 void Runner::Run() {
-  // The processes of an earlier controller died with it.
-  Perform(controller_->Begin(clock_.Now(), JobController::Survivors::kNone));
+  const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
+  Perform(controller_->Begin(
+      clock_.Now(), ours ? JobController::Survivors::kNone : JobController::Survivors::kPossible));
   while (!finished_) {
     Wait();
     HandleSignals();
