@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ import threading
 import time
 
 import netns
+from disks import Disk
 
 CONTROLLER = "controller"
 CONTROLLER_PORT = 7077
@@ -41,7 +43,8 @@ spec:
     parameterServers: {parameter_servers}
   runPolicy:
     epochs: 100000
-    restartBudget: {{limit: 100000, backoff: 100ms}}
+    checkpointInterval: {checkpoint_interval}
+    restartBudget: {{limit: 100000, backoff: 50ms}}
 """
 
 
@@ -55,9 +58,10 @@ def layers(hidden):
     return "".join(lines)
 
 
-def manifest(parameter_servers, workers=1, hidden=(64,)):
+def manifest(parameter_servers, workers=1, hidden=(64,), checkpoint_interval="5m"):
     """`parameter_servers`: the text of that field, "{count: 3, copies: 3, buckets: 8}"."""
-    return MANIFEST.format(layers=layers(hidden), workers=workers, parameter_servers=parameter_servers)
+    return MANIFEST.format(layers=layers(hidden), workers=workers, parameter_servers=parameter_servers,
+                           checkpoint_interval=checkpoint_interval)
 
 
 def _folder(variable):
@@ -86,19 +90,21 @@ class Cluster:
     """`with Cluster(manifest("{count: 3}"), parameter_servers=3) as cluster:` starts the controller; leaving stops all.
 
     Faults take names of processes; network.proxy(name) is there for those named in `proxied` from the first connection
-    on. `disks` gives members a disk of their own, of so many megabytes: {"parameter-server-0": 64}.
+    on. `disks` gives members a disk of their own, of so many megabytes: {"parameter-server-0": 64}; `durable_disks`
+    can lose power. Where ADAMANT_KEEP_LOGS names a folder, logs and events are copied to a new one in it.
     """
 
     def __init__(self, job, *, parameter_servers, workers=1, worker_program="adamant-worker", environment=None,
-                 proxied=(), disks=None):
+                 proxied=(), disks=None, durable_disks=False):
         self._job = job
         self._worker_program = worker_program
         self.servers = [f"parameter-server-{slot}" for slot in range(parameter_servers)]
         self.workers = [f"worker-{slot}" for slot in range(workers)]
         self.network = netns.Network([CONTROLLER, "data-server-0", *self.servers, *self.workers])
         self._proxied = proxied
-        self._disks = dict(disks or {})
-        self._mounted = set()
+        self._disk_sizes = dict(disks or {})
+        self._durable_disks = durable_disks
+        self._disks = {}
         self._environment = dict(environment or {})  # of all processes
         self._failpoints = {}  # by name: of its next start
         self._held = set()  # not started again until released
@@ -118,6 +124,7 @@ class Cluster:
             for name in self._proxied:
                 self.network.proxy(name)
             stack.callback(self._unmount_disks)
+            stack.callback(self._keep_logs)
             stack.callback(self._kill_everything)
             (self.folder / "job.yaml").write_text(self._job)
             self.start_controller()
@@ -132,6 +139,10 @@ class Cluster:
     @property
     def run_dir(self):
         return self.folder / "run"
+
+    def data(self, name):
+        """The folder in which a member keeps its data."""
+        return self.run_dir / "data" / name
 
     def events(self):
         """The controller's log of events so far, one dictionary each."""
@@ -232,15 +243,20 @@ class Cluster:
                     if (order := self._waiting_starts.pop(name, None)) is not None:
                         self._start(order)
 
-    def fill_disk(self, name):
-        """Leaves no byte free on a member's disk."""
-        with open(self._data(name) / "filler", "ab", buffering=0) as filler, contextlib.suppress(OSError):
-            while True:
-                filler.write(bytes(1 << 16))
+    def disk(self, name):
+        """The disk of a member that has one of its own."""
+        return self._disks[name]
 
-    def free_disk(self, name):
-        """Undoes fill_disk()."""
-        (self._data(name) / "filler").unlink()
+    def lose_power(self, *names):
+        """All at once: the processes end, and what their disks had not synced is lost. They start again on what is left."""
+        with self.kept_down(*names):
+            before = {name: self.exits(name) for name in names}
+            self.kill(*names)
+            for name in names:
+                self.disk(name).lose_power()
+            self.await_that(lambda: all(self.exits(name) > before[name] for name in names), "the end of all")
+            for name in names:
+                self.disk(name).power_up()
 
     def arm(self, name, failpoints):
         """The next process of this name starts with these failpoints: {"area/what": "crash@3"}."""
@@ -306,10 +322,8 @@ class Cluster:
         if name in self.workers:
             program = _folder("ADAMANT_BIN_DIR") / self._worker_program
             program = program if program.exists() else _folder("ADAMANT_TEST_BIN_DIR") / self._worker_program
-        if name in self._disks and name not in self._mounted:
-            self._data(name).mkdir(parents=True)
-            netns.run("mount", "-t", "tmpfs", "-o", f"size={self._disks[name]}m", "none", str(self._data(name)))
-            self._mounted.add(name)
+        if name in self._disk_sizes and name not in self._disks:
+            self._disks[name] = Disk(self.data(name), self._disk_sizes[name], self._durable_disks)
         address = self.network.address(name)
         flags = ["--listen", f"{address}:0", "--metrics-listen", f"{address}:0"]
         if name in self.servers:
@@ -320,12 +334,16 @@ class Cluster:
         self._processes[name] = Process(name, order["generation"], popen)
         threading.Thread(target=self._watch, args=(self._processes[name],), daemon=True).start()
 
-    def _data(self, name):
-        return self.run_dir / "data" / name
-
     def _unmount_disks(self):
-        for name in self._mounted:
-            netns.run("umount", str(self._data(name)))
+        for disk in self._disks.values():
+            disk.unmount()
+
+    def _keep_logs(self):
+        if (keep := os.environ.get("ADAMANT_KEEP_LOGS")) is not None:
+            kept = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=keep))
+            shutil.copytree(self.run_dir / "logs", kept / "logs")
+            for path in (self.folder / "controller.log", self.run_dir / "events.jsonl"):
+                shutil.copy(path, kept)
 
     def _environment_of(self, name):
         failpoints = self._failpoints.pop(name, None)

@@ -67,11 +67,11 @@ class ClusterTest(unittest.TestCase):
 
     def test_full_disk_is_full_for_its_member_alone(self):
         self.await_all_joined()
-        self.cluster.fill_disk("parameter-server-1")
+        self.cluster.disk("parameter-server-1").fill()
         data = self.cluster.run_dir / "data"
         self.assertRaises(OSError, (data / "parameter-server-1" / "more").write_bytes, bytes(1 << 20))
         (data / "parameter-server-0" / "more").write_bytes(bytes(1 << 20))
-        self.cluster.free_disk("parameter-server-1")
+        self.cluster.disk("parameter-server-1").free()
         (data / "parameter-server-1" / "more").write_bytes(bytes(1 << 20))
 
     def test_unknown_failpoints_are_refused(self):

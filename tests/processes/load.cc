@@ -42,6 +42,10 @@ class LoadService final : public service::Service {
   void OnMessage(const v1::ControllerMessage& message) override {
     if (message.has_membership()) {
       loop_->OnMembership(message.membership());
+    } else if (message.has_hold_pushes()) {
+      Hold(message.hold_pushes().checkpoint());
+    } else if (message.has_release_pushes()) {
+      loop_->OnRelease();
     }
   }
 
@@ -50,6 +54,16 @@ class LoadService final : public service::Service {
   void Stop() override {}
 
  private:
+  void Hold(std::uint64_t checkpoint) {
+    loop_->OnHold([this, checkpoint](std::uint64_t begun) {
+      v1::MemberMessage message;
+      v1::PushesHeld& held = *message.mutable_pushes_held();
+      held.set_checkpoint(checkpoint);
+      held.set_sequence(begun);
+      context_.controller.Send(message);
+    });
+  }
+
   const service::ServiceContext context_;
   const LoadSettings settings_;
   std::optional<LoadLoop> loop_;

@@ -20,6 +20,7 @@ class Report:
     stale_reads: list = dataclasses.field(default_factory=list)  # that lack an update acknowledged before them
     violations: list = dataclasses.field(default_factory=list)  # what no setting excuses
     gaps: list = dataclasses.field(default_factory=list)  # {"bucket":, "from":, "to":}: without acknowledgements
+    rollbacks: list = dataclasses.field(default_factory=list)  # {"bucket":, "oldest": acknowledgement that was rolled back}
     latency_ms: list = dataclasses.field(default_factory=list)  # {"p50":, "p99":} by writer
 
     def add(self, part):
@@ -36,16 +37,16 @@ class Report:
 class LoadedCluster(Cluster):
     """A cluster whose workers are a load: settings are those of load_settings.h."""
 
-    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), environment=None, proxied=(), disks=None,
-                 **settings):
+    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), checkpoint_interval="5m", proxied=(),
+                 disks=None, durable_disks=False, **settings):
         text = " ".join(f"{key}={int(value)}" for key, value in settings.items())
-        super().__init__(manifest(parameter_servers, workers, hidden), parameter_servers=count, workers=workers,
-                         worker_program=PROGRAM, environment={**(environment or {}), "ADAMANT_LOAD": text},
-                         proxied=proxied, disks=disks)
+        super().__init__(manifest(parameter_servers, workers, hidden, checkpoint_interval), parameter_servers=count,
+                         workers=workers, worker_program=PROGRAM, environment={"ADAMANT_LOAD": text}, proxied=proxied,
+                         disks=disks, durable_disks=durable_disks)
 
     def acknowledged(self):
         """Updates acknowledged so far."""
-        return sum(self._read(worker, "progress.json").get("acknowledged", 0) for worker in self.workers)
+        return sum(self.read(worker, "progress.json").get("acknowledged", 0) for worker in self.workers)
 
     def await_acknowledged(self, more=1, seconds=20):
         """Waits for so many more."""
@@ -55,15 +56,16 @@ class LoadedCluster(Cluster):
     def finish(self, seconds=90):
         """Ends the load, has it read everything back, and returns what it reports."""
         for worker in self.workers:
-            (self._data(worker) / "finish").touch()
+            (self.data(worker) / "finish").touch()
         report = Report()
         for worker in self.workers:
-            report.add(self.await_that(lambda: self._read(worker, "report.json"), f"the report of {worker}", seconds))
+            report.add(self.await_that(lambda: self.read(worker, "report.json"), f"the report of {worker}", seconds))
         return report
 
-    def _read(self, worker, name):
+    def read(self, worker, name):
+        """What a worker has written under this name, progress.json or report.json; {} if it has not."""
         try:
-            return json.loads((self._data(worker) / name).read_text())
+            return json.loads((self.data(worker) / name).read_text())
         except FileNotFoundError:
             return {}
 

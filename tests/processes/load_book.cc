@@ -76,6 +76,10 @@ void LoadBook::OnAnswer(ShardId id, std::uint64_t sequence, Answer answer, std::
   shard.in_flight.reset();
 }
 
+void LoadBook::OnPersisted(ShardId shard, std::uint64_t sequence) {
+  shards_[shard].persisted = std::max(shards_[shard].persisted, sequence);
+}
+
 // The server lacks updates that were acknowledged: sends them again, or skips them. A server that
 // wants more than was sent is wrong.
 void LoadBook::OnUnexpected(ShardId id, std::uint64_t expected) {
@@ -85,6 +89,11 @@ void LoadBook::OnUnexpected(ShardId id, std::uint64_t expected) {
     violations_.push_back("shard " + std::to_string(id) + ": sequence " + std::to_string(expected) +
                           " is expected, " + std::to_string(update.sequence) + " was sent");
     return;
+  }
+  if (expected <= shard.persisted) {
+    violations_.push_back("shard " + std::to_string(id) + ": sequence " + std::to_string(expected) +
+                          " is expected, but what came before " +
+                          std::to_string(shard.persisted + 1) + " was said to be on disk");
   }
   const std::uint64_t missing = shard.acknowledged + 1 - expected;
   counts_.rolled_back += missing;

@@ -22,6 +22,9 @@ namespace adamant::processes {
 /// Threads: one.
 class LoadBook {
  public:
+  /// More of a kind are not told.
+  static constexpr std::size_t kMaxFaults = 20;
+
   struct Options {
     std::uint32_t writer = 0;
     std::uint32_t writers = 1;
@@ -51,6 +54,10 @@ class LoadBook {
   /// that the server wants. An answer to another update than that in flight is ignored. What an
   /// unexpected sequence asks for is in flight afterwards.
   void OnAnswer(ShardId shard, std::uint64_t sequence, Answer answer, std::uint64_t expected);
+
+  /// A server said that the shard's updates up to this sequence are on disk: no rollback may reach
+  /// them.
+  void OnPersisted(ShardId shard, std::uint64_t sequence);
 
   /// The last acknowledged sequence; 0: none.
   [[nodiscard]] std::uint64_t acknowledged(ShardId shard) const {
@@ -87,6 +94,7 @@ class LoadBook {
     std::uint64_t drawn = 0;     // elements used so far, again from the first after the last
     std::vector<std::uint64_t> element_of;  // by sequence - 1; kLost for what was skipped
     std::uint64_t acknowledged = 0;
+    std::uint64_t persisted = 0;
     std::uint64_t next = 1;  // sequence of the update in flight or to come; lower after a rollback
     bool after_loss = false;
     std::optional<Update> in_flight;

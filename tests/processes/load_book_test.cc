@@ -156,6 +156,19 @@ TEST_F(LoadBookTest, ServerThatWantsMoreThanWasSentIsWrong) {
   EXPECT_EQ(book.violations().size(), 1u);
 }
 
+TEST_F(LoadBookTest, ServerThatWantsWhatItSaidIsOnDiskIsWrong) {
+  LoadBook book(layout_, {});
+  for (int i = 0; i < 4; ++i) {
+    Push(book);
+  }
+  book.OnPersisted(0, 2);
+  book.OnAnswer(0, book.Begin(0, false).sequence, Answer::kUnexpected, 3);
+  EXPECT_EQ(book.violations().size(), 0u);
+  book.OnAnswer(0, book.InFlight(0)->sequence, Answer::kAcknowledged, 0);
+  book.OnAnswer(0, book.Begin(0, false).sequence, Answer::kUnexpected, 2);
+  EXPECT_EQ(book.violations().size(), 1u);
+}
+
 TEST_F(LoadBookTest, LateAnswersChangeNothing) {
   LoadBook book(layout_, {});
   Push(book);

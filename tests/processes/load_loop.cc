@@ -8,7 +8,6 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/rng.h"
-#include "tests/processes/load_report.h"
 
 namespace adamant::processes {
 namespace {
@@ -18,9 +17,6 @@ using std::chrono::seconds;
 
 constexpr milliseconds kRefusedWait{5};  // before a server that was not ready is asked again
 constexpr milliseconds kLookEvery{100};
-constexpr seconds kDrainPatience{20};
-constexpr seconds kCheckPatience{30};
-constexpr std::size_t kMaxViolations = 20;
 
 }  // namespace
 
@@ -32,7 +28,8 @@ LoadLoop::LoadLoop(LoadIdentity identity, const LoadSettings& settings, ShardLay
             {.writer = identity_.slot, .writers = identity_.writers, .retain = settings.retain}),
       times_(settings.shortest_gap),
       rng_(MixSeed(identity_.slot, identity_.incarnation)),
-      flights_(layout_.shards().size()) {
+      flights_(layout_.shards().size()),
+      acknowledged_at_(layout_.shards().size()) {
   for (const Shard& shard : layout_.shards()) {
     free_.push_back(shard.id);
     unchecked_.insert(shard.id);
@@ -59,6 +56,21 @@ void LoadLoop::OnMembership(const v1::Membership& membership) {
   inbox_.Post([this, membership] { OnMap(membership); });
 }
 
+void LoadLoop::OnHold(std::function<void(std::uint64_t begun)> held) {
+  inbox_.Post([this, held = std::move(held)] {
+    holding_ = true;
+    held_ = held;
+  });
+}
+
+void LoadLoop::OnRelease() {
+  inbox_.Post([this] {
+    holding_ = false;
+    held_ = nullptr;
+    next_update_ = std::chrono::steady_clock::now();
+  });
+}
+
 void LoadLoop::Run() {
   while (!quit_) {
     for (const worker::Inbox::Task& task : inbox_.Take()) {
@@ -67,7 +79,7 @@ void LoadLoop::Run() {
     const TimePoint now = std::chrono::steady_clock::now();
     Turn(now);
     TimePoint next = next_look_;
-    if (stage_ == Stage::kPushing && settings_.rate != 0 && !free_.empty()) {
+    if (stage_ == Stage::kPushing && settings_.rate != 0 && !free_.empty() && !holding_) {
       next = std::min(next, next_update_);
     }
     if (stage_ == Stage::kPushing && settings_.reads != 0) {
@@ -81,12 +93,15 @@ void LoadLoop::Run() {
 }
 
 void LoadLoop::Turn(TimePoint now) {
-  if (stage_ == Stage::kPushing) {
+  if (stage_ == Stage::kPushing && !holding_) {
     BeginUpdates(now);
   } else if (stage_ == Stage::kDraining) {
     CatchUp(now);
   }
   SendUpdates(now);
+  if (held_ != nullptr && free_.size() == flights_.size()) {
+    std::exchange(held_, nullptr)(begun_);
+  }
   if (stage_ == Stage::kPushing && settings_.reads != 0 && now >= next_read_) {
     next_read_ = now + std::chrono::nanoseconds(seconds(1)) / settings_.reads;
     Fetch(static_cast<ShardId>(rng_.Below(layout_.shards().size())));
@@ -248,6 +263,7 @@ void LoadLoop::OnReply(const rpc::IncomingFrame& frame) {
 
 void LoadLoop::OnAck(const Request& request, const v1::ShardAck& ack, TimePoint now) {
   const ShardId shard = request.shard;
+  book_.OnPersisted(shard, ack.persisted());
   Flight& flight = flights_[shard];
   const LoadBook::Update* update = book_.InFlight(shard);
   if (update == nullptr || flight.number != request.flight ||
@@ -259,13 +275,14 @@ void LoadLoop::OnAck(const Request& request, const v1::ShardAck& ack, TimePoint 
   switch (ack.outcome()) {
     case v1::ShardAck::APPLIED:
     case v1::ShardAck::DUPLICATE:
-      times_.OnAcknowledged(layout_.shards()[shard].bucket, flight.begun, now);
+      NoteAcknowledged(request, now);
       book_.OnAnswer(shard, request.sequence, Answer::kAcknowledged, 0);
       break;
     case v1::ShardAck::NOT_FINITE:
       book_.OnAnswer(shard, request.sequence, Answer::kRefused, 0);
       break;
     case v1::ShardAck::UNEXPECTED_SEQUENCE:
+      NoteRollback(request, ack.expected());
       book_.OnAnswer(shard, request.sequence, Answer::kUnexpected, ack.expected());
       break;
     case v1::ShardAck::NOT_PRIMARY:
@@ -281,6 +298,21 @@ void LoadLoop::OnAck(const Request& request, const v1::ShardAck& ack, TimePoint 
     free_.push_back(shard);
   } else {
     unsent_.insert(shard);
+  }
+}
+
+void LoadLoop::NoteAcknowledged(const Request& request, TimePoint now) {
+  times_.OnAcknowledged(layout_.shards()[request.shard].bucket, flights_[request.shard].begun, now);
+  std::vector<TimePoint>& times = acknowledged_at_[request.shard];
+  times.resize(std::max(times.size(), request.sequence));
+  times[request.sequence - 1] = now;
+}
+
+void LoadLoop::NoteRollback(const Request& request, std::uint64_t expected) {
+  const std::vector<TimePoint>& times = acknowledged_at_[request.shard];
+  if (expected >= 1 && expected <= times.size()) {
+    rollbacks_.push_back(
+        {.bucket = layout_.shards()[request.shard].bucket, .oldest = times[expected - 1]});
   }
 }
 
@@ -302,67 +334,8 @@ void LoadLoop::OnValue(const Request& request,
   }
 }
 
-void LoadLoop::CheckValues(ShardId id, const rpc::IncomingFrame& frame) {
-  if (unchecked_.erase(id) == 0) {
-    return;
-  }
-  const Shard& shard = layout_.shards()[id];
-  std::vector<float> initial(shard.size());
-  InitialiseShard(identity_.seed, layout_.parameters()[shard.tensor], shard, initial);
-  std::vector<float> values(frame.payload_bytes() / sizeof(float));
-  rpc::PayloadReader reader(frame);
-  if (!reader.Read(std::as_writable_bytes(std::span(values))).ok()) {
-    return Violate("a payload that is no floats");
-  }
-  for (const std::string& fault : book_.Check(id, initial, values, kMaxViolations)) {
-    Violate(fault);
-  }
-}
-
-// --- Stages
-
-void LoadLoop::Advance(TimePoint now) {
-  const Stage before = stage_;
-  if (stage_ == Stage::kPushing && std::filesystem::exists(identity_.folder / "finish")) {
-    stage_ = Stage::kDraining;
-  } else if (stage_ == Stage::kDraining &&
-             (free_.size() == flights_.size() || now - stage_began_ >= kDrainPatience)) {
-    stage_ = Stage::kChecking;
-    requests_.clear();  // reads from before say less
-  } else if (stage_ == Stage::kChecking && now - stage_began_ >= kCheckPatience) {
-    for (const ShardId shard : unchecked_) {
-      Violate("shard " + std::to_string(shard) + " could not be read");
-    }
-    unchecked_.clear();
-  }
-  if (stage_ == Stage::kChecking) {
-    std::set<ShardId> asked;
-    for (const auto& [id, request] : requests_) {
-      asked.insert(request.flight == 0 ? request.shard : std::numeric_limits<ShardId>::max());
-    }
-    for (const ShardId shard : unchecked_) {
-      if (!asked.contains(shard)) {
-        Fetch(shard);
-      }
-    }
-    if (unchecked_.empty()) {
-      stage_ = Stage::kDone;
-      violations_.insert(violations_.end(), book_.violations().begin(), book_.violations().end());
-      WriteReport(identity_.folder,
-                  {.counts = book_.counts(),
-                   .times = times_,
-                   .reads = reads_,
-                   .stale_reads = stale_reads_,
-                   .violations = violations_});
-    }
-  }
-  if (stage_ != before) {
-    stage_began_ = now;
-  }
-}
-
 void LoadLoop::Violate(const std::string& what) {
-  if (violations_.size() < kMaxViolations) {
+  if (violations_.size() < LoadBook::kMaxFaults) {
     LogError("violation", {{"what", what}});
     violations_.push_back(what);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "services/worker/rpc/inbox.h"
 #include "tests/processes/commit_times.h"
 #include "tests/processes/load_book.h"
+#include "tests/processes/load_report.h"
 #include "tests/processes/load_servers.h"
 #include "tests/processes/load_settings.h"
 
@@ -52,6 +54,11 @@ class LoadLoop {
   ~LoadLoop();
 
   void OnMembership(const v1::Membership& membership);
+
+  /// Begins no update from now on, until OnRelease; calls `held` once none is in flight, with the
+  /// updates begun so far. `held` runs on the loop's thread; a later call replaces it.
+  void OnHold(std::function<void(std::uint64_t begun)> held);
+  void OnRelease();
 
  private:
   /// The update of a shard on its way.
@@ -92,6 +99,8 @@ class LoadLoop {
                const rpc::IncomingFrame& frame);
   void CheckValues(ShardId shard, const rpc::IncomingFrame& frame);
   void Advance(TimePoint now);
+  void NoteAcknowledged(const Request& request, TimePoint now);
+  void NoteRollback(const Request& request, std::uint64_t expected);
   void Violate(const std::string& what);
 
   // Constant after construction.
@@ -111,11 +120,15 @@ class LoadLoop {
   std::uint64_t last_request_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t reads_ = 0;
-  std::map<std::string, std::uint64_t> answers_;  // to updates, by outcome
+  std::map<std::string, std::uint64_t> answers_;         // to updates, by outcome
+  std::vector<std::vector<TimePoint>> acknowledged_at_;  // by shard, by sequence - 1
+  std::vector<Rollback> rollbacks_;
   std::vector<std::string> stale_reads_;
   std::vector<std::string> violations_;
   std::set<ShardId> unchecked_;
   Stage stage_ = Stage::kPushing;
+  bool holding_ = false;
+  std::function<void(std::uint64_t)> held_;  // to be called
   TimePoint stage_began_;
   TimePoint next_update_;
   TimePoint next_read_;

@@ -45,6 +45,10 @@ void WriteReport(const std::filesystem::path& folder, const LoadReport& report) 
     gaps.push_back(
         {{"bucket", gap.bucket}, {"from", SecondsOf(gap.from)}, {"to", SecondsOf(gap.to)}});
   }
+  json rollbacks = json::array();
+  for (const Rollback& rollback : report.rollbacks) {
+    rollbacks.push_back({{"bucket", rollback.bucket}, {"oldest", SecondsOf(rollback.oldest)}});
+  }
   const auto milliseconds_of = [&](double share) {
     return static_cast<double>(report.times.Quantile(share).count()) / 1000;
   };
@@ -58,7 +62,8 @@ void WriteReport(const std::filesystem::path& folder, const LoadReport& report) 
              {"stale_reads", report.stale_reads},
              {"violations", report.violations},
              {"latency_ms", {{"p50", milliseconds_of(0.5)}, {"p99", milliseconds_of(0.99)}}},
-             {"gaps", gaps}});
+             {"gaps", gaps},
+             {"rollbacks", rollbacks}});
 }
 
 }  // namespace adamant::processes

@@ -11,11 +11,18 @@
 
 namespace adamant::processes {
 
+/// A server lacked acknowledged updates of a shard.
+struct Rollback {
+  BucketId bucket = 0;
+  CommitTimes::TimePoint oldest;  ///< acknowledgement of the first of them
+};
+
 /// What a load has found.
 struct LoadReport {
   LoadBook::Counts counts;
   const CommitTimes& times;
   std::uint64_t reads = 0;
+  std::vector<Rollback> rollbacks{};
   std::vector<std::string> stale_reads{};  ///< that lack an update acknowledged before them
   std::vector<std::string> violations{};
 };

@@ -51,7 +51,9 @@ bool LoadServers::Update(const v1::Membership& membership) {
   }
   routes_.clear();
   for (const v1::Bucket& bucket : membership.buckets()) {
-    routes_.push_back({.server = bucket.primary().slot(), .epoch = bucket.epoch()});
+    routes_.push_back({.server = bucket.primary().slot(),
+                       .incarnation = bucket.primary().incarnation(),
+                       .epoch = bucket.epoch()});
   }
   for (const auto& [slot, server] : former) {
     handlers_.on_lost(slot);
@@ -102,7 +104,8 @@ std::optional<LoadServers::Route> LoadServers::RouteTo(BucketId bucket) const {
     return std::nullopt;
   }
   const auto server = servers_.find(routes_[bucket].server);
-  const bool usable = server != servers_.end() && server->second.connected;
+  const bool usable = server != servers_.end() && server->second.connected &&
+                      server->second.incarnation == routes_[bucket].incarnation;
   return usable ? std::optional(routes_[bucket]) : std::nullopt;
 }
 

@@ -46,6 +46,7 @@ class LoadServers {
 
   struct Route {
     std::uint32_t server = 0;
+    std::uint64_t incarnation = 0;
     std::uint64_t epoch = 0;  ///< of the bucket
 
     bool operator==(const Route&) const = default;
