@@ -215,6 +215,10 @@ class Cluster:
         for name in names:
             self.signal(name, signal.SIGKILL)
 
+    def terminate(self, name):
+        """SIGTERM: the process ends in good order and is started again."""
+        self.signal(name, signal.SIGTERM)
+
     def pause(self, name):
         self.signal(name, signal.SIGSTOP)
 

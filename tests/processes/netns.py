@@ -45,19 +45,25 @@ def _unavailable():
     return None if probe.returncode == 0 else f"needs root, or user namespaces: {probe.stderr.strip()}"
 
 
-def main():
-    """Runs the tests of the calling program inside new namespaces. Where that cannot be, says so and counts as skipped;
-    with CI=true it is a failure."""
+def enter():
+    """Runs the calling program again inside new namespaces, and returns there. Where that cannot be, says so and ends it
+    as skipped; with CI=true as failed."""
     if INSIDE in os.environ:
         run("mount", "-t", "tmpfs", "none", "/run")
         run("ip", "link", "set", "lo", "up")
-        unittest.main()
+        return
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     reason = _unavailable()
     if reason is not None:
         print(f"{pathlib.Path(sys.argv[0]).name}: {reason}", file=sys.stderr)
         sys.exit(1 if os.environ.get("CI") == "true" else SKIPPED)
     os.execvpe(_UNSHARE[0], [*_UNSHARE, sys.executable, *sys.argv], {**os.environ, INSIDE: "1"})
+
+
+def main():
+    """Runs the tests of the calling program after enter()."""
+    enter()
+    unittest.main()
 
 
 class Network:
