@@ -26,10 +26,11 @@ std::uint64_t CheckpointTaker::IncarnationOf(std::uint32_t worker) const {
 
 void CheckpointTaker::Begin(TimePoint now) {
   next_ = now + settings_.checkpoint_interval;
-  attempt_.emplace();
-  attempt_->snapshot = ++state_.last_snapshot;
-  attempt_->since = now;
-  attempt_->deadline = now + kHoldTime;
+  attempt_ = Attempt{.snapshot = ++state_.last_snapshot,
+                     .since = now,
+                     .deadline = now + kHoldTime,
+                     .waiting = {},
+                     .cuts = {}};
   outbox_.StateChanged();
   for (const Roster::Slot& slot : roster_.slots()) {
     if (slot.id.role == Role::kWorker && slot.liveness == Roster::Liveness::kRunning) {

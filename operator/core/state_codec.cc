@@ -116,6 +116,55 @@ void Optional(Reader& codec, std::optional<T>& value) {
 }
 
 template <class Codec, class Value>
+void Walk(Codec& codec, Value& value);
+
+template <class Codec, class Value>
+void WalkRow(Codec& codec, Value& value) {
+  codec.Field(value.epoch);
+  codec.Field(value.snapshot);
+  codec.Field(value.counted);
+  codec.Field(value.left);
+  codec.Field(value.retrained);
+  codec.Field(value.trained);
+  codec.Field(value.training_loss);
+  codec.Field(value.training_accuracy);
+  codec.Field(value.seconds);
+  codec.Field(value.evaluation_seconds);
+  codec.Field(value.validated);
+  codec.Field(value.top1);
+  codec.Field(value.validation_loss);
+  codec.Field(value.pushes_refused);
+  codec.Field(value.updates_lost);
+  Narrow(codec, value.restarts);
+  codec.Field(value.staleness_counts);
+}
+
+template <class Codec, class Value>
+void WalkState(Codec& codec, Value& value) {
+  codec.Field(value.job_uid);
+  codec.Field(value.term);
+  Narrow(codec, value.phase);
+  Narrow(codec, value.step);
+  codec.Field(value.epoch);
+  Walk(codec, value.row);
+  codec.Field(value.last_snapshot);
+  Walk(codec, value.checkpoint);
+  codec.Field(value.evaluated_snapshot);
+  codec.Field(value.accuracy);
+  codec.Field(value.buckets);
+  codec.Field(value.histories);
+  codec.Field(value.dead);
+  codec.Field(value.failovers);
+  codec.Field(value.restores);
+  codec.Field(value.part_owner);
+  codec.Field(value.slots);
+  Narrow(codec, value.restarts);
+  Time(codec, value.active);
+  Time(codec, value.epoch_active);
+  codec.Field(value.message);
+}
+
+template <class Codec, class Value>
 void Walk(Codec& codec, Value& value) {
   using T = std::remove_const_t<Value>;
   if constexpr (std::is_same_v<T, std::uint64_t>) {
@@ -160,46 +209,10 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.joined);
     Narrow(codec, value.restarts);
   } else if constexpr (std::is_same_v<T, EpochResult>) {
-    codec.Field(value.epoch);
-    codec.Field(value.snapshot);
-    codec.Field(value.counted);
-    codec.Field(value.left);
-    codec.Field(value.retrained);
-    codec.Field(value.trained);
-    codec.Field(value.training_loss);
-    codec.Field(value.training_accuracy);
-    codec.Field(value.seconds);
-    codec.Field(value.evaluation_seconds);
-    codec.Field(value.validated);
-    codec.Field(value.top1);
-    codec.Field(value.validation_loss);
-    codec.Field(value.pushes_refused);
-    codec.Field(value.updates_lost);
-    Narrow(codec, value.restarts);
-    codec.Field(value.staleness_counts);
+    WalkRow(codec, value);
   } else {
     static_assert(std::is_same_v<T, JobState>);
-    codec.Field(value.job_uid);
-    codec.Field(value.term);
-    Narrow(codec, value.phase);
-    Narrow(codec, value.step);
-    codec.Field(value.epoch);
-    Walk(codec, value.row);
-    codec.Field(value.last_snapshot);
-    Walk(codec, value.checkpoint);
-    codec.Field(value.evaluated_snapshot);
-    codec.Field(value.accuracy);
-    codec.Field(value.buckets);
-    codec.Field(value.histories);
-    codec.Field(value.dead);
-    codec.Field(value.failovers);
-    codec.Field(value.restores);
-    codec.Field(value.part_owner);
-    codec.Field(value.slots);
-    Narrow(codec, value.restarts);
-    Time(codec, value.active);
-    Time(codec, value.epoch_active);
-    codec.Field(value.message);
+    WalkState(codec, value);
   }
 }
 

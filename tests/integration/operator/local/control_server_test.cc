@@ -28,7 +28,7 @@ class ControlServerTest : public testing::Test {
   ControlServerTest() {
     v1::TrainingJob job;
     job.mutable_metadata()->set_name("served");
-    server_ = *StartControlServer(job, "/data", events_);
+    server_ = *StartControlServer("127.0.0.1:0", job, "/data", events_);
     stub_ = v1::Controller::NewStub(rpc::NewChannel(server_->address(), 1 << 20));
   }
 

@@ -94,8 +94,7 @@ class Cluster {
         for (const Persist::Entry& entry : persist->entries) {
           if (entry.key == kStateKey) {
             stored_ = entry.value;
-            const JobState state = DecodeState(stored_).value();
-            records_.Check(state.buckets, state.dead, [&](Holder holder) { return Lives(holder); });
+            CheckRecords(DecodeState(stored_).value());
           } else {
             CheckResult(DecodeResult(entry.value).value());
           }
@@ -117,6 +116,10 @@ class Cluster {
       }
     }
     EXPECT_EQ(DecodeState(stored_).value().epoch, controller_->state().epoch);
+  }
+
+  void CheckRecords(const JobState& state) {
+    records_.Check(state.buckets, state.dead, [&](Holder holder) { return Lives(holder); });
   }
 
   void CheckResult(const EpochResult& result) {
