@@ -247,7 +247,11 @@ void Checker::Acknowledged(std::uint32_t bucket,
   if (!item.acknowledged) {
     item.acknowledged = true;
     item.acknowledged_at = scheduler_.Now();
-    buckets_[bucket].acknowledged_at = scheduler_.Now();
+    Clock::TimePoint& last = buckets_[bucket].acknowledged_at;
+    if (scheduler_.Now() > last + seconds(1)) {
+      buckets_[bucket].silences.emplace_back(last, scheduler_.Now());
+    }
+    last = scheduler_.Now();
     history.acknowledged = std::max(history.acknowledged, found->second + 1);
     ++acknowledged_;
   }
@@ -278,7 +282,7 @@ void Checker::Read(std::uint32_t bucket, const ps::Holder& holder, const Content
 // --- Disks
 
 void Checker::Persisted(std::uint32_t bucket, const Content& content) {
-  if (content.generation == buckets_[bucket].record.generation) {
+  if (IsCurrent(bucket, content.generation)) {
     Restores(bucket, content);  // else it is of no use any more
   }
 }

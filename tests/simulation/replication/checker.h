@@ -56,6 +56,11 @@ class Checker {
                  const ps::Replica& replica,
                  const ps::Entry& entry);
 
+  /// The bucket's record has this generation: later ones void what earlier ones hold.
+  [[nodiscard]] bool IsCurrent(std::uint32_t bucket, std::uint64_t generation) const {
+    return buckets_[bucket].record.generation == generation;
+  }
+
   /// An update was applied; `state` is the shard with it.
   void Applied(std::uint32_t bucket,
                std::uint32_t shard,
@@ -92,9 +97,13 @@ class Checker {
   [[nodiscard]] std::optional<std::pair<ps::Holder, Clock::TimePoint>> LastDeath(
       std::uint32_t bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const;
 
-  /// When an update to the bucket was acknowledged last.
+  /// When an update to the bucket was acknowledged last, and for how long none was, where that was
+  /// more than a second.
   [[nodiscard]] Clock::TimePoint LastAcknowledgement(std::uint32_t bucket) const {
     return buckets_[bucket].acknowledged_at;
+  }
+  [[nodiscard]] const std::vector<Interval>& Silences(std::uint32_t bucket) const {
+    return buckets_[bucket].silences;
   }
 
   /// Updates of single shards.
@@ -122,6 +131,7 @@ class Checker {
     std::map<ps::Holder, ps::Epoch> epochs;                   // that a holder has reached
     controller::Bucket record;
     Clock::TimePoint acknowledged_at{};
+    std::vector<Interval> silences;
     bool served = false;                   // in this generation
     std::vector<ps::Holder> last_members;  // of the last generation that was served
   };

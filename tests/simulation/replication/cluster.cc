@@ -1,12 +1,31 @@
 #include "tests/simulation/replication/cluster.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "tests/simulation/replication/convert.h"
 
 namespace adamant::replication_simulation {
+namespace {
+
+/// `pace` before `end`, not counting what is in the intervals or within `pace` behind them.
+Clock::TimePoint Before(Clock::TimePoint end,
+                        Clock::Duration pace,
+                        std::vector<Interval> intervals,
+                        const std::vector<Interval>& more) {
+  intervals.insert(intervals.end(), more.begin(), more.end());
+  std::ranges::sort(intervals, std::greater());
+  for (const auto& [from, until] : intervals) {
+    if (from <= end && until + pace >= end) {
+      end = from;
+    }
+  }
+  return end - pace;
+}
+
+}  // namespace
 
 Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
@@ -20,6 +39,13 @@ Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
       world_.scheduler.After(Clock::Duration(0), sender->life, [sender, to = peer->holder()] {
         sender->OnOpened(to);
       });
+    }
+  };
+  world_.network.on_controller_lost = [this](Place server) {
+    for (const auto& [id, connection] : connections_) {
+      if (connection.slot == server) {
+        Doom(id, seconds(3));
+      }
     }
   };
   world_.checker.Look(
@@ -326,9 +352,9 @@ controller::StoredBuckets Cluster::ReadDisk(const ps::Holder& holder) {
   return report;
 }
 
-// What is lost is at most what was acknowledged in the last interval of flushing, of the member
-// that died last, in which there were acknowledgements; and what it did not know to be committed,
-// which it would have learnt within a lease.
+// What is lost is at most what was acknowledged in the last interval of flushing of the member that
+// died last, not counting time in which nothing was acknowledged; and what it did not know to be
+// committed, which it would have learnt within a lease.
 Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
   const Clock::TimePoint now = world_.scheduler.Now();
   if (std::ranges::any_of(disks_, [](const auto& disk) { return disk->has_lied(); })) {
@@ -345,7 +371,7 @@ Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
   }
   const Clock::TimePoint end = std::min(last->second, world_.checker.LastAcknowledgement(bucket));
   const Clock::Duration pace = world_.setup.flush_interval * 3 + seconds(4);
-  return disks_[last->first.slot]->SafeBefore(end, pace);
+  return Before(end, pace, disks_[last->first.slot]->hindrances(), world_.checker.Silences(bucket));
 }
 
 // --- Checks

@@ -46,15 +46,6 @@ void Disk::DoNext() {
   PlanNext();
 }
 
-Clock::TimePoint Disk::SafeBefore(Clock::TimePoint end, Clock::Duration pace) const {
-  for (auto each = hindrances_.rbegin(); each != hindrances_.rend(); ++each) {
-    if (each->first <= end && each->second + pace >= end) {
-      end = each->first;
-    }
-  }
-  return end - pace;
-}
-
 void Disk::LosePower() {
   Drop();
   written_ = synced_;

@@ -66,9 +66,7 @@ class Disk {
     hindrances_.push_back({from, until});
   }
 
-  /// What was there to be stored before this moment, by a process that ended at `end` and stores at
-  /// this pace unless it is hindered, was stored.
-  [[nodiscard]] Clock::TimePoint SafeBefore(Clock::TimePoint end, Clock::Duration pace) const;
+  [[nodiscard]] const std::vector<Interval>& hindrances() const { return hindrances_; }
 
   /// It may have lost what it said was stored.
   [[nodiscard]] bool has_lied() const { return has_lied_; }
@@ -99,7 +97,7 @@ class Disk {
   bool lying_ = false;
   bool has_lied_ = false;
   Clock::Duration latency_{0};
-  std::vector<std::pair<Clock::TimePoint, Clock::TimePoint>> hindrances_;  // in order of beginning
+  std::vector<Interval> hindrances_;
 };
 
 }  // namespace adamant::replication_simulation

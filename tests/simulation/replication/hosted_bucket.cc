@@ -280,8 +280,12 @@ void HostedBucket::Commit(BucketId /*bucket*/, const ps::EntryPtr& entry) {
   if (world_.tracer != nullptr) {
     world_.tracer->Commits(place_.holder.slot, replica_->IsPrimary(), entry->lsn);
   }
+  // Who lives on in an earlier generation and has not heard applies what is lost already.
+  const bool counts = world_.checker.IsCurrent(place_.bucket, content_->generation);
   Advance(*content_, *entry, [&](const ps::LoggedUpdate& update, const ShardState& shard) {
-    world_.checker.Applied(place_.bucket, update.shard, update, shard);
+    if (counts) {
+      world_.checker.Applied(place_.bucket, update.shard, update, shard);
+    }
   });
   dirty_ = true;
 }

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "services/parameter_server/core/replication/replica.h"
@@ -137,6 +137,7 @@ class HostedBucket final : public ps::ReplicaHost {
   void Distort(ps::Holder& from, ps::PeerMessage& message);
   void Forge(const ps::Holder& to, const ps::PeerMessage& message);
   void CutLog(const ps::Configuration& configuration);
+  void RepeatStaleAck(const ps::Holder& learner);
 
   World& world_;
   const Place place_;
@@ -157,6 +158,7 @@ class HostedBucket final : public ps::ReplicaHost {
   // For faults on purpose.
   std::uint64_t last_copy_ = 0;
   std::optional<ps::Holder> proposed_learner_;
+  std::map<std::pair<ps::Holder, ps::Epoch>, ps::PrepareAck> earlier_acks_;  // of learners
 };
 
 }  // namespace adamant::replication_simulation

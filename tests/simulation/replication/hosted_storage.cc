@@ -19,6 +19,7 @@ void HostedBucket::StartCopy(BucketId bucket,
                              std::uint64_t copy,
                              ps::Lsn base) {
   last_copy_ = copy;
+  RepeatStaleAck(learner);
   if (world_.tracer != nullptr) {
     world_.tracer->Copies(place_.holder.slot, learner.slot, replica_->configuration().epoch, base);
   }

@@ -63,6 +63,9 @@ void Network::BreakStream(Place from, Place to, Channel channel) {
   if (stream.open) {
     stream.open = false;
     ++stream.number;
+    if (channel == Channel::kController) {
+      on_controller_lost(std::min(from, to));
+    }
     PlanOpening(from, to, channel);
   }
 }
@@ -89,6 +92,7 @@ void Network::Break(Place from, Place to) {
 }
 
 void Network::MendAll() {
+  background_loss_ = 0;
   for (auto& [places, direction] : directions_) {
     direction.cut = false;
     direction.loss = 0;

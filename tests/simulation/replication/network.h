@@ -34,6 +34,9 @@ class Network {
   /// Called when `from` has a new stream to `to`: what it sent before may be lost.
   std::function<void(Place from, Place to)> on_opened;
 
+  /// Called when a stream between this server and the controller breaks.
+  std::function<void(Place server)> on_controller_lost;
+
   // --- Faults
 
   void Cut(Place from, Place to) { At(from, to).cut = true; }
@@ -67,7 +70,7 @@ class Network {
 
   Scheduler& scheduler_;
   const Setup& setup_;
-  const double background_loss_;
+  double background_loss_;
   std::map<std::pair<Place, Place>, Direction> directions_;
 };
 

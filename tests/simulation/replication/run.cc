@@ -11,7 +11,7 @@ namespace {
 constexpr auto kCalm = std::chrono::seconds(8);
 
 /// After the last fault, writers go on for this time, and all must be well after the other.
-constexpr auto kWriteOn = std::chrono::seconds(55);
+constexpr auto kWriteOn = std::chrono::seconds(50);
 constexpr auto kRecovery = std::chrono::seconds(60);
 
 /// Many times what a cluster takes.

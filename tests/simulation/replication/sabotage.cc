@@ -20,7 +20,7 @@ void HostedBucket::Distort(ps::Holder& from, ps::PeerMessage& message) {
     }
   }
   if (world_.Has(Mutation::kStaleCopyCounts) && ack != nullptr && ack->copy != 0) {
-    ack->copy = last_copy_;
+    earlier_acks_[{from, message.epoch}] = *ack;
   }
   if (world_.Has(Mutation::kLeaseFromReceipt) && answer != nullptr) {
     answer->sent = place_.now();
@@ -46,6 +46,21 @@ void HostedBucket::Forge(const ps::Holder& to, const ps::PeerMessage& message) {
       replica_->OnMessage(to, {.bucket = place_.bucket, .epoch = epoch, .kind = ack}, place_.now());
       Settle();
     });
+  }
+}
+
+// The last that a learner said of an earlier copy arrives late.
+void HostedBucket::RepeatStaleAck(const ps::Holder& learner) {
+  const auto earlier = earlier_acks_.find({learner, replica_->configuration().epoch});
+  if (world_.Has(Mutation::kStaleCopyCounts) && earlier != earlier_acks_.end()) {
+    ps::PrepareAck ack = earlier->second;
+    ack.copy = last_copy_;
+    world_.scheduler.After(
+        Clock::Duration(0), place_.life, [this, learner, ack, epoch = earlier->first.second] {
+          replica_->OnMessage(
+              learner, {.bucket = place_.bucket, .epoch = epoch, .kind = ack}, place_.now());
+          Settle();
+        });
   }
 }
 

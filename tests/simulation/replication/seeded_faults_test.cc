@@ -11,7 +11,7 @@
 namespace adamant::replication_simulation {
 namespace {
 
-constexpr std::uint64_t kSeeds = 2000;
+constexpr std::uint64_t kSeeds = 5000;
 
 std::vector<Mutation> AllMutations() {
   std::vector<Mutation> all;
@@ -21,12 +21,17 @@ std::vector<Mutation> AllMutations() {
   return all;
 }
 
+// That a bucket does not recover (I13) says little.
+bool IsOfSafety(const std::string& violation) {
+  return !violation.empty() && !violation.starts_with("I13");
+}
+
 class SeededReplicationFaultsTest : public testing::TestWithParam<Mutation> {};
 
 TEST_P(SeededReplicationFaultsTest, IsCaught) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Outcome outcome = RunSeed(seed, GetParam());
-    if (!outcome.violation.empty()) {
+    if (IsOfSafety(outcome.violation)) {
       std::printf("caught by seed %llu: %s\n",
                   static_cast<unsigned long long>(seed),
                   outcome.violation.c_str());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/common/base/clock.h"
@@ -15,6 +16,9 @@ using simulation::microseconds;
 using simulation::milliseconds;
 using simulation::Scheduler;
 using simulation::seconds;
+
+/// Begin and end.
+using Interval = std::pair<Clock::TimePoint, Clock::TimePoint>;
 
 /// What a member has when it acknowledges an entry.
 enum class Persistence : std::uint8_t { kDelayed, kWal, kWalSync };
