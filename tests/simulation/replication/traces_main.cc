@@ -36,10 +36,11 @@ bool Write(const std::string& path, const Trace& trace) {
 }
 
 bool WriteTraces(const std::string& folder,
-                 const std::string& name,
                  Mutation fault,
                  std::uint64_t count,
                  std::uint64_t first_seed) {
+  std::string prefix = folder;
+  prefix.append("/").append(fault == Mutation::kNone ? "seed" : NameOf(fault)).append("-");
   std::uint64_t written = 0;
   for (std::uint64_t seed = first_seed; written < count && seed < first_seed + kMostSeeds; ++seed) {
     const Trace trace = TraceSeed(seed, fault);
@@ -47,7 +48,7 @@ bool WriteTraces(const std::string& folder,
     if (trace.text.empty() || !seen) {
       continue;
     }
-    if (!Write(folder + "/" + name + "-" + std::to_string(seed) + ".trace", trace)) {
+    if (!Write(prefix + std::to_string(seed) + ".trace", trace)) {
       return false;
     }
     ++written;
@@ -62,9 +63,9 @@ int Main(int argc, char** argv) {
   }
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
   const std::uint64_t first_seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
-  bool ok = WriteTraces(argv[1], "seed", Mutation::kNone, count, first_seed);
+  bool ok = WriteTraces(argv[1], Mutation::kNone, count, first_seed);
   for (const Mutation fault : kFaults) {
-    ok = ok && WriteTraces(argv[1], std::string(NameOf(fault)), fault, kTracesOfFault, first_seed);
+    ok = ok && WriteTraces(argv[1], fault, kTracesOfFault, first_seed);
   }
   return ok ? 0 : 1;
 }
