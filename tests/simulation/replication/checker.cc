@@ -266,10 +266,13 @@ bool Checker::HasAcknowledged(std::uint32_t bucket, const Content& content) cons
   return true;
 }
 
-void Checker::Serves(std::uint32_t bucket, const ps::Holder& holder, const Content& content) {
+void Checker::Serves(std::uint32_t bucket,
+                     const ps::Configuration& record,
+                     const Content& content) {
   buckets_[bucket].served = true;
-  if (!HasAcknowledged(bucket, content)) {
-    Report("I5: a primary lacks an acknowledged update", bucket, holder);
+  // Who has been replaced and has not heard may come late.
+  if (record.epoch == buckets_[bucket].record.epoch && !HasAcknowledged(bucket, content)) {
+    Report("I5: a primary lacks an acknowledged update", bucket, record.primary);
   }
 }
 

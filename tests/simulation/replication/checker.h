@@ -74,7 +74,7 @@ class Checker {
                     std::uint64_t sequence);
 
   /// A primary begins to serve what it holds.
-  void Serves(std::uint32_t bucket, const ps::Holder& holder, const Content& content);
+  void Serves(std::uint32_t bucket, const ps::Configuration& record, const Content& content);
 
   /// Somebody reads all of a bucket.
   void Read(std::uint32_t bucket, const ps::Holder& holder, const Content& content);

@@ -292,7 +292,7 @@ void HostedBucket::Commit(BucketId /*bucket*/, const ps::EntryPtr& entry) {
 
 void HostedBucket::Serving(BucketId /*bucket*/) {
   RebuildHeads();
-  world_.checker.Serves(place_.bucket, place_.holder, *content_);
+  world_.checker.Serves(place_.bucket, replica_->configuration(), *content_);
   owner_.ReportServing(place_.bucket, false);
 }
 

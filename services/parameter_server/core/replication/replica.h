@@ -189,7 +189,6 @@ class Replica {
   void CommitOne();
   void ServeIfReconciled(Clock::TimePoint now);
   void CheckPeers(Clock::TimePoint now);
-  [[nodiscard]] bool CanSpareOne() const;
   void Drop(const Holder& holder, Clock::TimePoint now);
   void TryAdd(Clock::TimePoint now);
   void BeginCopy(const Holder& learner, Clock::TimePoint now);

@@ -243,10 +243,6 @@ void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
   SendBeacon(*peer, now);
 }
 
-// Fewer than min_in_sync are left only by proved deaths: else one more crash, of this primary,
-// could take what a member that is merely silent still has.
-bool Replica::CanSpareOne() const { return configuration_.members.size() > options_.min_in_sync; }
-
 void Replica::CheckPeers(Clock::TimePoint now) {
   for (Peer& peer : peers_) {
     if (peer.in_step && peer.acked < peer.sent && now >= peer.resend_at) {
