@@ -180,10 +180,10 @@ class BadDiskTest(StorageTest):
 
     @unittest.skipUnless("storage/sync" in known_failpoints(), "needs a build with failpoints")
     def test_failing_writes_reads_and_syncs(self):
-        for failpoint, action in (("storage/append", "error(data_loss)@30"), ("storage/sync", "error(data_loss)*1@30"),
-                                  ("storage/write", "error(data_loss)*1@30"), ("storage/append", "error*3@30")):
+        for failpoint, action in (("storage/append", "error(data_loss)@2"), ("storage/sync", "error(data_loss)*1@2"),
+                                  ("storage/write", "error(data_loss)*1@8"), ("storage/append", "error*3@2")):
             with self.subTest(failpoint=failpoint), contextlib.ExitStack() as stack:
-                cluster = stack.enter_context(ReplicatedCluster(servers(4, 3, 8), count=4, hidden=SMALL))
+                cluster = stack.enter_context(ReplicatedCluster(servers(4, 3, 8), count=4))
                 server = cluster.primary()
                 with cluster.fault(f"{failpoint}={action}"):
                     cluster.arm(server, {failpoint: action})
