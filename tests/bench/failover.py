@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long a bucket takes no updates when its primary is lost: from the last acknowledgement before to the first after, as
-the workers see them. Real processes, each in a network namespace of its own; needs root or user namespaces.
+"""How long a bucket takes no updates when its primary is lost: from the last acknowledgement before to the first after,
+as the workers see them. Real processes, each in a network namespace of its own; needs root or user namespaces.
 
   ADAMANT_BIN_DIR=build/release/bin ADAMANT_TEST_BIN_DIR=build/release/tests tests/bench/failover.py \\
       [--case suspected killed ...] [--n 100] [--seconds 300]
 
-Of every fault the longest interruption of a bucket and a worker counts. `quiet` and `quiet-fast` lose nothing: they count
+Of every fault the longest interruption of a bucket and a worker counts. `quiet` and `quiet-fast` do no harm: they count
 what fails over under a load as high as it goes. `rate` compares the rate before and after five kills under such a load.
 """
 
@@ -89,9 +89,8 @@ def measure(case, count):
         print(f"{case}: {len(samples)} of {count}, median {statistics.median(samples):.3f} s, "
               f"longest {max(samples):.3f} s", file=sys.stderr, flush=True)
     ordered = sorted(samples)
-    tail = ordered[int(0.99 * (count - 1))] if count >= 100 else ordered[-1]
-    runs.print_row(case, count, f"{statistics.median(samples):.3f}", f"{tail:.3f}{'' if count >= 100 else ' (longest)'}",
-                   acknowledged, 0)
+    tail = f"{ordered[int(0.99 * (count - 1))]:.3f}" if count >= 100 else f"{ordered[-1]:.3f} (longest)"
+    runs.print_row(case, count, f"{statistics.median(samples):.3f}", tail, acknowledged, 0)
 
 
 def acknowledged_per_second(cluster, seconds):
@@ -119,7 +118,8 @@ def compare_rates():
         time.sleep(15)
         after = acknowledged_per_second(cluster, 10)
         check(cluster.finish())
-    print(f"rate: {before:.0f} updates/s before, {after:.0f} from 15 s after the last fault: {after / before:.0%}", flush=True)
+    print(f"rate: {before:.0f} updates/s before, {after:.0f} from 15 s after the last fault: {after / before:.0%}",
+          flush=True)
 
 
 def main():

@@ -252,7 +252,7 @@ class Cluster:
         return self._disks[name]
 
     def lose_power(self, *names):
-        """All at once: the processes end, and what their disks had not synced is lost. They start again on what is left."""
+        """All at once: the processes end, and what their disks had not synced is lost. They start again on the rest."""
         with self.kept_down(*names):
             before = {name: self.exits(name) for name in names}
             self.kill(*names)

@@ -20,7 +20,7 @@ class Report:
     stale_reads: list = dataclasses.field(default_factory=list)  # that lack an update acknowledged before them
     violations: list = dataclasses.field(default_factory=list)  # what no setting excuses
     gaps: list = dataclasses.field(default_factory=list)  # {"bucket":, "from":, "to":}: without acknowledgements
-    rollbacks: list = dataclasses.field(default_factory=list)  # {"bucket":, "oldest": acknowledgement that was rolled back}
+    rollbacks: list = dataclasses.field(default_factory=list)  # {"bucket":, "oldest": its acknowledgement}
     latency_ms: list = dataclasses.field(default_factory=list)  # {"p50":, "p99":} by writer
 
     def add(self, part):

@@ -46,8 +46,8 @@ def _unavailable():
 
 
 def enter():
-    """Runs the calling program again inside new namespaces, and returns there. Where that cannot be, says so and ends it
-    as skipped; with CI=true as failed."""
+    """Runs the calling program again inside new namespaces, and returns there. Where that cannot be, says so and ends
+    it as skipped; with CI=true as failed."""
     if INSIDE in os.environ:
         run("mount", "-t", "tmpfs", "none", "/run")
         run("ip", "link", "set", "lo", "up")

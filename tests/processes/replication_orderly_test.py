@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Servers of a replicated job leave and come back in good order under load: nothing is lost, and hardly anything waits."""
+"""Servers of a replicated job leave in good order and come back, under load: nothing is lost."""
 
 import time
 import unittest
