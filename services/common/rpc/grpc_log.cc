@@ -1,5 +1,6 @@
 #include "services/common/rpc/grpc_log.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 
 #include "services/common/base/log.h"
@@ -15,5 +16,7 @@ void LogLine(gpr_log_func_args* line) {
 }  // namespace
 
 void RouteGrpcLog() { gpr_set_log_function(LogLine); }
+
+void KeepGrpc() { grpc_init(); }
 
 }  // namespace adamant::rpc

@@ -249,6 +249,7 @@ int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& facto
   }
   Member member(flags.service.controller);
   const StopSignals signals([&] { member.RequestStop(); });
+  rpc::KeepGrpc();  // now, because its threads must not take those signals
   bool configured = false;
   const absl::Status status = Serve(role, flags.service, member, factory, configured);
   if (status.ok()) {
