@@ -77,7 +77,8 @@ struct PushAnswer {
   bool stale = false;    ///< a newer process of the writer has been here
   struct Ack {
     std::uint32_t shard = 0;
-    std::uint64_t expected = 0;  ///< the next sequence
+    std::uint64_t sequence = 0;  ///< that was pushed
+    std::uint64_t expected = 0;  ///< the next one
   };
   std::vector<Ack> acks;
 };

@@ -165,7 +165,7 @@ ps::Lsn HostedBucket::Judge(const Push::Update& update,
     head.lsn = replica_->prepared() + 1;
     entry.updates.push_back({.shard = update.shard, .writer = writer, .sequence = update.sequence});
   }
-  answer.acks.push_back({update.shard, last + 1});
+  answer.acks.push_back({update.shard, update.sequence, last + 1});
   return head.lsn;
 }
 
@@ -198,16 +198,14 @@ void HostedBucket::AnswerWaiting() {
   while (!waiting_.empty() && waiting_.begin()->first <= replica_->committed()) {
     const Waiting waiting = std::move(waiting_.begin()->second);
     waiting_.erase(waiting_.begin());
-    for (std::size_t i = 0; i < waiting.answer.acks.size(); ++i) {
-      const Push::Update& update = waiting.push.updates[i];
-      if (update.sequence < waiting.answer.acks[i].expected) {
-        world_.checker.Acknowledged(
-            place_.bucket, update.shard, waiting.push.writer, update.sequence);
-        if (world_.tracer != nullptr) {
-          world_.tracer->Answers(
-              place_.holder.slot,
-              NameOf({.writer = waiting.push.writer, .sequence = update.sequence}));
-        }
+    for (const PushAnswer::Ack& ack : waiting.answer.acks) {
+      if (ack.sequence >= ack.expected) {
+        continue;
+      }
+      world_.checker.Acknowledged(place_.bucket, ack.shard, waiting.push.writer, ack.sequence);
+      if (world_.tracer != nullptr) {
+        world_.tracer->Answers(place_.holder.slot,
+                               NameOf({.writer = waiting.push.writer, .sequence = ack.sequence}));
       }
     }
     owner_.Answer(waiting.writer, waiting.answer);
