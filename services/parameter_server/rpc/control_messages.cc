@@ -91,8 +91,7 @@ PeerAddresses PeersOf(const v1::Membership& membership,
 }
 
 bool TookOver(const BucketReport& report) {
-  const FailoverTimes& times = report.failover;
-  return times.detect + times.replace + times.reconcile > Clock::Duration::zero();
+  return report.failover.detect + report.failover.replace > Clock::Duration::zero();
 }
 
 void EncodeProposals(std::span<const Proposal> proposals, v1::Proposals& out) {

@@ -113,6 +113,7 @@ class ParameterServerService final : public service::Service {
     ADAMANT_ASSIGN_OR_RETURN(ServerOptions options, OptionsOf(welcome, context_.flags.slot));
     ADAMANT_ASSIGN_OR_RETURN(store_,
                              storage::SegmentStore::Open(context_.flags.data_dir / "shards"));
+    beacon_ = options.times.beacon;
     const Clock::Duration tick = TickOf(options.times);
     peers_.emplace(Peers::Options{.job_uid = options.job_uid,
                                   .self = options.self,
@@ -149,12 +150,26 @@ class ParameterServerService final : public service::Service {
   void OnRejoined() override { view_->OnRejoined(); }
 
   void BeginDrain() override {
+    hands_over_ = view_->HasHeirs();
     v1::MemberMessage message;
     message.mutable_draining();
     context_.controller.Send(message);
   }
 
-  bool Drained() override { return !view_->HasHeirs(); }
+  // The heirs need its word, as a member, to serve at once: it stays for their first beacons.
+  bool Drained() override {
+    if (!hands_over_) {
+      return true;
+    }
+    if (view_->HasHeirs()) {
+      handed_over_at_.reset();
+      return false;
+    }
+    if (!handed_over_at_.has_value()) {
+      handed_over_at_ = clock_.Now();
+    }
+    return clock_.Now() - *handed_over_at_ >= 2 * beacon_;
+  }
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     v1::ParameterServerProgress& progress = *heartbeat.mutable_parameter_server();
@@ -198,6 +213,11 @@ class ParameterServerService final : public service::Service {
   std::optional<CoreDriver> driver_;
   std::optional<ParameterServer> core_;
   std::optional<ClusterView> view_;
+  Clock::Duration beacon_{0};
+
+  // From BeginDrain on.
+  bool hands_over_ = false;  // there was something to hand over
+  std::optional<Clock::TimePoint> handed_over_at_;
 
   StorageLoop storage_loop_;  // last: its thread uses the others
 };

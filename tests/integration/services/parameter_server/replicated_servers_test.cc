@@ -160,11 +160,13 @@ TEST_F(ReplicatedServersTest, SigtermHandsThePrimariesOver) {
   }
   Publish();
   ApplyProposals(servers_[2], v1::Proposal::TAKE_OVER);
-  AwaitServing(servers_[2]);
   while (!servers_[0].Receive().has_leaving()) {
   }
   EXPECT_EQ(servers_[0].WaitForExit(), 0);
   alive_[0] = false;
+  *map_.add_dead() = servers_[0].holder();
+  Publish();
+  ApplyProposals(servers_[2], v1::Proposal::DROP);
   servers_[2].Connect();
   const auto after = servers_[2].Fetch();
   EXPECT_EQ(after.header.version(), 1u);

@@ -136,23 +136,38 @@ void ServerProcess::Connect() {
   ASSERT_EQ(*refused, "");
 }
 
+fakes::ExchangeClient::Reply ServerProcess::Call(const v1::ExchangeRequest& request,
+                                                 const std::vector<float>& values) {
+  const auto reply = client_->Call(request, values);
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  return reply.value_or(fakes::ExchangeClient::Reply());
+}
+
 v1::ShardAck ServerProcess::Push(std::uint64_t sequence, std::uint64_t epoch) {
   v1::ExchangeRequest request;
   v1::ShardUpdate& update = *request.mutable_push()->add_updates();
   update.set_bucket_epoch(epoch);
   update.set_sequence(sequence);
-  const auto reply = client_->Call(request, std::vector<float>(kShardElements, 1));
-  EXPECT_TRUE(reply.ok()) << reply.status();
-  return reply.ok() ? reply->header.push().acks(0) : v1::ShardAck();
+  v1::ShardAck ack;
+  do {
+    const auto reply = Call(request, std::vector<float>(kShardElements, 1));
+    ack = reply.header.push().acks_size() > 0 ? reply.header.push().acks(0) : v1::ShardAck();
+  } while (ack.outcome() == v1::ShardAck::NOT_READY);
+  return ack;
 }
 
 ServerProcess::Value ServerProcess::Fetch(std::uint64_t snapshot) {
   v1::ExchangeRequest request;
   request.mutable_fetch()->add_shards(0);
   request.mutable_fetch()->set_snapshot(snapshot);
-  const auto reply = client_->Call(request);
-  EXPECT_TRUE(reply.ok()) << reply.status();
-  return reply.ok() ? Value{reply->header.fetch().values(0), reply->values} : Value();
+  Value value;
+  do {
+    auto reply = Call(request, {});
+    value.header =
+        reply.header.fetch().values_size() > 0 ? reply.header.fetch().values(0) : v1::ShardValue();
+    value.values = std::move(reply.values);
+  } while (value.header.outcome() == v1::ShardValue::NOT_READY);
+  return value;
 }
 
 }  // namespace adamant::parameter_server

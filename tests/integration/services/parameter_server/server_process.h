@@ -53,10 +53,10 @@ class ServerProcess {
   /// Opens the stream that Push and Fetch use, as a worker.
   void Connect();
 
-  /// Adds one to every weight of shard 0.
+  /// Adds one to every weight of shard 0; again and again while the bucket is not ready.
   v1::ShardAck Push(std::uint64_t sequence, std::uint64_t epoch = 1);
 
-  /// Outcome, version and values of shard 0.
+  /// Shard 0, as soon as the bucket is ready.
   struct Value {
     v1::ShardValue header;
     std::vector<float> values;
@@ -64,6 +64,9 @@ class ServerProcess {
   Value Fetch(std::uint64_t snapshot = 0);
 
  private:
+  fakes::ExchangeClient::Reply Call(const v1::ExchangeRequest& request,
+                                    const std::vector<float>& values);
+
   const std::uint32_t slot_;
   const std::filesystem::path folder_;
   std::unique_ptr<fakes::FakeController> controller_;
