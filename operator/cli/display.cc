@@ -26,7 +26,8 @@ using controller::Phase;
 
 bool IsWorthSaying(Note::Kind kind) {
   return kind == Note::Kind::kLost || kind == Note::Kind::kRestarting ||
-         kind == Note::Kind::kAlarm || kind == Note::Kind::kFailure;
+         kind == Note::Kind::kRestored || kind == Note::Kind::kAlarm ||
+         kind == Note::Kind::kFailure;
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
