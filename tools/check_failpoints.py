@@ -13,7 +13,7 @@ import re
 import sys
 
 PAGE = "docs/failpoints.md"
-HOME = "services/common/base"  # where they are declared, not used
+HOME = "services/common/base/failpoint"  # .h and .cc: where they are declared, not used
 INTRODUCTION = """\
 # Failpoints
 
@@ -46,7 +46,7 @@ def collect(root: pathlib.Path) -> tuple[dict[str, Failpoint], list[str]]:
     faults = []
     files = sorted(path for top in ("services", "operator") for path in (root / top).rglob("*"))
     for path in files:
-        if path.suffix not in (".cc", ".h") or path.parent == root / HOME:
+        if path.suffix not in (".cc", ".h") or path.with_suffix("") == root / HOME:
             continue
         file = str(path.relative_to(root))
         text = path.read_text()

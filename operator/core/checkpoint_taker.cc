@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
+
 namespace adamant::controller {
 
 void CheckpointTaker::Open(TimePoint now) {
@@ -25,6 +27,7 @@ std::uint64_t CheckpointTaker::IncarnationOf(std::uint32_t worker) const {
 }
 
 void CheckpointTaker::Begin(TimePoint now) {
+  ADAMANT_FAILPOINT("checkpoint/hold");
   next_ = now + settings_.checkpoint_interval;
   attempt_ = Attempt{.snapshot = ++state_.last_snapshot,
                      .since = now,
@@ -81,6 +84,7 @@ void CheckpointTaker::OnPushesHeld(std::uint32_t worker, const PushesHeld& messa
       {.worker = worker, .incarnation = IncarnationOf(worker), .sequence = message.sequence});
   if (attempt_->waiting.empty()) {
     attempt_->deadline = now + kStoreTime;
+    ADAMANT_FAILPOINT("checkpoint/take");
     snapshots_.Take(attempt_->snapshot, attempt_->cuts);
   }
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/common/base/failpoint.h"
+
 namespace adamant::controller {
 
 Configurations::Configurations(JobState& state, std::uint32_t min_in_sync)
@@ -45,6 +47,7 @@ bool Configurations::MayLeave(const Bucket& record, Holder member) const {
 }
 
 void Configurations::Apply(const Proposal& proposal) {
+  ADAMANT_FAILPOINT("controller/change_record");
   Bucket& record = state_.buckets[proposal.bucket];
   switch (proposal.kind) {
     case Proposal::Kind::kTakeOver:
@@ -66,6 +69,7 @@ void Configurations::Apply(const Proposal& proposal) {
 
 void Configurations::Restore(std::uint32_t bucket, Holder holder, std::uint64_t snapshot) {
   Bucket& record = state_.buckets[bucket];
+  ADAMANT_FAILPOINT("controller/restore");
   ++record.generation;
   record.primary = holder;
   record.members = {holder};

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "services/common/base/checksum.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 
@@ -125,6 +126,7 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
   }
   ADAMANT_RETURN_IF_ERROR(
       WriteFileAtomically(paths.checkpoint(snapshot), EncodeManifest(manifest)));
+  ADAMANT_FAILPOINT("checkpoint/erase_older");
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
     if (entry.path() != paths.checkpoint(snapshot) && entry.path() != paths.checkpoint(keep)) {
       std::filesystem::remove(entry.path(), error);

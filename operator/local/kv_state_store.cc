@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/kv_store.h"
 
@@ -51,7 +52,10 @@ absl::Status KvStateStore::CompareAndSwap(std::uint64_t version,
   for (const controller::Persist::Entry& entry : entries) {
     changes.push_back({.key = entry.key, .value = entry.value});
   }
-  return store_.Write(changes);
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("controller/store"));
+  ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
+  ADAMANT_FAILPOINT("controller/stored");
+  return absl::OkStatus();
 }
 
 }  // namespace adamant::local

@@ -29,6 +29,7 @@
 #include "operator/local/run_metrics.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
@@ -243,6 +244,7 @@ void Runner::Perform(std::vector<Action> actions) {
         return;  // what follows depends on it
       }
     } else if (const auto* send = std::get_if<controller::Send>(&action)) {
+      ADAMANT_FAILPOINT("controller/send");
       server_->Send(*send);
     } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
       server_->Close(close->connection);
@@ -292,6 +294,7 @@ bool Runner::Persist(const controller::Persist& persist) {
 }
 
 void Runner::Start(const controller::StartProcess& start) {
+  ADAMANT_FAILPOINT("controller/start_process");
   const std::string name = controller::ToString(start.id);
   const absl::Status status =
       launcher_.Start({.id = start.id,

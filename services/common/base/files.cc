@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant {
@@ -106,6 +107,7 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
     unlink(temporary.c_str());
     return status;
   }
+  ADAMANT_FAILPOINT("file/rename");
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(temporary.c_str());

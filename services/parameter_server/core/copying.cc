@@ -3,6 +3,7 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/failpoint.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/parameter_server/core/session.h"
 
@@ -66,6 +67,7 @@ void ParameterServer::SendPart(const PartDue& part) {
   const MutexLock lock(mutex_);
   const Bucket& bucket = *buckets_[part.bucket];
   if (bucket.sending.has_value() && bucket.sending->copy() == part.copy) {
+    ADAMANT_FAILPOINT("copy/send_part");
     Send(bucket.sending->learner(),
          {.bucket = part.bucket,
           .epoch = bucket.replica().configuration().epoch,
@@ -118,6 +120,7 @@ void ParameterServer::OnCopyPart(const Holder& from,
       bucket.replica().configuration().primary != from) {
     return;
   }
+  ADAMANT_FAILPOINT("copy/take_part");
   bool added = false;
   if (shard == nullptr) {
     const auto& record = std::get<CopiedRecord>(part.content);
@@ -139,6 +142,7 @@ void ParameterServer::OnCopyPart(const Holder& from,
 // updates.
 void ParameterServer::FinishReceiving(BucketId id) {
   Bucket& bucket = *buckets_[id];
+  ADAMANT_FAILPOINT("copy/install");
   CopyReceiver received = *std::exchange(bucket.receiving, std::nullopt);
   Bucket::Content content{.shards = std::move(received.shards),
                           .sequences = std::move(received.sequences),
@@ -163,6 +167,7 @@ void ParameterServer::Installed(BucketId id) {
     return;
   }
   const Configuration& configuration = bucket.replica().configuration();
+  ADAMANT_FAILPOINT("copy/installed");
   bucket.replica().Installed(installing.mapped().copy, clock_.Now());
   Send(
       configuration.primary,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/failpoint.h"
 #include "services/parameter_server/core/lazy_writer.h"
 
 namespace adamant::parameter_server {
@@ -27,6 +28,7 @@ Clock::TimePoint Flusher::DueAt() const {
 }
 
 absl::StatusOr<Flusher::Outcome> Flusher::Write() {
+  ADAMANT_FAILPOINT("flush/begin");
   struct Taken {
     LiveShardPtr shard;
     std::uint64_t updates = 0;
@@ -55,6 +57,7 @@ absl::StatusOr<Flusher::Outcome> Flusher::Write() {
     dirty_.Return();
     return status;
   }
+  ADAMANT_FAILPOINT("flush/raise_watermark");
   dirty_.Written();
   Outcome outcome{.bytes = writer.bytes()};
   for (const Taken& each : taken) {
@@ -75,6 +78,7 @@ absl::Status Flusher::Flush() {
   if (!outcome.ok()) {
     return outcome.status();
   }
+  ADAMANT_FAILPOINT("flush/end");
   alarm_.clear();
   ++totals_.flushes;
   totals_.bytes += outcome->bytes;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/optimiser/rules.h"
 #include "services/parameter_server/core/outer_product.h"
 
@@ -96,8 +97,10 @@ void LiveShard::ApplyQueue() {
   std::vector<CommittedUpdate> batch;
   batch.swap(queue_);
   queue_mutex_.Unlock();
+  ADAMANT_FAILPOINT("server/apply");
   std::vector<ShardAck> acks(batch.size());
   ApplyBatch(batch, acks);
+  ADAMANT_FAILPOINT("server/answer");
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].push != nullptr) {
       batch[i].push->Settle(batch[i].index, acks[i]);

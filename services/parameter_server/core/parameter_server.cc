@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/session.h"
 
@@ -258,6 +259,7 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* ask
                      .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
                                                               : FetchOutcome::kNotReady};
     if (access == Access::kReady && snapshot == 0) {
+      ADAMANT_FAILPOINT("server/read");
       value = shard->Read(asking);
     } else if (access == Access::kReady) {
       ADAMANT_ASSIGN_OR_RETURN(
@@ -285,6 +287,7 @@ RecordAnswer ParameterServer::GetRecord(std::string_view key) {
   const Bucket& bucket = *buckets_[BucketOfRecord(key, layout_.buckets())];
   RecordAnswer answer{.access = AccessOf(bucket)};
   if (answer.access == Access::kReady) {
+    ADAMANT_FAILPOINT("record/read");
     const auto record = bucket.content().records.find(key);
     answer.record = record == bucket.content().records.end() ? Record{} : record->second;
   }

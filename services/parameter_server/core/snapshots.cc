@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "services/common/base/checksum.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/lazy_writer.h"
 
@@ -94,6 +95,7 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
   if (done.has_value() && done->epoch == about.epoch) {
     return *done;
   }
+  ADAMANT_FAILPOINT("snapshot/begin");
   const std::string prefix = CopyPrefix(snapshot, about.bucket);
   const std::string mark = MarkKey(snapshot, about.bucket);
   ADAMANT_RETURN_IF_ERROR(
@@ -120,6 +122,7 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
   }
   SnapshotBucket taken = about;
   taken.checksum = Checksum(std::as_bytes(std::span(all)));
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("snapshot/mark"));
   ADAMANT_RETURN_IF_ERROR(store_.Write({{.key = mark, .value = EncodeMark(taken)}}));
   return taken;
 }
@@ -137,6 +140,7 @@ absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint6
     return true;
   }));
   for (const std::uint64_t snapshot : dropped) {
+    ADAMANT_FAILPOINT("snapshot/drop");
     ADAMANT_RETURN_IF_ERROR(store_.Write({EraseAll("snapshot/" + Hex(snapshot) + "/"),
                                           EraseAll(std::string(kMarks) + Hex(snapshot) + "/")}));
   }

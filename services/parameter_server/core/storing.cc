@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/entry_record.h"
 #include "services/parameter_server/core/lazy_writer.h"
@@ -63,6 +64,7 @@ absl::Status ParameterServer::ReadStored() {
                              InspectBucket(options_.job_uid, bucket, shards, layout_, store_));
     stored.buckets.push_back(std::move(found));
   }
+  ADAMANT_FAILPOINT("server/start");
   // On a full disk the mark of an earlier process stays: it proves less, and nothing false.
   const absl::Status marked_open = store_.Write({StoreIncarnation(options_.self.incarnation)});
   if (!marked_open.ok() && !absl::IsResourceExhausted(marked_open)) {
@@ -159,6 +161,7 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
 // --- Creating and loading
 
 absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
+  ADAMANT_FAILPOINT("server/load");
   auto content = task.create          ? absl::StatusOr<Bucket::Content>(Create(id, task))
                  : task.snapshot != 0 ? RestoreSnapshot(id, task)
                                       : Restore(id, task);
@@ -277,6 +280,7 @@ absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& c
     ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
+  ADAMANT_FAILPOINT("server/mark");
   std::vector<storage::Change> changes = {
       EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
   for (const auto& [key, record] : content.records) {
@@ -316,8 +320,10 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
     logged_until_[task.bucket] = lsn;
     changes.push_back(StoreEntry(task.bucket, task.generation, *task.entry));
   }
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("log/write"));
   ADAMANT_RETURN_IF_ERROR(options_.mode == PersistenceMode::kWalSync ? store_.Write(changes)
                                                                      : store_.WriteLogged(changes));
+  ADAMANT_FAILPOINT("log/acknowledge");
   Session session(*this);
   for (const PersistTask& task : persists) {
     buckets_[task.bucket]->replica().Persisted(task.entry->origin, task.entry->lsn, clock_.Now());
@@ -354,7 +360,9 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
       changes.push_back(EraseEntries(bucket, 0, lsn));
     }
   }
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("record/write"));
   ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
+  ADAMANT_FAILPOINT("record/answer");
   for (std::size_t i = 0; i < puts.size(); ++i) {
     if (puts[i].done != nullptr) {
       puts[i].done(answers[i]);
@@ -387,6 +395,7 @@ absl::Status ParameterServer::Flush() {
       changes.push_back(StoreLogEnd(id, end.first, end.second));
     }
   }
+  ADAMANT_FAILPOINT("flush/erase_log");
   // On a full disk the entries stay until the next flush; they would be skipped by their lsn.
   const absl::Status erased = changes.empty() ? absl::OkStatus() : store_.Write(changes);
   return absl::IsResourceExhausted(erased) ? absl::OkStatus() : erased;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/rpc/control_messages.h"
@@ -129,6 +130,7 @@ absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& cor
     answer.set_error(std::string(taken.status().message()));
     LogError("snapshot failed", {{"snapshot", snapshot.id}, {"error", answer.error()}});
   }
+  ADAMANT_FAILPOINT("snapshot/answer");
   controller_.Send(message);
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 
 // Configurations: what a record makes of this replica, and what follows from deaths and time.
 namespace adamant::parameter_server {
@@ -27,6 +28,7 @@ void Replica::OnConfiguration(const Configuration& configuration, Clock::TimePoi
 }
 
 void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("replica/adopt");
   const bool was_primary = IsPrimary();
   const bool took_over = proposal_.has_value() && proposal_->kind == Proposal::Kind::kTakeOver &&
                          configuration.primary == options_.self;
@@ -75,6 +77,7 @@ void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
     return;
   }
   if (!was_primary) {
+    ADAMANT_FAILPOINT("replica/reconcile");
     role_ = Role::kReconciling;
     promotion_ = prepared();
   } else if (role_ == Role::kDraining) {
@@ -173,6 +176,7 @@ void Replica::FollowAdvice(Clock::TimePoint now) {
 void Replica::Release(Clock::TimePoint now) {
   if (role_ == Role::kDraining && log_.empty() && now >= next_release_) {
     next_release_ = now + kRepeatRelease;
+    ADAMANT_FAILPOINT("replica/release");
     Send(*heir_, Released{});
   }
 }
@@ -197,6 +201,7 @@ void Replica::Propose(Proposal::Kind kind,
 }
 
 void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("replica/propose_take_over");
   if (role_ == Role::kSecondary) {
     failover_ = {.detect = now - last_beacon_};
   }
@@ -205,6 +210,7 @@ void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
 }
 
 void Replica::Drop(const Holder& holder, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("replica/propose_drop");
   Propose(Proposal::Kind::kDrop, holder, false, now);
 }
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/parameter_server/core/replication/replica.h"
 
 // The primary: entries, beacons, commits, learners.
@@ -47,6 +48,7 @@ Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
   entry.lsn = prepared() + 1;
   entry.origin = configuration_.epoch;
   const Lsn lsn = entry.lsn;
+  ADAMANT_FAILPOINT("replica/append");
   KeepEntry(std::make_shared<const Entry>(std::move(entry)));
   for (Peer& peer : peers_) {
     if (peer.acked + 1 == lsn) {
@@ -68,6 +70,7 @@ void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
   }
   while (peer.sent < prepared()) {
     const EntryPtr& entry = log_[peer.sent - committed_];
+    ADAMANT_FAILPOINT("replica/send_prepare");
     Send(peer.holder, Prepare{.base = base_, .committed = committed_, .entry = entry});
     ++peer.sent;
   }
@@ -79,6 +82,7 @@ void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint
   if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > prepared()) {
     return;
   }
+  ADAMANT_FAILPOINT("replica/count_acknowledgement");
   Acknowledged(*peer, ack.acked, now);
   if (ack.gap && peer->sent > peer->acked && now >= peer->rewind_at) {
     peer->rewind_at = now + kRewindAgainAfter;
@@ -152,6 +156,7 @@ void Replica::TryCommit(Clock::TimePoint now) {
 }
 
 void Replica::CommitOne() {
+  ADAMANT_FAILPOINT("replica/commit");
   const EntryPtr entry = std::move(log_.front());
   log_.pop_front();
   log_bytes_ -= entry->bytes;
@@ -161,6 +166,7 @@ void Replica::CommitOne() {
 
 void Replica::ServeIfReconciled(Clock::TimePoint now) {
   if (role_ == Role::kReconciling && committed_ >= promotion_) {
+    ADAMANT_FAILPOINT("replica/serve");
     role_ = Role::kServing;
     failover_.reconcile = now - adopted_at_;
     host_.Serving(bucket_);
@@ -202,6 +208,7 @@ void Replica::SendBeacons(Clock::TimePoint now) {
 }
 
 void Replica::SendBeacon(const Peer& peer, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("replica/send_beacon");
   Send(peer.holder,
        Beacon{.generation = configuration_.generation,
               .primary = configuration_.primary,
@@ -217,6 +224,7 @@ void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::Time
       answer.acked > prepared()) {
     return;
   }
+  ADAMANT_FAILPOINT("replica/renew_lease");
   if (!peer->answered.has_value() || answer.sent > *peer->answered) {
     peer->answered = answer.sent;
     peer->heard = std::max(peer->heard, answer.sent);
@@ -291,6 +299,7 @@ void Replica::CheckDrop(Clock::TimePoint now) {
 // --- Learners
 
 void Replica::BeginCopy(const Holder& learner, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("copy/begin");
   peers_.push_back({.holder = learner,
                     .kind = Peer::Kind::kCopying,
                     .in_step = true,
@@ -335,6 +344,7 @@ void Replica::TryAdd(Clock::TimePoint now) {
   Peer* const learner = FindLearner();
   if (learner != nullptr && learner->kind == Peer::Kind::kJoint && !proposal_.has_value() &&
       learner->acked >= std::max({learner->joint_from, committed_, promotion_})) {
+    ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
     Propose(Proposal::Kind::kAdd, learner->holder, false, now);
   }

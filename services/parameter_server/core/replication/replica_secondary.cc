@@ -2,6 +2,7 @@
 #include <utility>
 #include <variant>
 
+#include "services/common/base/failpoint.h"
 #include "services/parameter_server/core/replication/replica.h"
 
 // The secondary and the learner: what the primary sends.
@@ -55,6 +56,7 @@ void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint 
   if (!acked_.has_value()) {
     return;
   }
+  ADAMANT_FAILPOINT("replica/promise");
   promised_until_ = now + options_.times.grace;
   last_beacon_ = now;
   LearnCommitted(beacon.committed);
@@ -71,6 +73,7 @@ void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoin
   }
   const bool gap = prepare.entry->lsn > *acked_ + 1;
   if (prepare.entry->lsn == *acked_ + 1) {
+    ADAMANT_FAILPOINT("replica/accept");
     Accept(prepare.entry);
   }
   LearnCommitted(prepare.committed);
@@ -95,6 +98,7 @@ void Replica::Accept(const EntryPtr& entry) {
 }
 
 void Replica::Acknowledge(bool gap) {
+  ADAMANT_FAILPOINT("replica/acknowledge");
   Send(configuration_.primary, PrepareAck{.acked = Acked(), .gap = gap, .copy = copy_});
 }
 
@@ -113,6 +117,7 @@ void Replica::LearnCommitted(Lsn committed) {
 void Replica::Handle(const Holder& from, const Released& /*released*/, Clock::TimePoint now) {
   if (from == configuration_.primary &&
       (role_ == Role::kSecondary || (role_ == Role::kProposing && !proposal_->released))) {
+    ADAMANT_FAILPOINT("replica/inherit");
     ProposeTakeOver(true, now);
   }
 }
@@ -122,6 +127,7 @@ void Replica::Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoin
   if (from != configuration_.primary || configuration_.Has(options_.self) || begun) {
     return;
   }
+  ADAMANT_FAILPOINT("copy/learn");
   Leave();
   role_ = Role::kLearner;
   copy_ = begin.copy;
