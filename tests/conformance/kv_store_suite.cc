@@ -150,6 +150,25 @@ TEST_P(KvStoreSuite, ErasingARangeKeepsItsEndAndWhatIsWrittenAfterwards) {
   EXPECT_EQ(ScanAll(store(), ""), left);
 }
 
+TEST_P(KvStoreSuite, ErasingARangeTakesWhatTheSameBatchWroteBefore) {
+  ASSERT_TRUE(store().Write({Set("b/1", "1")}).ok());
+  ASSERT_TRUE(
+      store()
+          .Write({Set("a", ""), Set("b/2", ""), Set("c", ""), EraseRange("b", "c"), Set("b/3", "")})
+          .ok());
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"a", ""}, {"b/3", ""}, {"c", ""}}));
+}
+
+TEST_P(KvStoreSuite, ErasingARangeOfManyBytes) {
+  for (int i = 10; i < 20; ++i) {
+    ASSERT_TRUE(
+        store().WriteLogged({Set("b/" + std::to_string(i), std::string(100000, 'x'))}).ok());
+  }
+  ASSERT_TRUE(store().Write({Set("c", "")}).ok());
+  ASSERT_TRUE(store().Write({Set("b/20", ""), EraseRange("b", "c"), Set("b/21", "")}).ok());
+  EXPECT_EQ(ScanAll(store(), ""), (Entries{{"b/21", ""}, {"c", ""}}));
+}
+
 TEST_P(KvStoreSuite, ErasingAnEmptyRangeChangesNothing) {
   ASSERT_TRUE(store().Write({Set("a", "1"), Set("b", "1")}).ok());
   ASSERT_TRUE(store().Write({EraseRange("b", "a"), EraseRange("b", "b")}).ok());

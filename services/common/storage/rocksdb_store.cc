@@ -7,6 +7,8 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "services/common/base/failpoint.h"
@@ -20,15 +22,63 @@ rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.siz
 
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-rocksdb::Status Add(const Change& change, rocksdb::WriteBatch& batch) {
+// Every read sorts the erased ranges that are still in the write buffer. Ranges that hold less than
+// this are therefore erased key by key; of others a write buffer has only room for a few.
+constexpr std::uint64_t kSmallRangeBytes = std::uint64_t{256} << 10;
+
+/// The keys of a range; nullopt if it holds more than kSmallRangeBytes, or cannot be read.
+std::optional<std::vector<std::string>> SmallRange(rocksdb::DB& db, const Change& range) {
+  const rocksdb::Slice end(range.end);
+  rocksdb::ReadOptions options;
+  options.iterate_upper_bound = &end;
+  const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator(options));
+  std::vector<std::string> keys;
+  std::uint64_t bytes = 0;
+  for (at->Seek(range.key); at->Valid(); at->Next()) {
+    keys.push_back(at->key().ToString());
+    bytes += at->key().size() + at->value().size();
+    if (bytes > kSmallRangeBytes) {
+      return std::nullopt;
+    }
+  }
+  return at->status().ok() ? std::optional(std::move(keys)) : std::nullopt;
+}
+
+rocksdb::Status EraseRange(rocksdb::DB& db,
+                           const Change& range,
+                           std::span<const Change> earlier,
+                           rocksdb::WriteBatch& batch) {
+  if (range.key >= range.end) {
+    return rocksdb::Status::OK();
+  }
+  std::optional<std::vector<std::string>> keys = SmallRange(db, range);
+  if (!keys.has_value()) {
+    return batch.DeleteRange(range.key, range.end);
+  }
+  for (const Change& change : earlier) {
+    if (!change.erase && range.key <= change.key && change.key < range.end) {
+      keys->push_back(change.key);
+    }
+  }
+  for (const std::string& key : *keys) {
+    if (rocksdb::Status status = batch.Delete(key); !status.ok()) {
+      return status;
+    }
+  }
+  return rocksdb::Status::OK();
+}
+
+/// Adds changes[index]; those before it are in the batch.
+rocksdb::Status Add(rocksdb::DB& db,
+                    std::span<const Change> changes,
+                    std::size_t index,
+                    rocksdb::WriteBatch& batch) {
+  const Change& change = changes[index];
   if (!change.erase) {
     return batch.Put(change.key, change.value);
   }
-  if (change.end.empty()) {
-    return batch.Delete(change.key);
-  }
-  return change.key < change.end ? batch.DeleteRange(change.key, change.end)
-                                 : rocksdb::Status::OK();
+  return change.end.empty() ? batch.Delete(change.key)
+                            : EraseRange(db, change, changes.first(index), batch);
 }
 
 // RocksDB would look for room every five seconds and refuse to be resumed meanwhile; the next write
@@ -132,8 +182,8 @@ absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/write"));
   ADAMANT_RETURN_IF_ERROR(GoOn());
   rocksdb::WriteBatch batch;
-  for (const Change& change : changes) {
-    if (const rocksdb::Status added = Add(change, batch); !added.ok()) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (const rocksdb::Status added = Add(*db_, changes, i, batch); !added.ok()) {
       return absl::InvalidArgumentError(folder_.string() + ": " + added.ToString());
     }
   }
