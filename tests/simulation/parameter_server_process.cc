@@ -143,6 +143,9 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   } else if (const auto* put = std::get_if<PutRecord>(&message)) {
     OnPut(stream, *put);
   } else if (const auto client = clients_.find(stream); client != clients_.end()) {
+    if (auto* push = std::get_if<std::shared_ptr<PushFrame>>(&message)) {
+      (*push)->Copy();  // the sender may end while it waits, and it is looked at with the answer
+    }
     if (client->second.busy) {
       client->second.waiting.push_back(std::move(message));
     } else {
@@ -201,7 +204,6 @@ void ParameterServerProcess::OnPush(StreamId stream,
     Relabel(push);
   }
   client.busy = true;
-  frame->Copy();  // it is looked at again with the answer
   core_->Submit(push,
                 [this, stream, frame, writer = push.writer](
                     const std::vector<parameter_server::ShardAck>& acks) {
@@ -252,7 +254,14 @@ void ParameterServerProcess::OnFetch(StreamId stream,
     return world_.network.Close(stream, *this);
   }
   for (const parameter_server::ShardValue& value : *values) {
-    if (value.outcome == parameter_server::FetchOutcome::kFound && fetch.snapshot == 0) {
+    if (value.outcome != parameter_server::FetchOutcome::kFound) {
+      world_.scheduler.Record(life->name,
+                              "cannot serve a fetch: outcome " +
+                                  std::to_string(static_cast<int>(value.outcome)) +
+                                  " for shard, snapshot",
+                              value.shard,
+                              fetch.snapshot);
+    } else if (fetch.snapshot == 0) {
       world_.updates.Read(value.shard, value.values);
     }
   }
