@@ -8,7 +8,7 @@ import tempfile
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
 
-from adamant import ROLES, Run, alive  # noqa: E402, F401 (re-exported)
+from adamant import ROLES, Run, adamant, alive  # noqa: E402, F401 (re-exported)
 
 SHARDS = 10  # of adam-mnist: ten tensors of less than 1 MB
 
@@ -23,6 +23,11 @@ def example(name, folder, replace):
     path = pathlib.Path(folder) / f"{name}.yaml"
     path.write_text(text)
     return path
+
+
+def mnist_replicated(folder, data, replace):
+    """deploy/examples/mnist-replicated.yaml, with the files of `data`."""
+    return example("mnist-replicated", folder, {"data/mnist/": f"{data.resolve()}/", **replace})
 
 
 def finish(run, timeout=1800):
