@@ -44,7 +44,7 @@ spec:
   runPolicy:
     epochs: 100000
     checkpointInterval: {checkpoint_interval}
-    restartBudget: {{limit: 100000, backoff: 50ms}}
+    restartBudget: {{limit: 100000, backoff: 0s}}
 """
 
 
@@ -106,7 +106,7 @@ class Cluster:
         self._durable_disks = durable_disks
         self._disks = {}
         self._environment = dict(environment or {})  # of all processes
-        self._failpoints = {}  # by name: of its next start
+        self._failpoints = {}  # by name: of its next starts
         self._held = set()  # not started again until released
         self._lock = threading.RLock()
         self._processes = {}
@@ -262,13 +262,14 @@ class Cluster:
             for name in names:
                 self.disk(name).power_up()
 
-    def arm(self, name, failpoints):
-        """The next process of this name starts with these failpoints: {"area/what": "crash@3"}."""
-        unknown = failpoints.keys() - known_failpoints()
+    def arm(self, name, *starts):
+        """The next processes of this name start each with some failpoints: {"area/what": "crash@3"}."""
+        unknown = set().union(*starts) - known_failpoints()
         if unknown:
             raise ValueError(f"no such failpoints: {sorted(unknown)}")
         with self._lock:
-            self._failpoints[name] = ";".join(f"{key}={action}" for key, action in failpoints.items())
+            self._failpoints[name] = [";".join(f"{key}={action}" for key, action in failpoints.items())
+                                      for failpoints in starts]
 
     # --- The controller
 
@@ -350,8 +351,8 @@ class Cluster:
                 shutil.copy(path, kept)
 
     def _environment_of(self, name):
-        failpoints = self._failpoints.pop(name, None)
-        extra = {} if failpoints is None else {"ADAMANT_FAILPOINTS": failpoints}
+        starts = self._failpoints.get(name)
+        extra = {"ADAMANT_FAILPOINTS": starts.pop(0)} if starts else {}
         return {**os.environ, **self._environment, **extra}
 
     def _watch(self, process):

@@ -35,15 +35,18 @@ class ReplicatedCluster(LoadedCluster):
         self.copies = copies
         self.settings = settings or servers(count, copies)
         super().__init__(self.settings, count=count, workers=workers, rate=rate, hidden=hidden,
-                         checkpoint_interval="5s", **{"reads": 20, "poison_every": 100, **options})
+                         **{"reads": 20, "poison_every": 100, "checkpoint_interval": "5s", **options})
         self.windows = []  # (begin, end, what) of faults
         self.dead = {}  # the last start of a server that has ended
         self.random = random.Random(SEED)
 
     def __enter__(self):
         super().__enter__()
-        self.await_whole("the start")
-        self.await_acknowledged(200)
+        with contextlib.ExitStack() as stack:
+            stack.push(self)  # a job that does not start is ended
+            self.await_whole("the start")
+            self.await_acknowledged(200)
+            stack.pop_all()
         return self
 
     # --- Who is who
@@ -90,9 +93,12 @@ class ReplicatedCluster(LoadedCluster):
     def note_deaths(self, *names):
         """The processes of these names are about to die: buckets that still name them are not whole."""
         for name in names:
-            starts = [int(event["text"].rpartition(" ")[2]) for event in self.events()
-                      if event["event"] == "joined" and event["member"] == name]
-            self.dead[name] = max(starts, default=0)
+            self.dead[name] = max(self.starts(name), default=0)
+
+    def starts(self, name):
+        """The numbers of the processes of this name that have joined."""
+        return [int(event["text"].rpartition(" ")[2]) for event in self.events()
+                if event["event"] == "joined" and event["member"] == name]
 
     def whole(self):
         """All buckets serve and have all their copies, none by a process that is known to be dead."""
