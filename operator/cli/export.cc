@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -22,28 +23,33 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   adamant export runs/first --format onnx --out digits.onnx
-  adamant export runs/first --format safetensors --out digits.safetensors)";
+  adamant export runs/first --format safetensors --out digits.safetensors
+  adamant export runs/first --checkpoint 12 --format onnx --out digits-12.onnx
+      The model of a checkpoint, also while the job runs; checkpoints/ names those there are.)";
 
 struct ExportFlags {
   std::string run_dir;
   local::ModelFormat format = local::ModelFormat::kOnnx;
   std::string out;
+  std::uint64_t checkpoint = 0;  // 0: the newest model
 };
 
-// The model that a run has written when it succeeded, else that of its newest checkpoint.
+// The model of the checkpoint that is asked for; else the one that the run has written when it
+// succeeded, else that of its newest checkpoint.
 absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
-                                              const local::RunPaths& paths,
+                                              const ExportFlags& flags,
                                               const model::Graph& graph) {
-  if (std::error_code error; !std::filesystem::exists(paths.safetensors(), error)) {
-    return local::ReadCheckpointModel(job, paths);
+  const local::RunPaths paths(flags.run_dir);
+  std::error_code error;
+  if (flags.checkpoint != 0 || !std::filesystem::exists(paths.safetensors(), error)) {
+    return local::ReadCheckpointModel(job, paths, flags.checkpoint);
   }
   return local::ReadModel(paths.safetensors(), graph);
 }
 
 absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
-  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model,
-                           ReadRunModel(job, local::RunPaths(flags.run_dir), graph));
+  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, ReadRunModel(job, flags, graph));
   return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
 }
 
@@ -63,7 +69,9 @@ int Export(const ExportFlags& flags) {
   const absl::Status status = ExportRun(*parsed.job, flags);
   if (!status.ok()) {
     PrintError(std::string(status.message()));
-    return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ? kBadInput : kCannotRun;
+    const bool bad_input =
+        absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    return bad_input ? kBadInput : kCannotRun;
   }
   std::printf("%s\n", flags.out.c_str());
   return kOk;
@@ -81,6 +89,8 @@ void AddExport(CLI::App& app, int& exit_code) {
       ->required()
       ->transform(CLI::CheckedTransformer(formats).description(""));
   command.add_option("--out", flags->out, "File to write")->required();
+  command.add_option(
+      "--checkpoint", flags->checkpoint, "Number of a checkpoint [the final model, or the newest]");
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Export(*flags); });
 }

@@ -1,4 +1,7 @@
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "operator/cli/status_view.h"
 #include "operator/core/messages.h"
@@ -18,13 +21,26 @@ Json HolderJson(bool named, const v1::Holder& holder) {
   return named ? HolderJson(holder) : Json();
 }
 
-Json BucketJson(int index, const v1::BucketStatus& bucket) {
+Json SummaryJson(const v1::BucketSummary& summary) {
+  Json states = Json::object();
+  for (const auto& [state, count] :
+       std::map<std::string, std::uint32_t>(summary.states().begin(), summary.states().end())) {
+    states[state] = count;
+  }
+  return {{"states", std::move(states)},
+          {"largest_epoch", summary.largest_epoch()},
+          {"largest_lag", summary.largest_lag()},
+          {"rolled_back", summary.rolled_back()},
+          {"rolled_back_buckets", summary.rolled_back_buckets()}};
+}
+
+Json BucketJson(const v1::BucketStatus& bucket) {
   const v1::Bucket& record = bucket.record();
   Json members = Json::array();
   for (const v1::Holder& member : record.members()) {
     members.push_back(HolderJson(member));
   }
-  return {{"bucket", index},
+  return {{"bucket", bucket.bucket()},
           {"state", bucket.state()},
           {"epoch", record.epoch()},
           {"generation", record.generation()},
@@ -44,7 +60,8 @@ Json MemberJson(const v1::MemberStatus& member) {
   Json json = {{"name", controller::ToString(id)},
                {"state", member.state()},
                {"start", member.incarnation()},
-               {"metrics_address", member.metrics_address()}};
+               {"metrics_address", member.metrics_address()},
+               {"alarm", member.alarm()}};
   if (member.role() == v1::PARAMETER_SERVER) {
     json["primaries"] = member.buckets();
     json["copies"] = member.copies();
@@ -85,14 +102,16 @@ std::string StatusJson(const std::string& time, const v1::JobStatus& status, boo
       {"restarts", status.restarts()},
       {"message", status.message()},
       {"checkpoint", status.checkpoint()},
+      {"checkpoint_held_seconds", status.checkpoint_held_seconds()},
       {"last_failover", status.has_last_failover() ? FailoverJson(status.last_failover()) : Json()},
+      {"bucket_summary", SummaryJson(status.bucket_summary())},
       {"members", Json::array()},
       {"buckets", Json::array()}};
   for (const v1::MemberStatus& member : status.members()) {
     json["members"].push_back(MemberJson(member));
   }
-  for (int i = 0; i < status.buckets_size(); ++i) {
-    json["buckets"].push_back(BucketJson(i, status.buckets(i)));
+  for (const v1::BucketStatus& bucket : status.buckets()) {
+    json["buckets"].push_back(BucketJson(bucket));
   }
   // What members say may hold anything; JSON is UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

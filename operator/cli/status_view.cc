@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,21 +25,29 @@ std::string HolderText(const v1::Holder& holder) {
   return std::to_string(holder.slot()) + "." + std::to_string(holder.incarnation());
 }
 
-/// "64: 62 Ready, 2 Degraded", the most frequent state first.
-std::string StatesText(const v1::JobStatus& status) {
-  std::map<std::string, int> counts;
-  for (const v1::BucketStatus& bucket : status.buckets()) {
-    ++counts[bucket.state()];
+std::uint64_t BucketsOf(const v1::BucketSummary& summary) {
+  std::uint64_t buckets = 0;
+  for (const auto& [state, count] : summary.states()) {
+    buckets += count;
   }
-  std::vector<std::pair<std::string, int>> states(counts.begin(), counts.end());
-  std::stable_sort(states.begin(), states.end(), [](const auto& a, const auto& b) {
-    return a.second > b.second;
+  return buckets;
+}
+
+/// "64: 62 Ready, 2 Degraded; epochs up to 7, lag at most 3", the most frequent state first.
+std::string StatesText(const v1::JobStatus& status) {
+  const v1::BucketSummary& summary = status.bucket_summary();
+  std::vector<std::pair<std::string, std::uint32_t>> states(summary.states().begin(),
+                                                            summary.states().end());
+  std::sort(states.begin(), states.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
   });
-  std::string text = std::to_string(status.buckets_size()) + ":";
+  std::string text = std::to_string(BucketsOf(summary)) + ":";
   for (const auto& [state, count] : states) {
     text += (text.back() == ':' ? " " : ", ") + std::to_string(count) + " " + state;
   }
-  return text;
+  return text + Text("; epochs up to %llu, lag at most %llu",
+                     Wide(summary.largest_epoch()),
+                     Wide(summary.largest_lag()));
 }
 
 std::string FailoverText(const v1::FailoverStatus& failover) {
@@ -57,12 +65,8 @@ std::string FailoverText(const v1::FailoverStatus& failover) {
 
 /// What was lost with all members of a bucket; "" if nothing was.
 std::string RollbackText(const v1::JobStatus& status) {
-  std::uint64_t updates = 0;
-  std::uint64_t buckets = 0;
-  for (const v1::BucketStatus& bucket : status.buckets()) {
-    updates += bucket.rolled_back();
-    buckets += bucket.rolled_back() > 0 ? 1 : 0;
-  }
+  const std::uint64_t updates = status.bucket_summary().rolled_back();
+  const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
   if (restores == 0 && updates == 0) {
     return "";
@@ -71,11 +75,14 @@ std::string RollbackText(const v1::JobStatus& status) {
          Count(restores, "restore") + " from disk so far";
 }
 
+std::string NameOf(const v1::MemberStatus& member) {
+  return controller::ToString(controller::MemberId{
+      .role = static_cast<controller::Role>(member.role()), .slot = member.slot()});
+}
+
 std::string MemberLine(const v1::MemberStatus& member) {
-  const controller::MemberId id{.role = static_cast<controller::Role>(member.role()),
-                                .slot = member.slot()};
   std::string line = Text("  %-20s %-10s start %llu",
-                          controller::ToString(id).c_str(),
+                          NameOf(member).c_str(),
                           member.state().c_str(),
                           Wide(member.incarnation()));
   if (!member.metrics_address().empty()) {
@@ -102,9 +109,9 @@ std::string MembersText(const v1::Bucket& record) {
   return text;
 }
 
-Row RowOf(int index, const v1::BucketStatus& bucket) {
+Row RowOf(const v1::BucketStatus& bucket) {
   const v1::Bucket& record = bucket.record();
-  return {std::to_string(index),
+  return {std::to_string(bucket.bucket()),
           bucket.state(),
           std::to_string(record.epoch()),
           std::to_string(record.generation()),
@@ -154,7 +161,9 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
                  Wide(status.total_examples()),
                  status.training_loss(),
                  status.examples_per_second());
-    text += status.buckets().empty() ? "" : "buckets      " + StatesText(status) + "\n";
+    if (!status.bucket_summary().states().empty()) {
+      text += "buckets      " + StatesText(status) + "\n";
+    }
   }
   if (status.has_last_failover() && status.last_failover().failovers() > 0) {
     text += "failover     " + FailoverText(status.last_failover()) + "\n";
@@ -163,7 +172,13 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
     text += "rolled back  " + rollback + "\n";
   }
   if (status.checkpoint() > 0) {
-    text += "checkpoint   " + std::to_string(status.checkpoint()) + "\n";
+    text += "checkpoint   " + std::to_string(status.checkpoint()) + ", pushes held for " +
+            FormatLatency(status.checkpoint_held_seconds()) + "\n";
+  }
+  for (const v1::MemberStatus& member : status.members()) {
+    text += member.alarm().empty()
+                ? ""
+                : "alarm        " + NameOf(member) + ": " + member.alarm() + "\n";
   }
   if (live) {
     for (const v1::MemberStatus& member : status.members()) {
@@ -186,10 +201,20 @@ std::string BucketTable(const v1::JobStatus& status) {
                             "committed",
                             "lag",
                             "rolled back"}};
-  for (int i = 0; i < status.buckets_size(); ++i) {
-    rows.push_back(RowOf(i, status.buckets(i)));
+  std::vector<v1::BucketStatus> buckets(status.buckets().begin(), status.buckets().end());
+  std::sort(buckets.begin(), buckets.end(), [](const auto& a, const auto& b) {
+    return a.bucket() < b.bucket();
+  });
+  for (const v1::BucketStatus& bucket : buckets) {
+    rows.push_back(RowOf(bucket));
   }
-  return Aligned(rows);
+  std::string table = Aligned(rows);
+  const std::uint64_t all = BucketsOf(status.bucket_summary());
+  if (all > buckets.size()) {
+    table += Text("and %llu more; those that are not Ready are shown first\n",
+                  Wide(all - buckets.size()));
+  }
+  return table;
 }
 
 }  // namespace adamant::cli

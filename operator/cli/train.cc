@@ -31,6 +31,8 @@ constexpr char kExamples[] = R"(Examples:
       Goes on after Ctrl-C, a crash or kill -9.
   adamant train job.yaml --output json | jq 'select(.event == "epoch")'
       Events for machines, one JSON object a line.
+  adamant train job.yaml --metrics-listen 127.0.0.1:9090
+      Serves the controller's metrics, those of buckets and failovers, to Prometheus.
 
 Ctrl-C stops all processes within 3 s; the run can be resumed.
 Exit codes: 0 succeeded, 1 the job failed, 2 bad flags, manifest or data,
@@ -41,6 +43,7 @@ struct TrainFlags {
   std::string run_dir;
   std::string resume;
   std::string bin_dir;
+  std::string metrics_listen;
   Output output = Output::kText;
 };
 
@@ -131,8 +134,10 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
-  const absl::StatusOr<local::RunOutcome> outcome =
-      local::RunJob(*job, {.run_dir = flags.run_dir, .bin_dir = bin_dir}, *display);
+  const absl::StatusOr<local::RunOutcome> outcome = local::RunJob(
+      *job,
+      {.run_dir = flags.run_dir, .bin_dir = bin_dir, .metrics_listen = flags.metrics_listen},
+      *display);
   if (!outcome.ok()) {
     PrintError(std::string(outcome.status().message()));
     return kCannotRun;
@@ -152,6 +157,8 @@ void AddTrain(CLI::App& app, int& exit_code) {
   command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]");
   command.add_option("--resume", flags->resume, "Folder of a run to go on with");
   command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]");
+  command.add_option(
+      "--metrics-listen", flags->metrics_listen, "HOST:PORT of the controller's /metrics [none]");
   const std::map<std::string, Output> outputs = {{"text", Output::kText}, {"json", Output::kJson}};
   command.add_option("--output", flags->output, "text or json")
       ->transform(CLI::CheckedTransformer(outputs).description(""));

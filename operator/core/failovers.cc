@@ -1,5 +1,6 @@
 #include "operator/core/failovers.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace adamant::controller {
@@ -8,6 +9,14 @@ namespace {
 double Seconds(Clock::Duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
+
+void BucketSummary::Add(const BucketReport& bucket) {
+  ++states[bucket.state];
+  largest_epoch = std::max(largest_epoch, bucket.record.epoch);
+  largest_lag = std::max(largest_lag, bucket.lag);
+  rolled_back += bucket.rolled_back;
+  rolled_back_buckets += bucket.rolled_back > 0 ? 1 : 0;
+}
 
 void Failovers::OnTakenOver(std::uint32_t bucket, TimePoint now) {
   ++state_.failovers;
@@ -51,7 +60,8 @@ std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
 BucketReport Failovers::ReportOf(std::uint32_t bucket, bool live) const {
   const Bucket& record = configurations_.At(bucket);
   const auto service = live ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
-  BucketReport report{.state = std::string(StateOf(record, service, settings_)),
+  BucketReport report{.bucket = bucket,
+                      .state = std::string(StateOf(record, service, settings_)),
                       .record = record,
                       .rolled_back = state_.histories[bucket].rolled_back};
   if (const auto progress = progress_.find(bucket); progress != progress_.end()) {

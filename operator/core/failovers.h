@@ -14,11 +14,23 @@ namespace adamant::controller {
 
 /// How a bucket is doing; mirrors BucketStatus of control.proto.
 struct BucketReport {
+  std::uint32_t bucket = 0;
   std::string state;
   Bucket record;
   std::uint64_t committed = 0;
   std::uint64_t lag = 0;
   std::uint64_t rolled_back = 0;
+};
+
+/// All buckets together; mirrors BucketSummary.
+struct BucketSummary {
+  std::map<std::string, std::uint32_t> states{};  ///< how many buckets are in each
+  std::uint64_t largest_epoch = 0;
+  std::uint64_t largest_lag = 0;
+  std::uint64_t rolled_back = 0;          ///< updates, over the job
+  std::uint32_t rolled_back_buckets = 0;  ///< that have lost any
+
+  void Add(const BucketReport& bucket);
 };
 
 /// The last take-over, and how many there were; mirrors FailoverStatus.

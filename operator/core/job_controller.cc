@@ -166,7 +166,7 @@ void JobController::PublishMembers(TimePoint now) {
 }
 
 void JobController::ForgetMember(MemberId id, TimePoint now) {
-  alarm_since_.erase(id);
+  alarms_.erase(id);
   switch (id.role) {
     case Role::kParameterServer:
       return placement_.OnLost(id.slot, now);

@@ -30,6 +30,8 @@ struct JobReport {
     std::uint32_t buckets = 0;  ///< that it is primary of
     std::uint32_t copies = 0;   ///< that it is a member of
     double oldest_unflushed_seconds = 0;
+    std::string address{};  ///< where it serves
+    std::string alarm{};    ///< what it cannot do at the moment; empty: nothing
   };
 
   std::string name;
@@ -45,6 +47,7 @@ struct JobReport {
   std::string message;
   std::vector<MemberReport> members;
   std::vector<BucketReport> buckets{};
+  BucketSummary bucket_summary{};
   std::optional<FailoverReport> last_failover{};
   std::uint64_t checkpoint = 0;        ///< newest one; 0: none
   double checkpoint_held_seconds = 0;  ///< time for which it held pushes
@@ -60,7 +63,8 @@ class JobController {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// A server whose heartbeats carry an alarm for this time fails the job.
+  /// Training goes on while a server raises an alarm. The job fails when for this time, under an
+  /// alarm, no example could be counted.
   static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
 
   /// A controller that is woken later than it asked for by this time was held up: it gives members
@@ -105,6 +109,7 @@ class JobController {
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(const Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
+  [[nodiscard]] std::string AlarmOf(MemberId id) const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
@@ -137,7 +142,13 @@ class JobController {
   LeadOut lead_out_;
 
   bool ready_ = false;  // the current step's commands have been sent
-  std::map<MemberId, TimePoint> alarm_since_;
+  struct Alarm {
+    std::string text;
+    TimePoint since{};
+  };
+  std::map<MemberId, Alarm> alarms_;
+  std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
+  TimePoint last_progress_{};  // when something was counted, or could not be
   bool finished_ = false;
   TimePoint last_advance_{};
   std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event

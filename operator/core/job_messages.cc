@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "operator/core/job_controller.h"
@@ -119,17 +120,30 @@ void JobController::OnHeartbeat(const Roster::Slot& slot,
 }
 
 void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now) {
+  const std::string name = ToString(id) + ": ";
   if (alarm.empty()) {
-    alarm_since_.erase(id);
+    if (alarms_.erase(id) > 0) {
+      outbox_.Tell(Note::Kind::kAlarm, id, name + "stores again");
+    }
     return;
   }
-  const std::string text = ToString(id) + ": " + alarm;
-  const auto [since, raised] = alarm_since_.emplace(id, now);
-  if (raised) {
-    outbox_.Tell(Note::Kind::kAlarm, id, text);
-  } else if (now - since->second >= kAlarmTimeout) {
-    End(Phase::kFailed, text);
+  const bool counting = state_.step == Step::kTraining || state_.step == Step::kClosing;
+  if (!counting || meter_.counted() != counted_) {
+    counted_ = meter_.counted();
+    last_progress_ = now;
   }
+  const auto [raised, is_new] = alarms_.emplace(id, Alarm{.text = alarm, .since = now});
+  raised->second.text = alarm;
+  if (is_new) {
+    outbox_.Tell(Note::Kind::kAlarm, id, name + alarm + "; training goes on");
+  } else if (now - std::max(raised->second.since, last_progress_) >= kAlarmTimeout) {
+    End(Phase::kFailed, name + alarm + "; nothing can be counted any more");
+  }
+}
+
+std::string JobController::AlarmOf(MemberId id) const {
+  const auto found = alarms_.find(id);
+  return found == alarms_.end() ? "" : found->second.text;
 }
 
 }  // namespace adamant::controller

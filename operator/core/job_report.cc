@@ -44,11 +44,14 @@ JobReport JobController::Report() const {
          .metrics_address = slot.metrics_address,
          .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
          .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
-         .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0});
+         .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0,
+         .address = slot.address,
+         .alarm = AlarmOf(slot.id)});
   }
   const bool live = wake_at_.has_value() && !IsFinal(state_.phase);
   for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
     report.buckets.push_back(placement_.failovers().ReportOf(bucket, live));
+    report.bucket_summary.Add(report.buckets.back());
   }
   report.last_failover = placement_.failovers().Last(last_advance_);
   report.checkpoint = state_.checkpoint.snapshot;

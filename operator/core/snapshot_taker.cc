@@ -78,9 +78,11 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
     const std::string problem = ToString({Role::kParameterServer, server}) +
                                 " cannot store snapshot " + std::to_string(snapshot_) + ": " +
                                 message.error;
-    outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
     // Servers that fail together, or one that restarts and fails again, count once in a while.
     if (!retry_) {
+      if (failures_ == 0) {
+        outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
+      }
       retry_ = now + kRetry;
       ++failures_;
     }

@@ -30,7 +30,7 @@ class StateStore {
 
   /// Sets these entries, all or none, if the version is still this one; it rises by one.
   /// Errors: Aborted when another has written; those of the storage, after which nothing or all is
-  /// stored.
+  /// stored: the entries are written again, with those of the next call for the same version.
   virtual absl::Status CompareAndSwap(std::uint64_t version,
                                       const std::vector<Persist::Entry>& entries) = 0;
 };

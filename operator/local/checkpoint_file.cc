@@ -4,10 +4,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
+#include <string>
 #include <system_error>
 
 #include "services/common/base/checksum.h"
@@ -21,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
 // Numbers of 64 bits that are no counts are written as text: JSON's readers often keep 53 bits.
 std::string Hex(std::uint64_t value) {
@@ -57,16 +57,6 @@ Manifest FromJson(const Json& json) {
                                .sequence = cut.at("sequence")});
   }
   return manifest;
-}
-
-absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return absl::UnavailableError("cannot read " + path.string());
-  }
-  return text.str();
 }
 
 }  // namespace
@@ -139,8 +129,12 @@ absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
   std::vector<Manifest> manifests;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
-    ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadText(entry.path()));
-    if (absl::StatusOr<Manifest> manifest = DecodeManifest(text); manifest.ok()) {
+    const absl::StatusOr<std::string> text = ReadFile(entry.path(), kMaxBytes);
+    if (absl::IsNotFound(text.status())) {
+      continue;  // the controller has just written a newer one
+    }
+    ADAMANT_RETURN_IF_ERROR(text.status());
+    if (absl::StatusOr<Manifest> manifest = DecodeManifest(*text); manifest.ok()) {
       manifests.push_back(*std::move(manifest));
     }
   }
@@ -148,7 +142,8 @@ absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
     return a.checkpoint.snapshot > b.checkpoint.snapshot;
   });
   if (manifests.empty()) {
-    return absl::NotFoundError(paths.root.string() + " holds no checkpoint yet");
+    return absl::NotFoundError(paths.root.string() +
+                               " holds no model yet: no checkpoint has been taken");
   }
   return manifests;
 }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "operator/local/checkpoint_file.h"
+#include "operator/local/fetch_model.h"
+#include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
@@ -20,6 +22,9 @@
 
 namespace adamant::local {
 namespace {
+
+// A job that runs may drop a checkpoint for a newer one while it is read.
+constexpr int kTries = 3;
 
 // The stores of a run's parameter servers, opened as they are needed.
 class Stores {
@@ -111,33 +116,114 @@ class Reader {
   Stores& stores_;
 };
 
-}  // namespace
+// What is needed to read any checkpoint of a job.
+struct Model {
+  model::Graph graph;
+  std::vector<ParameterOptimiser> optimisers;
+  ShardLayout layout;
+};
 
-absl::StatusOr<ModelFile> ReadCheckpointModel(const v1::TrainingJob& job, const RunPaths& paths) {
-  ADAMANT_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Acquire(paths));
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(paths));
-  ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
+absl::StatusOr<Model> ModelOf(const v1::TrainingJob& job) {
+  ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
   v1::TrainingJob counted = job;
   job::CountProgressInExamples(1, counted);  // the kinds of the optimisers do not depend on it
-  ADAMANT_ASSIGN_OR_RETURN(const auto optimisers, job::OptimisersOf(counted, graph.parameters));
-  const ShardLayout layout(
-      graph.parameters,
-      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets()));
+  ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(counted, graph.parameters));
+  const auto buckets =
+      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());
+  ShardLayout layout(graph.parameters, buckets);
+  return Model{
+      .graph = std::move(graph), .optimisers = std::move(optimisers), .layout = std::move(layout)};
+}
+
+// The manifests to try, the newest first: only the one of `checkpoint` if that is not 0.
+absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(paths));
+  if (checkpoint == 0) {
+    return manifests;
+  }
+  std::string names;
+  for (const Manifest& manifest : manifests) {
+    if (manifest.checkpoint.snapshot == checkpoint) {
+      return std::vector<Manifest>{manifest};
+    }
+    names += (names.empty() ? "" : ", ") + std::to_string(manifest.checkpoint.snapshot);
+  }
+  return absl::NotFoundError(paths.root.string() + " holds no checkpoint " +
+                             std::to_string(checkpoint) + "; it has " + names);
+}
+
+ModelFile FileOf(const v1::TrainingJob& job, const Manifest& manifest, std::vector<float> weights) {
+  return {.metadata = {{"job", job.metadata().name()},
+                       {"epoch", std::to_string(manifest.checkpoint.epoch)},
+                       {"checkpoint", std::to_string(manifest.checkpoint.snapshot)}},
+          .weights = std::move(weights)};
+}
+
+absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
+                                     const RunPaths& paths,
+                                     std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Acquire(paths, RunLock::Use::kRead));
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
   Stores stores(paths);
   absl::Status newest;
   for (const Manifest& manifest : manifests) {
     absl::StatusOr<std::vector<float>> weights =
-        Reader(manifest, layout, optimisers, stores).Read();
+        Reader(manifest, model.layout, model.optimisers, stores).Read();
     if (weights.ok()) {
-      return ModelFile{.metadata = {{"job", job.metadata().name()},
-                                    {"epoch", std::to_string(manifest.checkpoint.epoch)},
-                                    {"checkpoint", std::to_string(manifest.checkpoint.snapshot)}},
-                       .weights = *std::move(weights)};
+      return FileOf(job, manifest, *std::move(weights));
     }
     newest.Update(absl::DataLossError("checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
                                       " is not valid: " + std::string(weights.status().message())));
   }
   return newest;
+}
+
+ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {
+  ModelSource source;
+  source.job_uid = manifest.job_uid;
+  source.snapshot = manifest.checkpoint.snapshot;
+  for (const auto& member : report.members) {
+    if (member.id.role == controller::Role::kParameterServer) {
+      source.servers.push_back(member.address);
+    }
+  }
+  for (const controller::CheckpointBucket& bucket : manifest.checkpoint.buckets) {
+    source.primaries.push_back(bucket.slot);
+  }
+  return source;
+}
+
+absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
+                                     const RunPaths& paths,
+                                     std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
+  absl::Status failed;
+  for (int i = 0; i < kTries; ++i) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+    ADAMANT_ASSIGN_OR_RETURN(const RunStatus status, ReadRunStatus(paths.root));
+    if (!status.live) {
+      return ReadStores(job, paths, checkpoint);
+    }
+    const Manifest& manifest = manifests.front();
+    auto weights = FetchModel(SourceOf(manifest, status.report), model.layout);
+    if (weights.ok()) {
+      return FileOf(job, manifest, *std::move(weights));
+    }
+    failed = absl::UnavailableError(
+        "checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
+        " cannot be had while the job runs: " + std::string(weights.status().message()));
+  }
+  return failed;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFile> ReadCheckpointModel(const v1::TrainingJob& job,
+                                              const RunPaths& paths,
+                                              std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));
+  return controlled ? AskServers(job, paths, checkpoint) : ReadStores(job, paths, checkpoint);
 }
 
 }  // namespace adamant::local

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
@@ -10,11 +12,15 @@ class TrainingJob;
 
 namespace adamant::local {
 
-/// Reads the model of a run's newest valid checkpoint from the stores of its parameter servers: of
-/// a run that is not running, whether it failed, was suspended or died. A checkpoint is valid if
-/// its manifest and every bucket that it names are as they were written. `job` has its defaults.
-/// Threads: any. Errors: Aborted when the run is running; NotFound without a checkpoint; DataLoss
-/// when none is valid, saying what is wrong with the newest.
-absl::StatusOr<ModelFile> ReadCheckpointModel(const v1::TrainingJob& job, const RunPaths& paths);
+/// Reads the model of a run's checkpoint number `checkpoint`; 0: of its newest valid one. While the
+/// run runs, its parameter servers are asked; else their stores are read, whether the run has
+/// ended, failed, was suspended or died. A checkpoint is valid if its manifest and, where stores
+/// are read, every bucket that it names are as they were written. `job` has its defaults. Threads:
+/// any. Errors: NotFound without this checkpoint, naming those there are; DataLoss when it is not
+/// valid, or none is, saying what is wrong with the newest; Unavailable when a server that is
+/// running cannot give it now; Aborted when another program reads the run.
+absl::StatusOr<ModelFile> ReadCheckpointModel(const v1::TrainingJob& job,
+                                              const RunPaths& paths,
+                                              std::uint64_t checkpoint = 0);
 
 }  // namespace adamant::local

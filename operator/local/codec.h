@@ -21,6 +21,9 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
 /// Welcome lacks the job, which the caller adds.
 v1::ControllerMessage Encode(const controller::ControllerMessage& message);
 
+/// A status holds at most this many buckets, those that are not Ready first, and a summary of all.
+inline constexpr int kMostBuckets = 1000;
+
 v1::JobStatus Encode(const controller::JobReport& report);
 controller::JobReport Decode(const v1::JobStatus& status);
 

@@ -11,6 +11,7 @@ namespace adamant::local {
 namespace {
 
 constexpr char kVersion[] = "version";
+constexpr char kWriter[] = "writer";
 
 }  // namespace
 
@@ -32,7 +33,7 @@ absl::StatusOr<controller::StateStore::Snapshot> KvStateStore::Load() const {
   Snapshot snapshot;
   ADAMANT_ASSIGN_OR_RETURN(snapshot.version, Version());
   ADAMANT_RETURN_IF_ERROR(store_.Scan("", [&](std::string_view key, std::string_view value) {
-    if (key != kVersion) {
+    if (key != kVersion && key != kWriter) {
       snapshot.entries.emplace(key, value);
     }
     return true;
@@ -43,19 +44,33 @@ absl::StatusOr<controller::StateStore::Snapshot> KvStateStore::Load() const {
 absl::Status KvStateStore::CompareAndSwap(std::uint64_t version,
                                           const std::vector<controller::Persist::Entry>& entries) {
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t stored, Version());
-  if (stored != version) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool own, IsOwnUnconfirmedWrite(stored, version));
+  if (stored != version && !own) {
     return absl::AbortedError("another controller has taken over: the stored state has version " +
                               std::to_string(stored) + ", this one knows " +
                               std::to_string(version));
   }
-  std::vector<storage::Change> changes = {{.key = kVersion, .value = std::to_string(version + 1)}};
-  for (const controller::Persist::Entry& entry : entries) {
+  unconfirmed_.insert(unconfirmed_.end(), entries.begin(), entries.end());
+  std::vector<storage::Change> changes = {{.key = kVersion, .value = std::to_string(version + 1)},
+                                          {.key = kWriter, .value = writer_}};
+  for (const controller::Persist::Entry& entry : unconfirmed_) {
     changes.push_back({.key = entry.key, .value = entry.value});
   }
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("controller/store"));
   ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
   ADAMANT_FAILPOINT("controller/stored");
+  unconfirmed_.clear();
   return absl::OkStatus();
+}
+
+// What failed was stored after all, and nobody has written since.
+absl::StatusOr<bool> KvStateStore::IsOwnUnconfirmedWrite(std::uint64_t stored,
+                                                         std::uint64_t version) const {
+  if (unconfirmed_.empty() || stored != version + 1) {
+    return false;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const std::string writer, store_.Get(kWriter));
+  return writer == writer_;
 }
 
 }  // namespace adamant::local

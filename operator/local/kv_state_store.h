@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "operator/core/state_store.h"
 
 namespace adamant::storage {
@@ -8,13 +12,17 @@ class KvStore;
 
 namespace adamant::local {
 
-/// A controller's state in a KvStore. The version is an entry of its own, written with the others.
+/// A controller's state in a KvStore. The version is an entry of its own, written with the others,
+/// and so is who wrote: a write that failed may have been stored nevertheless (its log was written
+/// and not synced), and must not be taken for that of another controller.
 /// Two of them on one store do not exclude each other between reading and writing the version: the
 /// lock on the run directory does.
 class KvStateStore final : public controller::StateStore {
  public:
-  /// `store` must outlive this.
-  explicit KvStateStore(storage::KvStore& store) : store_(store) {}
+  /// `writer` names this controller among all that ever use the store; it must be random. `store`
+  /// must outlive this.
+  KvStateStore(storage::KvStore& store, std::uint64_t writer)
+      : store_(store), writer_(std::to_string(writer)) {}
 
   absl::StatusOr<Snapshot> Load() const override;
   absl::Status CompareAndSwap(std::uint64_t version,
@@ -22,8 +30,12 @@ class KvStateStore final : public controller::StateStore {
 
  private:
   [[nodiscard]] absl::StatusOr<std::uint64_t> Version() const;
+  [[nodiscard]] absl::StatusOr<bool> IsOwnUnconfirmedWrite(std::uint64_t stored,
+                                                           std::uint64_t version) const;
 
   storage::KvStore& store_;
+  const std::string writer_;
+  std::vector<controller::Persist::Entry> unconfirmed_;  // of writes that have failed
 };
 
 }  // namespace adamant::local

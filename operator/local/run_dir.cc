@@ -1,7 +1,6 @@
 #include "operator/local/run_dir.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,17 +20,33 @@ absl::Status MakeFolder(const std::filesystem::path& path) {
   return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
 }
 
+// A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
+// and each other, and the first byte tells whether there is a controller.
+constexpr off_t kControlByte = 0;
+constexpr off_t kReadByte = 1;
+
+// Locks of open files, unlike those of processes, are not lost when another descriptor is closed.
+struct flock Range(off_t begin, off_t bytes) {
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = begin;
+  range.l_len = bytes;
+  return range;
+}
+
 }  // namespace
 
-absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths) {
+absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
   const int descriptor = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) {
     return SystemError(errno, "cannot open", paths.lock());
   }
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  struct flock range = use == Use::kControl ? Range(kControlByte, 2) : Range(kReadByte, 1);
+  if (fcntl(descriptor, F_OFD_SETLK, &range) != 0) {
     const int error = errno;
     close(descriptor);
-    if (error == EWOULDBLOCK) {
+    if (error == EAGAIN || error == EACCES) {
       return absl::AbortedError(paths.root.string() +
                                 " is in use by another adamant; look at it with `adamant status " +
                                 paths.root.string() + "`");
@@ -39,6 +54,22 @@ absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths) {
     return SystemError(error, "cannot lock", paths.lock());
   }
   return RunLock(descriptor);
+}
+
+absl::StatusOr<bool> RunLock::IsControlled(const RunPaths& paths) {
+  const int descriptor = open(paths.lock().c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) {
+    return errno == ENOENT ? absl::StatusOr<bool>(false)
+                           : SystemError(errno, "cannot open", paths.lock());
+  }
+  struct flock range = Range(kControlByte, 1);
+  const int result = fcntl(descriptor, F_OFD_GETLK, &range);
+  const int error = errno;
+  close(descriptor);
+  if (result != 0) {
+    return SystemError(error, "cannot look at the lock", paths.lock());
+  }
+  return range.l_type != F_UNLCK;
 }
 
 RunLock::~RunLock() {

@@ -35,12 +35,21 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path lock() const { return root / "lock"; }
 };
 
-/// Keeps every other controller off a run directory, as long as it lives; the system lets go when
-/// the process dies, however it dies.
+/// Keeps every other program off a run directory, as long as it lives; the system lets go when the
+/// process dies, however it dies.
 class RunLock {
  public:
-  /// Errors: Aborted when another process holds it; those of the file system.
-  static absl::StatusOr<RunLock> Acquire(const RunPaths& paths);
+  enum class Use : std::uint8_t {
+    kControl,  ///< runs the job
+    kRead,     ///< reads the stores of a run that does not run
+  };
+
+  /// Errors: Aborted when another process holds it, for whatever use; those of the file system.
+  static absl::StatusOr<RunLock> Acquire(const RunPaths& paths, Use use);
+
+  /// Whether a controller has the run. Takes no lock itself, so it disturbs nobody.
+  /// Errors: those of the file system.
+  static absl::StatusOr<bool> IsControlled(const RunPaths& paths);
 
   ~RunLock();
   RunLock(RunLock&& other) noexcept;

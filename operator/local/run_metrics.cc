@@ -1,6 +1,6 @@
 #include "operator/local/run_metrics.h"
 
-#include <vector>
+#include <algorithm>
 
 namespace adamant::local {
 namespace {
@@ -25,6 +25,15 @@ RunMetrics::RunMetrics(metrics::Registry& registry)
                                     "Buckets that came back from disk.")},
       rolled_back_{registry.AddCounter("adamant_controller_rolled_back_updates_total",
                                        "Updates lost from memory with all copies.")},
+      epoch_(registry.AddGauge("adamant_controller_largest_bucket_epoch",
+                               "Epoch of the bucket that has changed hands most often.")),
+      lag_(registry.AddGauge("adamant_controller_largest_lag_entries",
+                             "Entries of a bucket that its slowest member has not acknowledged; "
+                             "the largest of all buckets.")),
+      unflushed_(registry.AddGauge("adamant_controller_oldest_unflushed_seconds",
+                                   "Age of the oldest change that is not stored, of all servers.")),
+      alarms_(registry.AddGauge("adamant_controller_alarms",
+                                "Processes that say they cannot do something, as store.")),
       held_(registry.AddGauge("adamant_controller_checkpoint_held_seconds",
                               "Time for which the last checkpoint held pushes.")) {
   for (const std::string_view state : kStates) {
@@ -54,16 +63,22 @@ void RunMetrics::OnFailoverPhase(const FailoverPhase& phase) {
 }
 
 void RunMetrics::OnReport(const controller::JobReport& report) {
-  std::map<std::string_view, int> counts;
-  std::uint64_t rolled_back = 0;
-  for (const controller::BucketReport& bucket : report.buckets) {
-    ++counts[bucket.state];
-    rolled_back += bucket.rolled_back;
-  }
+  const controller::BucketSummary& summary = report.bucket_summary;
   for (const auto& [state, gauge] : buckets_) {
-    gauge.Set(counts[state]);
+    const auto count = summary.states.find(state);
+    gauge.Set(count == summary.states.end() ? 0 : count->second);
   }
-  rolled_back_.Reach(rolled_back);
+  epoch_.Set(static_cast<double>(summary.largest_epoch));
+  lag_.Set(static_cast<double>(summary.largest_lag));
+  rolled_back_.Reach(summary.rolled_back);
+  int alarms = 0;
+  double unflushed = 0;
+  for (const auto& member : report.members) {
+    alarms += member.alarm.empty() ? 0 : 1;
+    unflushed = std::max(unflushed, member.oldest_unflushed_seconds);
+  }
+  alarms_.Set(alarms);
+  unflushed_.Set(unflushed);
   if (report.last_failover) {
     failovers_.Reach(report.last_failover->failovers);
     restores_.Reach(report.last_failover->restores);

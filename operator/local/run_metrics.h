@@ -35,6 +35,10 @@ class RunMetrics {
   Total failovers_;
   Total restores_;
   Total rolled_back_;
+  metrics::Gauge epoch_;
+  metrics::Gauge lag_;
+  metrics::Gauge unflushed_;
+  metrics::Gauge alarms_;
   metrics::Gauge held_;
 };
 

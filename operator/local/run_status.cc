@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "operator/local/codec.h"
 #include "operator/local/run_dir.h"
@@ -20,10 +22,18 @@ namespace adamant::local {
 namespace {
 
 constexpr std::chrono::seconds kAnswerTimeout{3};
+constexpr std::chrono::seconds kStartTime{2};
+constexpr std::chrono::milliseconds kRetryInterval{50};
 constexpr std::uint64_t kMaxAnswerBytes = std::uint64_t{4} << 20;
 
 absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
-  ADAMANT_ASSIGN_OR_RETURN(std::string address, ReadFile(paths.endpoint(), 256));
+  absl::StatusOr<std::string> endpoint = ReadFile(paths.endpoint(), 256);
+  if (!endpoint.ok()) {
+    return absl::UnavailableError(
+        "the controller of " + paths.root.string() +
+        " has not said where it listens: " + std::string(endpoint.status().message()));
+  }
+  std::string address = *std::move(endpoint);
   while (!address.empty() && address.back() == '\n') {
     address.pop_back();
   }
@@ -44,7 +54,7 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
-  ADAMANT_ASSIGN_OR_RETURN(const auto store, storage::RocksDbStore::Open(paths.controller()));
+  ADAMANT_ASSIGN_OR_RETURN(const auto store, storage::RocksDbStore::OpenToRead(paths.controller()));
   ADAMANT_ASSIGN_OR_RETURN(const std::string state, store->Get(controller::kStateKey));
   ADAMANT_ASSIGN_OR_RETURN(const auto job,
                            controller::JobController::Restore(SettingsOf(*parsed.job), state));
@@ -58,12 +68,15 @@ absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
     return absl::NotFoundError(run_dir.string() + " holds no run (it has no job.yaml)");
   }
-  const absl::StatusOr<RunLock> lock = RunLock::Acquire(paths);
-  if (absl::IsAborted(lock.status())) {
-    return AskController(paths);
+  const auto until = std::chrono::steady_clock::now() + kStartTime;
+  while (true) {
+    ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));
+    absl::StatusOr<RunStatus> status = controlled ? AskController(paths) : ReadState(paths);
+    if (status.ok() || std::chrono::steady_clock::now() >= until) {
+      return status;
+    }
+    std::this_thread::sleep_for(kRetryInterval);  // a controller has just begun, or ended
   }
-  ADAMANT_RETURN_IF_ERROR(lock.status());
-  return ReadState(paths);
 }
 
 }  // namespace adamant::local

@@ -153,9 +153,10 @@ class Runner {
 
 absl::Status Runner::Open() {
   ADAMANT_RETURN_IF_ERROR(CountProgress(job_));
-  ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_));
+  ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
-  state_ = std::make_unique<KvStateStore>(*store_);
+  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
+  state_ = std::make_unique<KvStateStore>(*store_, writer);
   ADAMANT_RETURN_IF_ERROR(OpenController());
   if (!metrics_listen_.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));

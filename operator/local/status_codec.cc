@@ -30,6 +30,42 @@ controller::FailoverReport DecodeFailover(const v1::FailoverStatus& failover) {
           .restores = failover.restores()};
 }
 
+void EncodeBucket(const controller::BucketReport& bucket, v1::JobStatus& status) {
+  v1::BucketStatus& added = *status.add_buckets();
+  added.set_bucket(bucket.bucket);
+  added.set_state(bucket.state);
+  EncodeRecord(bucket.record, *added.mutable_record());
+  added.set_committed(bucket.committed);
+  added.set_lag(bucket.lag);
+  added.set_rolled_back(bucket.rolled_back);
+}
+
+// Those that need attention first: a job may have more buckets than an answer can hold.
+void EncodeBuckets(const controller::JobReport& report, v1::JobStatus& status) {
+  for (const bool ready : {false, true}) {
+    for (const controller::BucketReport& bucket : report.buckets) {
+      if ((bucket.state == "Ready") == ready && status.buckets_size() < kMostBuckets) {
+        EncodeBucket(bucket, status);
+      }
+    }
+  }
+  v1::BucketSummary& summary = *status.mutable_bucket_summary();
+  summary.mutable_states()->insert(report.bucket_summary.states.begin(),
+                                   report.bucket_summary.states.end());
+  summary.set_largest_epoch(report.bucket_summary.largest_epoch);
+  summary.set_largest_lag(report.bucket_summary.largest_lag);
+  summary.set_rolled_back(report.bucket_summary.rolled_back);
+  summary.set_rolled_back_buckets(report.bucket_summary.rolled_back_buckets);
+}
+
+controller::BucketSummary DecodeSummary(const v1::BucketSummary& summary) {
+  return {.states = {summary.states().begin(), summary.states().end()},
+          .largest_epoch = summary.largest_epoch(),
+          .largest_lag = summary.largest_lag(),
+          .rolled_back = summary.rolled_back(),
+          .rolled_back_buckets = summary.rolled_back_buckets()};
+}
+
 std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
@@ -60,15 +96,10 @@ v1::JobStatus Encode(const controller::JobReport& report) {
     added.set_buckets(member.buckets);
     added.set_copies(member.copies);
     added.set_oldest_unflushed_seconds(member.oldest_unflushed_seconds);
+    added.set_address(member.address);
+    added.set_alarm(member.alarm);
   }
-  for (const controller::BucketReport& bucket : report.buckets) {
-    v1::BucketStatus& added = *status.add_buckets();
-    added.set_state(bucket.state);
-    EncodeRecord(bucket.record, *added.mutable_record());
-    added.set_committed(bucket.committed);
-    added.set_lag(bucket.lag);
-    added.set_rolled_back(bucket.rolled_back);
-  }
+  EncodeBuckets(report, status);
   if (report.last_failover) {
     EncodeFailover(*report.last_failover, *status.mutable_last_failover());
   }
@@ -102,15 +133,19 @@ controller::JobReport Decode(const v1::JobStatus& status) {
          .metrics_address = member.metrics_address(),
          .buckets = member.buckets(),
          .copies = member.copies(),
-         .oldest_unflushed_seconds = member.oldest_unflushed_seconds()});
+         .oldest_unflushed_seconds = member.oldest_unflushed_seconds(),
+         .address = member.address(),
+         .alarm = member.alarm()});
   }
   for (const v1::BucketStatus& bucket : status.buckets()) {
-    report.buckets.push_back({.state = bucket.state(),
+    report.buckets.push_back({.bucket = bucket.bucket(),
+                              .state = bucket.state(),
                               .record = DecodeRecord(bucket.record()),
                               .committed = bucket.committed(),
                               .lag = bucket.lag(),
                               .rolled_back = bucket.rolled_back()});
   }
+  report.bucket_summary = DecodeSummary(status.bucket_summary());
   if (status.has_last_failover()) {
     report.last_failover = DecodeFailover(status.last_failover());
   }

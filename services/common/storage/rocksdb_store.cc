@@ -1,12 +1,15 @@
 #include "services/common/storage/rocksdb_store.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/iterator.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstdarg>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -92,6 +95,12 @@ class ResumeByHand final : public rocksdb::EventListener {
   }
 };
 
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
 rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   rocksdb::BlockBasedTableOptions table;
   table.checksum = rocksdb::kXXH3;  // the default, CRC32C, is done in software by Debian's library
@@ -128,6 +137,16 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
     const std::filesystem::path& folder, const RocksDbOptions& options) {
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(MakeOptions(options), folder.string(), &db);
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
+  return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
+}
+
+absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
+    const std::filesystem::path& folder) {
+  rocksdb::Options options = MakeOptions({});
+  options.info_log = std::make_shared<NoLog>();  // else a file of the store's owner is replaced
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &db);
   ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
   return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
 }

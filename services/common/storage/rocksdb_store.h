@@ -37,6 +37,10 @@ class RocksDbStore final : public KvStore {
   /// ResourceExhausted when the disk is full; all name the folder.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const std::filesystem::path& folder,
                                                             const RocksDbOptions& options = {});
+  /// Opens what is there for reading, and writes nothing. It needs no lock: another process may
+  /// have the store open, whose later changes are not seen. Errors: as Open; writes fail.
+  static absl::StatusOr<std::unique_ptr<RocksDbStore>> OpenToRead(
+      const std::filesystem::path& folder);
   ~RocksDbStore() override;
 
   absl::StatusOr<std::string> Get(std::string_view key) const override;
