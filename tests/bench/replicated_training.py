@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""MNIST with 4 parameter servers and 3 copies: undisturbed, and with a random server killed by SIGKILL every ten seconds,
-from the tenth second of training to its end. Then how fast a job trains before such kills and after the last.
+"""MNIST with 4 parameter servers and 3 copies: undisturbed, and with a random server killed by SIGKILL every ten
+seconds, from the tenth second of training to its end. Then how fast a job trains before such kills and after the last.
 
   ADAMANT_BIN_DIR=build/release/bin tests/bench/replicated_training.py DATA_DIR [--runs 3] [--epochs 40] [--rates 3]
 
