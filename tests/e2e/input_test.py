@@ -1,10 +1,12 @@
 """What is wrong from the start ends in one clear message and the documented exit code."""
 
 import gzip
-import os
+import json
 import shutil
 import socket
 import subprocess
+import threading
+import time
 import unittest
 
 import adamant
@@ -81,11 +83,45 @@ class InputTest(adamant.TestCase):
             self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
 
     def test_a_run_without_a_model_is_not_exported(self):
-        run = self.run_in().train(self.job(epochs=10000))
+        run = self.run_in().train(self.job(epochs=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
         result = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
         self.assert_refused(result, 2, "no model yet")
         self.assertFalse((self.folder / "model.onnx").exists())
+
+    def test_a_checkpoint_that_does_not_exist_is_not_exported(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
+                                 self.folder / "model.onnx")
+        self.assert_refused(result, 2, "holds no checkpoint 77; it has 1")
+
+    def test_looking_at_a_run_disturbs_nobody(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(1)
+        run.kill_all()
+        stop = threading.Event()
+        failures = []
+
+        def look():
+            while not stop.is_set():
+                result = adamant.adamant("status", run.folder)
+                if result.returncode != 0:
+                    failures.append(result.stderr)
+
+        watchers = [threading.Thread(target=look) for _ in range(2)]
+        for watcher in watchers:
+            watcher.start()
+        try:
+            for _ in range(3):
+                run.resume()
+                run.await_epoch(len(run.rows()) + 1)
+                run.kill_all()
+        finally:
+            stop.set()
+            for watcher in watchers:
+                watcher.join()
+        self.assertEqual(failures, [])
 
     def test_copies_and_timeouts_that_do_not_fit(self):
         job = self.job(parameter_servers=2)
@@ -149,7 +185,7 @@ class InputTest(adamant.TestCase):
                 capture_output=True, text=True, timeout=60, check=False)
         self.assert_refused(result, 1, address)
 
-    def test_a_full_disk_fails_the_job_which_can_be_resumed_when_there_is_room(self):
+    def test_a_full_disk_raises_an_alarm_and_fails_the_job_only_when_the_model_must_be_stored(self):
         disk = self.folder / "disk"
         disk.mkdir()
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "none", disk], check=False,
@@ -159,21 +195,41 @@ class InputTest(adamant.TestCase):
         self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
         run = adamant.Run(disk / "run")
         self.addCleanup(run.end)
-        run.train(self.job(epochs=100000))
-        run.await_epoch(1)
+        # Shards that are large enough to need room of their own, and an epoch of many seconds.
+        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 512}"
+                  "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
+        run.train(self.job(epochs=1, layers=layers, train="{digits: {seed: 1, examples: 60000}}"))
+        run.await_epoch(0)
         ballast = disk / "ballast"
         with open(ballast, "wb", buffering=0) as file:
             try:
-                while file.write(b"\0" * 4096):
+                while file.write(b"\0" * 65536):
                     pass
             except OSError:
                 pass
+        counted = self.await_alarm(run)["examples"]
+        self.assertIn("alarm        parameter-server-", adamant.adamant("status", run.folder).stdout)
         code, output = run.wait(timeout=90)
         self.assertEqual(code, 1, output)
-        self.assertIn("No space left on device", output)
+        self.assertIn("No space left on device; training goes on", output)
+        self.assertRegex(output, f"the job failed: .*cannot store snapshot .*{disk}/run/data/.*No space left on device")
+        status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        self.assertEqual(status["phase"], "Failed")
+        self.assertGreater(status["examples"], counted)
         ballast.unlink()
-        run.resume()
-        run.await_epoch(len(run.rows()) + 1)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 1, 60000)
+
+    def await_alarm(self, run):
+        """The status in which a parameter server says that its disk is full."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+            if any("disk full" in member["alarm"] for member in status["members"]):
+                return status
+            time.sleep(0.05)
+        self.fail(f"no alarm: {status}")
 
 
 if __name__ == "__main__":
