@@ -12,11 +12,14 @@ from load import LoadedCluster, assert_nothing_lost
 FAST = "failover: {beacon: 100ms, lease: 600ms, grace: 800ms}"
 GRACE = 0.8  # seconds
 
+# The defaults: on a busy machine nobody counts as silent. For faults that are proved and need not be waited out.
+STEADY = "failover: {beacon: 500ms, lease: 3s, grace: 4s}"
+
 # Shards: 4 of 1 MB, one of 170 KB, 32 of 4 KB, and 35 biases.
 HIDDEN = (1336, *[32] * 33)
 
 RECOVERY = 60  # seconds after a fault until all copies are there again
-LONGEST_GAP = 2  # seconds without progress when nothing is wrong
+LONGEST_GAP = 2  # seconds without progress when nothing is wrong, and nothing else keeps the machine busy
 
 SEED = int(os.environ.get("ADAMANT_FAULT_SEED", "1"))
 
@@ -36,6 +39,7 @@ class ReplicatedCluster(LoadedCluster):
         self.settings = settings or servers(count, copies)
         super().__init__(self.settings, count=count, workers=workers, rate=rate, hidden=hidden,
                          **{"reads": 20, "poison_every": 100, "checkpoint_interval": "5s", **options})
+        self.started = 0  # when all buckets were there
         self.windows = []  # (begin, end, what) of faults
         self.dead = {}  # the last start of a server that has ended
         self.random = random.Random(SEED)
@@ -46,6 +50,7 @@ class ReplicatedCluster(LoadedCluster):
             stack.push(self)  # a job that does not start is ended
             self.await_whole("the start")
             self.await_acknowledged(200)
+            self.started = time.monotonic()
             stack.pop_all()
         return self
 
@@ -128,15 +133,16 @@ class ReplicatedCluster(LoadedCluster):
 
     def pauses(self, report):
         """(seconds, bucket) of the times without progress in a bucket that no fault excuses."""
+        longest = LONGEST_GAP * max(1, os.getloadavg()[0] / (2 * os.cpu_count()))
         found = []
         for gap in report.gaps:
-            begin = gap["from"]
+            begin = max(gap["from"], self.started)
             for start, end, _ in sorted(self.windows):
                 if end > begin and start < gap["to"]:
                     found.append((start - begin, gap["bucket"]))
                     begin = max(begin, end)
             found.append((gap["to"] - begin, gap["bucket"]))
-        return [pause for pause in found if pause[0] > LONGEST_GAP]
+        return [pause for pause in found if pause[0] > longest]
 
     def finish_and_check(self, test):
         """Nothing was lost, and nothing paused without reason."""

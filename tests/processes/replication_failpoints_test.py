@@ -8,10 +8,11 @@ import unittest
 
 import netns
 from cluster import CONTROLLER, known_failpoints
-from replicated import GRACE, ReplicatedCluster, servers
+from replicated import GRACE, STEADY, ReplicatedCluster, servers
 
 PAUSE = GRACE * 2.5  # seconds
 PAUSES = f"pause({int(PAUSE * 1000)})*1"
+FAILS = "error(data_loss)"  # the disk does; a server with such a disk ends
 
 # Each line is for one process of a server, which goes through these failpoints, and ends at the last one: by itself, or
 # it is killed a while after.
@@ -54,6 +55,9 @@ PRIMARY = [
 
 # It writes shards back, and copies them for checkpoints.
 STORAGE = [
+    {"storage/append": f"{FAILS}@2"},
+    {"storage/write": f"{FAILS}*1@8"},
+    {"storage/sync": f"{FAILS}*1@2"},
     {"flush/begin": "crash@1"},
     {"storage/sync": "crash@1"},
     {"storage/commit": "crash@1"},
@@ -108,7 +112,7 @@ class FailpointsTest(unittest.TestCase):
                 seen[point] += 1
                 cluster.await_that(lambda: cluster.log(server).count(f'"{point}"') >= seen[point],
                                    f"{point} reached by {server}")
-            if not action.startswith("crash"):
+            if not action.startswith(("crash", FAILS)):
                 time.sleep(PAUSE)
                 cluster.kill_and_await(server)
         last = before + len(processes)
@@ -147,7 +151,7 @@ class FailpointsTest(unittest.TestCase):
         cluster.finish_and_check(self)
 
     def test_primary_ends_as_it_loses_a_secondary(self):
-        cluster = self.enterContext(self.cluster(servers(4, 3, 8), count=4))
+        cluster = self.enterContext(self.cluster(servers(4, 3, 8, failover=STEADY), count=4))
         for point, server in zip(LOSING, cluster.servers):
             with cluster.fault(f"{server} ends at {point}"):
                 before = len(cluster.starts(server))
@@ -187,8 +191,8 @@ class FailpointsTest(unittest.TestCase):
         server = cluster.servers[0]
         cluster.arm(server, *SINGLE)
         with cluster:
-            with cluster.fault(f"{server} ends {len(SINGLE)} times"):
-                self.follow(cluster, server, 0, SINGLE)
+            self.follow(cluster, server, 0, SINGLE)
+            cluster.await_whole(f"{server} has ended {len(SINGLE)} times")
             self.end_controller_at(cluster, RESTORING, server)
             cluster.finish_and_check(self)
 

@@ -5,7 +5,7 @@ import time
 import unittest
 
 import netns
-from replicated import GRACE, ReplicatedCluster, servers
+from replicated import GRACE, STEADY, ReplicatedCluster, servers
 
 
 class KillsTest(unittest.TestCase):
@@ -30,7 +30,7 @@ class KillsTest(unittest.TestCase):
         self.assertGreaterEqual(cluster.failovers(), 10)
 
     def test_two_of_three_copies_are_killed_at_once(self):
-        cluster = self.cluster(servers(3, 3, 8), count=3)
+        cluster = self.cluster(servers(3, 3, 8, failover=STEADY), count=3)
         for number in range(3):
             victims = cluster.random.sample(cluster.servers, 2)
             with cluster.fault(f"pair {number} killed"):
@@ -40,7 +40,7 @@ class KillsTest(unittest.TestCase):
         self.assertEqual(report.rolled_back, 0)
 
     def test_primary_is_killed_while_its_copy_is_made(self):
-        cluster = self.cluster(servers(4, 3, 8), count=4)
+        cluster = self.cluster(servers(4, 3, 8, failover=STEADY), count=4)
         for number in range(3):
             with cluster.fault(f"primary {number} killed while another server learns"):
                 secondary, primary = cluster.secondary()

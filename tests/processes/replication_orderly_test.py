@@ -5,7 +5,7 @@ import time
 import unittest
 
 import netns
-from replicated import ReplicatedCluster, servers
+from replicated import STEADY, ReplicatedCluster, servers
 
 
 class OrderlyTest(unittest.TestCase):
@@ -20,7 +20,7 @@ class OrderlyTest(unittest.TestCase):
         cluster.await_that(lambda: cluster.exits(server) > before, f"the end of {server}")
 
     def test_server_that_is_asked_to_stop_hands_over_first(self):
-        cluster = self.cluster()
+        cluster = self.cluster(servers(failover=STEADY))
         server = cluster.primary()
         with cluster.fault(f"{server} asked to stop"):
             self.leave(cluster, server)
