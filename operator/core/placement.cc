@@ -286,17 +286,15 @@ void Placement::RollBack() {
 // Advice, and when to look again.
 void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) {
   spread_.Advise(servers, configurations_, now);
-  bool all_served = true;
+  all_served_ = true;
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    all_served = all_served && configurations_.IsServed(bucket);
+    all_served_ = all_served_ && configurations_.IsServed(bucket);
     if (const auto& learner = configurations_.At(bucket).learner) {
       restores_.Touch(bucket, *learner);
     }
   }
-  if (!all_served) {
-    all_served_since_.reset();
-  } else if (!all_served_since_) {
-    all_served_since_ = now;
+  if (all_served_ && !first_served_) {
+    first_served_ = now;
   }
   for (const double seconds : failovers_.OnRecordsChanged(now)) {
     outbox_.Add(FailoverPhase{FailoverPhase::Kind::kCatchUp, seconds});
@@ -308,9 +306,9 @@ void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) 
       timer_ = time;
     }
   }
-  if (all_served_since_ && *all_served_since_ + kCopyTime > now &&
-      (!timer_ || *all_served_since_ + kCopyTime < *timer_)) {
-    timer_ = *all_served_since_ + kCopyTime;
+  if (first_served_ && *first_served_ + kCopyTime > now &&
+      (!timer_ || *first_served_ + kCopyTime < *timer_)) {
+    timer_ = *first_served_ + kCopyTime;
   }
 }
 
@@ -320,8 +318,8 @@ bool Placement::IsComplete(TimePoint now) const {
       return record.members.size() >= copies;
     });
   };
-  return all_served_since_ && have(settings_.min_in_sync) &&
-         (have(settings_.copies) || now >= *all_served_since_ + kCopyTime);
+  return all_served_ && have(settings_.min_in_sync) &&
+         (have(settings_.copies) || now >= *first_served_ + kCopyTime);
 }
 
 double Placement::OldestUnflushed(std::uint32_t slot) const {

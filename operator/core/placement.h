@@ -28,7 +28,8 @@ class Placement {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// When all buckets are served, the job waits for their other copies at most this long.
+  /// Once all buckets have been served, the job waits for their other copies at most this long,
+  /// whatever is lost meanwhile: servers that die again and again must not keep it from beginning.
   static constexpr std::chrono::milliseconds kCopyTime{10'000};
 
   /// The arguments must outlive this.
@@ -110,7 +111,8 @@ class Placement {
   std::set<std::uint32_t> draining_;                 // slots
   std::vector<TimePoint> away_since_;                // by slot, of those that do not run
   std::map<std::uint32_t, double> unflushed_;        // by slot
-  std::optional<TimePoint> all_served_since_;
+  bool all_served_ = false;
+  std::optional<TimePoint> first_served_;  // when all were, for the first time
   std::optional<TimePoint> timer_;
   bool unsettled_ = false;
   bool may_roll_back_ = false;

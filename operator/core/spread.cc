@@ -28,6 +28,7 @@ class Planner {
     ForEach(&Planner::FillUp);
     ForEach(&Planner::Thin);
     ForEach(&Planner::HandOver);
+    ForEach(&Planner::LetGo);
     if (std::all_of(servers_.begin(), servers_.end(), [](const Server& server) {
           return server.running && !server.draining;
         })) {
@@ -59,7 +60,8 @@ class Planner {
     } else if (record.learner) {
       --load_.copies[record.learner->slot];
     }
-    if (record.leaver && record.members.size() > settings_.copies) {
+    if (record.leaver &&
+        (record.members.size() > settings_.copies || MayGo(record, *record.leaver))) {
       advice.leaver = record.leaver;
       --load_.copies[record.leaver->slot];
     }
@@ -196,6 +198,28 @@ class Planner {
     }
   }
 
+  // A secondary that is about to stop leaves first, so that nobody waits for its acknowledgements
+  // when it does: where enough of those remain that stay.
+  void LetGo(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    Advice& advice = advice_[bucket];
+    for (const Holder& member : record.members) {
+      if (configurations_.IsServed(bucket) && !advice.leaver && !advice.heir &&
+          MayGo(record, member)) {
+        advice.leaver = member;
+        --load_.copies[member.slot];
+      }
+    }
+  }
+
+  [[nodiscard]] bool MayGo(const Bucket& record, const Holder& member) const {
+    const auto stay = std::count_if(record.members.begin(),
+                                    record.members.end(),
+                                    [&](const Holder& other) { return IsUsable(other); });
+    return servers_[member.slot].draining && servers_[member.slot].holder == member &&
+           member != record.primary && stay >= std::max<std::int64_t>(settings_.min_in_sync, 1);
+  }
+
   [[nodiscard]] std::optional<Holder> BestHeir(std::uint32_t bucket) const {
     const Bucket& record = configurations_.At(bucket);
     std::optional<Holder> best;
@@ -250,7 +274,7 @@ class Planner {
   std::vector<Advice> advice_;        // by bucket
 };
 
-bool MayReturn(const Server& server, Spread::TimePoint now) {
+bool IsAway(const Server& server, Spread::TimePoint now) {
   return !server.running && now < server.away_since + Spread::kAwayTime;
 }
 
@@ -278,8 +302,9 @@ std::optional<Holder> Spread::Replacement(const std::vector<Server>& servers, co
 void Spread::Advise(const std::vector<Server>& servers,
                     Configurations& configurations,
                     TimePoint now) const {
-  const bool may_return = std::any_of(
-      servers.begin(), servers.end(), [&](const Server& server) { return MayReturn(server, now); });
+  const bool may_return = std::any_of(servers.begin(), servers.end(), [&](const Server& server) {
+    return server.draining || IsAway(server, now);
+  });
   const std::vector<Advice> advice = Planner(settings_, servers, configurations, may_return).Run();
   for (std::uint32_t bucket = 0; bucket < advice.size(); ++bucket) {
     configurations.SetAdvice(bucket, advice[bucket]);
@@ -290,7 +315,7 @@ std::optional<Spread::TimePoint> Spread::NextTimer(const std::vector<Server>& se
                                                    TimePoint now) {
   std::optional<TimePoint> next;
   for (const Server& server : servers) {
-    if (MayReturn(server, now) && (!next || server.away_since + kAwayTime < *next)) {
+    if (IsAway(server, now) && (!next || server.away_since + kAwayTime < *next)) {
       next = server.away_since + kAwayTime;
     }
   }

@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -186,23 +187,71 @@ TEST(FailureTest, AFatalFailureEndsTheJobWithItsMessageAndAnotherDoesNot) {
   EXPECT_EQ(job.state().message, "worker-0: loss is NaN; lower the rate");
 }
 
-TEST(FailureTest, AnAlarmThatLastsFailsTheJobAndOneThatPassesDoesNot) {
-  Harness job;
-  job.Begin();
-  job.JoinAll();
-  Heartbeat full;
-  full.progress = ParameterServerProgress{.alarm = "disk full"};
-  Heartbeat fine;
-  fine.progress = ParameterServerProgress{.alarm = ""};
-  job.Tell(kServer0, full);
-  job.Pass(JobController::kAlarmTimeout / 2);
-  job.Tell(kServer0, fine);
-  job.Pass(JobController::kAlarmTimeout / 2);
-  job.Tell(kServer0, full);
-  EXPECT_EQ(job.state().phase, Phase::kRunning);
-  job.Pass(JobController::kAlarmTimeout);
-  job.Tell(kServer0, full);
-  EXPECT_EQ(job.state().message, "parameter-server-0: disk full");
+// What servers say while one of them cannot store.
+class AlarmTest : public testing::Test {
+ protected:
+  AlarmTest() {
+    job_.Begin();
+    job_.JoinAll();
+  }
+
+  Harness::Actions Alarm(const std::string& alarm) {
+    Heartbeat heartbeat;
+    heartbeat.progress = ParameterServerProgress{.alarm = alarm};
+    return job_.Tell(kServer0, heartbeat);
+  }
+
+  void Count(std::uint64_t examples) {
+    Heartbeat heartbeat;
+    heartbeat.progress =
+        DataServerProgress{.epoch = 1, .counted_examples = examples, .total_examples = 1000};
+    job_.Tell(kData0, heartbeat);
+  }
+
+  [[nodiscard]] std::string Shown() const {
+    for (const auto& member : job_.controller().Report().members) {
+      if (member.id == kServer0) {
+        return member.alarm;
+      }
+    }
+    return "no such member";
+  }
+
+  Harness job_;
+};
+
+TEST_F(AlarmTest, IsToldOnceAndShownUntilItIsOver) {
+  EXPECT_THAT(Pick<Note>(Alarm("disk full")),
+              ElementsAre(Field(&Note::text, "parameter-server-0: disk full; training goes on")));
+  EXPECT_THAT(Pick<Note>(Alarm("disk full")), IsEmpty());
+  EXPECT_EQ(Shown(), "disk full");
+  EXPECT_THAT(Pick<Note>(Alarm("")),
+              ElementsAre(Field(&Note::text, "parameter-server-0: stores again")));
+  EXPECT_EQ(Shown(), "");
+}
+
+TEST_F(AlarmTest, DoesNotEndTrainingThatGoesOn) {
+  for (std::uint64_t examples = 1; examples < 10; ++examples) {
+    Count(examples);
+    Alarm("disk full");
+    job_.Pass(JobController::kAlarmTimeout / 2);
+    EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  }
+}
+
+TEST_F(AlarmTest, EndsAJobThatCannotCountAnythingAnyMore) {
+  Count(5);
+  Alarm("disk full");
+  job_.Pass(JobController::kAlarmTimeout / 2);
+  Count(6);
+  Alarm("disk full");
+  job_.Pass(JobController::kAlarmTimeout - seconds(1));
+  Alarm("disk full");
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  job_.Pass(seconds(1));
+  Alarm("disk full");
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().message, "parameter-server-0: disk full; nothing can be counted any more");
 }
 
 }  // namespace

@@ -95,6 +95,24 @@ TEST(ReplicationStartTest, TheJobBeginsWithoutCopiesThatDoNotCome) {
   EXPECT_EQ(job.state().phase, Phase::kRunning);
 }
 
+TEST(ReplicationStartTest, ServersThatDieAgainAndAgainDoNotKeepTheJobFromBeginning) {
+  JobSettings settings = ReplicatedJob();
+  settings.restart_limit = 100;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  for (int i = 0; i < 4; ++i) {
+    job.Pass(Placement::kCopyTime / 2);
+    if (job.state().phase == Phase::kRunning) {
+      return;
+    }
+    job.Exit(kServer2);
+    job.Pass(seconds(2), {kServer2});
+    job.ReplaceServer(2, "server-2 again, " + std::to_string(i));
+  }
+  ADD_FAILURE() << "it waits for copies that never come";
+}
+
 TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
   const Holder dead = record(0).primary;
   const Holder heir = Secondary(0);
@@ -243,6 +261,32 @@ TEST_F(ReplicationTest, ADrainingServerGetsHeirs) {
       Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}));
   ASSERT_FALSE(views.empty());
   EXPECT_EQ(views[0].second.buckets[0].heir, heir);
+}
+
+TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops) {
+  const Holder leaving = record(0).primary;
+  const auto is_secondary = [&](std::uint32_t bucket) {
+    return record(bucket).Has(leaving) && record(bucket).primary != leaving;
+  };
+  const auto view =
+      Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}))[0].second;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(view.buckets[i].leaver == leaving, is_secondary(i)) << "bucket " << i;
+  }
+  const Holder heir = Secondary(0);
+  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
+  EXPECT_TRUE(record(0).Has(leaving)) << "it is needed until the heir serves";
+  EXPECT_FALSE(record(0).leaver);
+  job_.Serve(heir.slot);
+  EXPECT_EQ(record(0).leaver, leaving);
+  Tell(heir,
+       {.bucket = 0,
+        .epoch = record(0).epoch,
+        .kind = Proposal::Kind::kDrop,
+        .proposer = heir,
+        .subject = leaving});
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  EXPECT_FALSE(record(0).learner) << "the server that leaves may come back";
 }
 
 TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {

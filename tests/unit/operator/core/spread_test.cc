@@ -223,15 +223,32 @@ TEST_F(SpreadTest, SingleCopiesMoveToAServerThatJoins) {
   ExpectEven();
 }
 
-TEST_F(SpreadTest, ADrainingServerHandsItsPrimariesOverAndLearnsNothing) {
+TEST_F(SpreadTest, ADrainingServerHandsItsPrimariesOverAndLeavesItsBuckets) {
   Start(3, 12, 2);
   RunToRest();
   servers_[0].draining = true;
   RunToRest();
   const Load load(configurations_.records(), 3);
-  EXPECT_EQ(load.primaries[0], 0u);
+  EXPECT_EQ(load.copies[0], 0u);
   EXPECT_THAT(load.primaries, testing::Contains(Ge(5u)));
-  ExpectFull();
+  for (const Bucket& record : configurations_.records()) {
+    EXPECT_THAT(record.members, testing::SizeIs(Ge(1u)));
+    EXPECT_FALSE(record.learner) << "it may come back: its copies are not made elsewhere yet";
+  }
+}
+
+TEST_F(SpreadTest, ADrainingServerStaysWhereTooFewWouldRemain) {
+  Start(3, 12, 3);
+  RunToRest();
+  servers_[0].draining = true;
+  servers_[1].draining = true;
+  RunToRest();
+  for (const Bucket& record : configurations_.records()) {
+    EXPECT_THAT(record.members, testing::SizeIs(3u));
+  }
+  servers_[1].draining = false;
+  RunToRest();
+  EXPECT_EQ(Load(configurations_.records(), 3).copies[0], 0u);
 }
 
 TEST_F(SpreadTest, ADeadServerIsReplacedForBucketsThatWereNeverCreated) {
