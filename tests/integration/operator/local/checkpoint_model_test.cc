@@ -153,9 +153,20 @@ TEST_F(CheckpointModelTest, WithoutAValidOneTheNewestIsExplained) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("checkpoint 2 is not valid"));
 }
 
-TEST_F(CheckpointModelTest, ARunThatIsRunningIsLeftAlone) {
+TEST_F(CheckpointModelTest, AnOlderOneIsHadByItsNumber) {
   Store(1, 0.5F);
-  const auto lock = RunLock::Acquire(paths_);
+  Store(2, 0.75F);
+  const auto model = ReadCheckpointModel(*parsed_.job, paths_, 1);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(model->weights, Each(0.5F));
+  const absl::Status status = ReadCheckpointModel(*parsed_.job, paths_, 3).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no checkpoint 3; it has 2, 1"));
+}
+
+TEST_F(CheckpointModelTest, ARunThatAnotherProgramReadsIsLeftAlone) {
+  Store(1, 0.5F);
+  const auto lock = RunLock::Acquire(paths_, RunLock::Use::kRead);
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(ReadCheckpointModel(*parsed_.job, paths_).status().code(), absl::StatusCode::kAborted);
 }

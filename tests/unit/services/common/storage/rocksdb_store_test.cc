@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/conformance/kv_store_suite.h"
 #include "tests/unit/services/common/storage/disk_store_rig.h"
@@ -33,6 +34,24 @@ TEST_F(RocksDbStoreTest, FolderInUseIsUnavailableAndNamed) {
   EXPECT_TRUE(absl::IsUnavailable(second.status()));
   EXPECT_NE(second.status().message().find((root_.path() / "store").string()),
             std::string_view::npos);
+}
+
+TEST_F(RocksDbStoreTest, AReaderSeesWhatIsStoredWhileAnotherHasItOpenAndWritesNothing) {
+  const auto folder = root_.path() / "store";
+  const auto owner = RocksDbStore::Open(folder);
+  ASSERT_TRUE(owner.ok()) << owner.status();
+  ASSERT_TRUE((*owner)->Write({{"key", "value"}}).ok());
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder),
+                         std::filesystem::directory_iterator());
+  };
+  const auto before = files();
+  const auto reader = RocksDbStore::OpenToRead(folder);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->Get("key").value(), "value");
+  EXPECT_FALSE((*reader)->Write({{"key", "mine"}}).ok());
+  EXPECT_EQ(files(), before);
+  EXPECT_TRUE((*owner)->Write({{"key", "other"}}).ok());
 }
 
 TEST_F(RocksDbStoreTest, DamagedFilesAreDataLossAtOpen) {
