@@ -19,9 +19,14 @@ STEADY = "failover: {beacon: 500ms, lease: 3s, grace: 4s}"
 HIDDEN = (1336, *[32] * 33)
 
 RECOVERY = 60  # seconds after a fault until all copies are there again
-LONGEST_GAP = 2  # seconds without progress when nothing is wrong, and nothing else keeps the machine busy
+LONGEST_GAP = 2  # seconds without progress when nothing is wrong, times slowness()
 
 SEED = int(os.environ.get("ADAMANT_FAULT_SEED", "1"))
+
+
+def slowness():
+    """How many times longer things may take because others keep this machine busy; 1 when nobody does."""
+    return max(1, os.getloadavg()[0] / (2 * os.cpu_count()))
 
 
 def servers(count=5, copies=3, buckets=16, *, mode="Delayed", flush="1s", failover=FAST):
@@ -133,7 +138,7 @@ class ReplicatedCluster(LoadedCluster):
 
     def pauses(self, report):
         """(seconds, bucket) of the times without progress in a bucket that no fault excuses."""
-        longest = LONGEST_GAP * max(1, os.getloadavg()[0] / (2 * os.cpu_count()))
+        longest = LONGEST_GAP * slowness()
         found = []
         for gap in report.gaps:
             begin = max(gap["from"], self.started)
