@@ -32,8 +32,9 @@ class StorageTest(unittest.TestCase):
         return loss
 
     def assert_rolled_back_at_most(self, seconds, report, losses):
-        """Every update that was rolled back had been acknowledged that long before a loss, or less, or arrived later."""
+        """Every update that was rolled back had been acknowledged that long before a loss, or less."""
         for rollback in report.rollbacks:
+            # What was on its way when all died has arrived after the loss.
             ages = [loss - rollback["oldest"] for loss in losses if loss >= rollback["oldest"]]
             self.assertLess(min(ages, default=0), seconds + SLACK * slowness())
 
