@@ -22,8 +22,12 @@ v1::Holder Holder(std::uint32_t slot, std::uint64_t incarnation) {
 }
 
 v1::BucketStatus& AddBucket(v1::JobStatus& status, const std::string& state) {
+  const int index = status.buckets_size();
   v1::BucketStatus& bucket = *status.add_buckets();
+  bucket.set_bucket(static_cast<std::uint32_t>(index));
   bucket.set_state(state);
+  ++(*status.mutable_bucket_summary()->mutable_states())[state];
+  status.mutable_bucket_summary()->set_largest_epoch(1);
   v1::Bucket& record = *bucket.mutable_record();
   record.set_epoch(1);
   *record.mutable_primary() = Holder(0, 1);
@@ -92,16 +96,18 @@ TEST(StatusTextTest, AReplicatedJobShowsItsBucketsLastFailoverAndCheckpoint) {
   AddBucket(status, "Degraded");
   AddBucket(status, "Ready");
   AddBucket(status, "Ready");
+  status.mutable_bucket_summary()->set_largest_lag(4);
   AddFailover(status);
   status.set_checkpoint(9);
+  status.set_checkpoint_held_seconds(0.042);
   EXPECT_EQ(StatusText(status, /*live=*/true),
             "digits: Running\n"
             "epoch 2 of 5, top-1 97.12%, 1 restart\n"
             "12800 of 60000 examples, loss 0.1235, 3120 examples/s\n"
-            "buckets      3: 2 Ready, 1 Degraded\n"
+            "buckets      3: 2 Ready, 1 Degraded; epochs up to 1, lag at most 4\n"
             "failover     bucket 7, 1m12s ago: detect 4.0s, replace 52ms, reconcile 20ms, catch up "
             "1.4s; 4 failovers so far\n"
-            "checkpoint   9\n");
+            "checkpoint   9, pushes held for 42ms\n");
 }
 
 TEST(StatusTextTest, ACopyThatIsStillBeingMadeIsSaidToCatchUp) {
@@ -112,15 +118,22 @@ TEST(StatusTextTest, ACopyThatIsStillBeingMadeIsSaidToCatchUp) {
 
 TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   v1::JobStatus status = RunningJob();
-  AddBucket(status, "Ready").set_rolled_back(17);
-  AddBucket(status, "Ready").set_rolled_back(1);
   AddBucket(status, "Ready");
+  status.mutable_bucket_summary()->set_rolled_back(18);
+  status.mutable_bucket_summary()->set_rolled_back_buckets(2);
   status.mutable_last_failover()->set_restores(2);
   for (const bool live : {true, false}) {
     EXPECT_THAT(StatusText(status, live),
                 HasSubstr("rolled back  18 updates in 2 buckets; 2 restores from disk so far\n"));
   }
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
+}
+
+TEST(StatusTextTest, WhatAProcessCannotDoIsSaid) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_members(0)->set_alarm("disk full: no room in data/");
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("alarm        parameter-server-1: disk full: no room in data/\n"));
 }
 
 TEST(StatusTextTest, AnEndedJobShowsNeitherProgressNorMembers) {
@@ -156,6 +169,16 @@ TEST(BucketTableTest, HasALineForEachBucketWithItsColumnsAligned) {
       "     2  Restoring      1           1  -                              0    0           31\n");
 }
 
+TEST(BucketTableTest, SaysHowManyBucketsAreNotShown) {
+  v1::JobStatus status;
+  AddBucket(status, "Degraded").set_bucket(70);
+  AddBucket(status, "Ready").set_bucket(2);
+  (*status.mutable_bucket_summary()->mutable_states())["Ready"] += 65534;
+  const std::string table = BucketTable(status);
+  EXPECT_LT(table.find("     2  Ready"), table.find("    70  Degraded"));
+  EXPECT_THAT(table, HasSubstr("and 65534 more; those that are not Ready are shown first\n"));
+}
+
 TEST(BucketTableTest, IsEmptyWithoutBuckets) { EXPECT_EQ(BucketTable(RunningJob()), ""); }
 
 TEST(StatusJsonTest, HoldsEverything) {
@@ -176,9 +199,13 @@ TEST(StatusJsonTest, HoldsEverything) {
                 "seconds_ago": 72.0, "failovers": 4, "restores": 1})"));
   EXPECT_EQ(json["members"],
             nlohmann::json::parse(R"([{"name": "parameter-server-1", "state": "Running",
-                "start": 2, "metrics_address": "127.0.0.1:4242", "primaries": 22, "copies": 64,
+                "start": 2, "metrics_address": "127.0.0.1:4242", "alarm": "", "primaries": 22, "copies": 64,
                 "oldest_unflushed_seconds": 0.42},
-                {"name": "worker-0", "state": "Starting", "start": 1, "metrics_address": ""}])"));
+                {"name": "worker-0", "state": "Starting", "start": 1, "metrics_address": "",
+                "alarm": ""}])"));
+  EXPECT_EQ(json["bucket_summary"],
+            nlohmann::json::parse(R"({"states": {"Ready": 1}, "largest_epoch": 1,
+                "largest_lag": 0, "rolled_back": 0, "rolled_back_buckets": 0})"));
   EXPECT_EQ(json["buckets"],
             nlohmann::json::parse(R"([{"bucket": 0, "state": "Ready", "epoch": 1, "generation": 0,
                 "primary": {"slot": 0, "start": 1},

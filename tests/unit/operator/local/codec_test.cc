@@ -77,7 +77,9 @@ TEST(CodecTest, AReportComesBackAsItWas) {
                             .incarnation = 4,
                             .state = "Running",
                             .metrics_address = "m",
-                            .buckets = 0});
+                            .buckets = 0,
+                            .address = "a:1",
+                            .alarm = "disk full"});
   const controller::JobReport back = Decode(Encode(report));
   EXPECT_EQ(back.name, "n");
   EXPECT_EQ(back.phase, controller::Phase::kEvaluating);
@@ -85,6 +87,8 @@ TEST(CodecTest, AReportComesBackAsItWas) {
   EXPECT_EQ(back.accuracy, 0.5);
   ASSERT_EQ(back.members.size(), 1u);
   EXPECT_EQ(back.members[0].incarnation, 4u);
+  EXPECT_EQ(back.members[0].address, "a:1");
+  EXPECT_EQ(back.members[0].alarm, "disk full");
 }
 
 TEST(CodecTest, AProposalComesThroughAndAnUnknownKindDoesNot) {
@@ -133,6 +137,29 @@ TEST(CodecTest, StatusOfBucketsComesBackAsItWas) {
   EXPECT_EQ(decoded.last_failover->failovers, 3u);
   EXPECT_EQ(decoded.checkpoint, 12u);
   EXPECT_DOUBLE_EQ(decoded.checkpoint_held_seconds, 0.25);
+}
+
+TEST(CodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {
+  controller::JobReport report;
+  for (std::uint32_t bucket = 0; bucket < 65'536; ++bucket) {
+    report.buckets.push_back({.bucket = bucket,
+                              .state = bucket == 60'000 ? "Blocked" : "Ready",
+                              .record = {.epoch = bucket, .members = {{0, 1}, {1, 1}, {2, 1}}},
+                              .committed = 1'000'000'000'000,
+                              .rolled_back = bucket < 3 ? 2u : 0u});
+    report.bucket_summary.Add(report.buckets.back());
+  }
+  const v1::JobStatus encoded = Encode(report);
+  EXPECT_LT(encoded.ByteSizeLong(), 1u << 20);
+  const controller::JobReport decoded = Decode(encoded);
+  ASSERT_EQ(decoded.buckets.size(), static_cast<std::size_t>(kMostBuckets));
+  EXPECT_EQ(decoded.buckets[0].bucket, 60'000u);
+  EXPECT_EQ(decoded.buckets[1].bucket, 0u);
+  EXPECT_EQ(decoded.bucket_summary.states.at("Ready"), 65'535u);
+  EXPECT_EQ(decoded.bucket_summary.states.at("Blocked"), 1u);
+  EXPECT_EQ(decoded.bucket_summary.largest_epoch, 65'535u);
+  EXPECT_EQ(decoded.bucket_summary.rolled_back, 6u);
+  EXPECT_EQ(decoded.bucket_summary.rolled_back_buckets, 3u);
 }
 
 }  // namespace

@@ -107,12 +107,28 @@ TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
 
 TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
   ASSERT_TRUE(CreateRunDir(paths_).ok());
-  {
-    const auto lock = RunLock::Acquire(paths_);
+  using Use = RunLock::Use;
+  for (const auto& [mine, other] : {std::pair{Use::kControl, Use::kControl},
+                                    {Use::kControl, Use::kRead},
+                                    {Use::kRead, Use::kControl},
+                                    {Use::kRead, Use::kRead}}) {
+    const auto lock = RunLock::Acquire(paths_, mine);
     ASSERT_TRUE(lock.ok());
-    EXPECT_EQ(RunLock::Acquire(paths_).status().code(), absl::StatusCode::kAborted);
+    EXPECT_EQ(RunLock::Acquire(paths_, other).status().code(), absl::StatusCode::kAborted);
   }
-  EXPECT_TRUE(RunLock::Acquire(paths_).ok());
+  EXPECT_TRUE(RunLock::Acquire(paths_, Use::kControl).ok());
+}
+
+TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  {
+    const auto reader = RunLock::Acquire(paths_, RunLock::Use::kRead);
+    EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  }
+  const auto lock = RunLock::Acquire(paths_, RunLock::Use::kControl);
+  EXPECT_TRUE(RunLock::IsControlled(paths_).value());
+  EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
 }
 
 TEST_F(RunDirTest, TheRecorderGoesOnWhereTheStoredResultsEnd) {

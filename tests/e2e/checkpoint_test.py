@@ -1,0 +1,74 @@
+"""Checkpoints are taken while a job trains, are exported, and are what it goes back to when nothing newer is left."""
+
+import json
+import time
+import unittest
+
+import adamant
+
+EXAMPLES = 30000
+
+
+class CheckpointTest(adamant.TestCase):
+
+    def long_epoch(self, persistence):
+        """A job of one epoch that lasts for several checkpoints."""
+        job = self.job(epochs=1, workers=1, train=f"{{digits: {{seed: 1, examples: {EXAMPLES}}}}}",
+                       layers=adamant.LAYERS.replace("channels: 4", "channels: 32"))
+        text = job.read_text().replace("  runPolicy:\n", "  runPolicy:\n    checkpointInterval: 1s\n")
+        job.write_text(text.replace("persistence: {flushInterval: 200ms}", f"persistence: {persistence}"))
+        return job
+
+    def await_checkpoint(self, run, timeout=120):
+        """The number of the newest checkpoint that was taken within an epoch."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and run.process.poll() is None:
+            for path in (run.folder / "checkpoints").glob("*.json"):
+                try:
+                    manifest = json.loads(path.read_text())
+                except FileNotFoundError:
+                    continue  # there is a newer one
+                if manifest["cuts"]:
+                    return manifest["snapshot"]
+            time.sleep(0.01)
+        raise AssertionError("no checkpoint was taken")
+
+    def export(self, run, checkpoint, name):
+        out = self.folder / name
+        result = adamant.adamant("export", run.folder, "--checkpoint", checkpoint, "--format", "safetensors", "--out",
+                                 out)
+        return result, out
+
+    def test_a_checkpoint_is_exported_while_training_goes_on_and_the_same_afterwards(self):
+        run = self.run_in().train(self.long_epoch("{flushInterval: 200ms}"))
+        for _ in range(5):  # the next checkpoint may replace it at any time
+            checkpoint = self.await_checkpoint(run)
+            result, live = self.export(run, checkpoint, "live.safetensors")
+            if result.returncode == 0:
+                break
+            self.assertRegex(result.stderr, "holds no checkpoint|cannot be had while the job runs")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIsNone(run.process.poll(), "training goes on")
+        self.assertEqual(run.rows(), [], "the epoch has not ended")
+        run.kill_all()
+        self.assertIn("--resume", adamant.adamant("status", run.folder).stdout)
+        result, stored = self.export(run, checkpoint, "stored.safetensors")
+        if result.returncode == 0:  # else a newer one had been completed just before the end
+            self.assertEqual(live.read_bytes(), stored.read_bytes())
+        code, output = run.resume().wait(timeout=240)
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 1, EXAMPLES)
+
+    def test_a_job_of_which_only_checkpoints_are_stored_goes_back_to_the_newest(self):
+        run = self.run_in().train(self.long_epoch("{mode: None}"))
+        self.await_checkpoint(run)
+        run.kill_all()
+        code, output = run.resume().wait(timeout=240)
+        self.assertEqual(code, 0, output)
+        restored = [event["text"] for event in run.events() if event["event"] == "restored"]
+        self.assertTrue(any("the job goes back to checkpoint" in text for text in restored), restored)
+        self.assert_counted_once(run, 1, EXAMPLES)
+
+
+if __name__ == "__main__":
+    unittest.main()
