@@ -61,7 +61,7 @@ class AllCopiesLostTest(StorageTest):
 
     def test_delayed_loses_at_most_the_flush_interval_and_tells_when_workers_are_lost_too(self):
         """They know what they pushed, so that it can be judged, and send nothing again."""
-        seconds = 15
+        seconds = 30
         cluster = self.cluster(servers(3, 3, 8, flush=f"{seconds}s"), reads=0, retain=0)
         unflushed = lambda: [member["oldest_unflushed_seconds"] for member in cluster.status()["members"]
                              if member["name"] in cluster.servers]
