@@ -54,8 +54,9 @@ void CoreDriver::Report(const BucketReport& report) {
 
 void CoreDriver::WantApply() {
   const MutexLock lock(mutex_);
-  apply_ = true;
-  appliers_changed_.NotifyOne();
+  if (!std::exchange(apply_, true)) {
+    appliers_changed_.NotifyOne();
+  }
 }
 
 void CoreDriver::WantStorage() { links_.want_storage(); }

@@ -1,8 +1,10 @@
 #include "services/parameter_server/rpc/exchange.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +13,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/parameter_server/rpc/convert.h"
-#include "services/parameter_server/rpc/pending.h"
+#include "services/parameter_server/rpc/replies.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -22,26 +24,37 @@ constexpr std::uint32_t kFormatVersion = 1;
 class Exchange {
  public:
   Exchange(CoreGate& gate, const TrafficMetrics& metrics, rpc::FrameStream& stream)
-      : gate_(gate), metrics_(metrics), stream_(stream) {}
+      : gate_(gate),
+        metrics_(metrics),
+        stream_(stream),
+        replies_(std::make_shared<Replies>(stream)) {}
+  ~Exchange() { replies_->Close(); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
-  absl::Status Handle(rpc::IncomingFrame frame, rpc::OutgoingFrame& reply);
+  absl::Status Handle(rpc::IncomingFrame frame);
 
-  /// The client was refused: the stream ends after the reply.
+  /// The client sends no more: waits until it has all its answers.
+  absl::Status Finish();
+
+  /// The client was refused: the stream ends.
   [[nodiscard]] bool refused() const { return refused_; }
 
  private:
   absl::Status HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply);
-  absl::Status HandlePush(const v1::Push& push, rpc::IncomingFrame frame, v1::PushReply& reply);
-  absl::StatusOr<std::vector<ShardAck>> Apply(const v1::Push& header, rpc::IncomingFrame frame);
+  absl::Status HandlePush(const v1::ExchangeRequest& request, rpc::IncomingFrame frame);
   absl::Status HandleFetch(const v1::Fetch& fetch,
                            v1::FetchReply& reply,
                            std::vector<rpc::LentBytes>& payload);
   absl::Status HandleFlush(const v1::FlushRequest& flush, v1::FlushReply& reply);
-  void Count(const std::vector<ShardAck>& acks) const;
+  [[nodiscard]] PushDone Answering(std::uint64_t request, Replies::PushId push) const;
+  [[nodiscard]] Replies::GiveUp GivingUp() const;
+  [[nodiscard]] absl::Status WhyGivenUp() const;
 
   CoreGate& gate_;
   const TrafficMetrics& metrics_;
   rpc::FrameStream& stream_;
+  const std::shared_ptr<Replies> replies_;  // shared with pushes that the core may never answer
   bool greeted_ = false;
   bool refused_ = false;
   std::optional<Writer> writer_;  // none: only fetches
@@ -51,11 +64,20 @@ absl::Status Closed() {
   return absl::UnavailableError("the parameter server is starting or stopping");
 }
 
+void Count(std::span<const ShardAck> acks, const TrafficMetrics& metrics) {
+  for (const ShardAck& ack : acks) {
+    metrics.updates[static_cast<std::size_t>(ack.outcome)].Increment();
+    if (ack.outcome == PushOutcome::kApplied) {
+      metrics.staleness.Observe(static_cast<double>(ack.staleness));
+    }
+  }
+}
+
 absl::Status ReadOnly() {
   return absl::InvalidArgumentError("a push or a flush on a stream that is only for fetches");
 }
 
-absl::Status Exchange::Handle(rpc::IncomingFrame frame, rpc::OutgoingFrame& out) {
+absl::Status Exchange::Handle(rpc::IncomingFrame frame) {
   v1::ExchangeRequest request;
   if (!request.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
     return absl::InvalidArgumentError("the header of a frame is no ExchangeRequest");
@@ -65,25 +87,36 @@ absl::Status Exchange::Handle(rpc::IncomingFrame frame, rpc::OutgoingFrame& out)
   }
   v1::ExchangeReply reply;
   reply.set_id(request.id());
-  absl::Status status;
+  std::vector<rpc::LentBytes> payload;
   switch (request.kind_case()) {
     case v1::ExchangeRequest::kHello:
-      status = HandleHello(request.hello(), *reply.mutable_hello());
+      ADAMANT_RETURN_IF_ERROR(HandleHello(request.hello(), *reply.mutable_hello()));
       break;
     case v1::ExchangeRequest::kPush:
-      status = HandlePush(request.push(), std::move(frame), *reply.mutable_push());
-      break;
+      return HandlePush(request, std::move(frame));
     case v1::ExchangeRequest::kFetch:
-      status = HandleFetch(request.fetch(), *reply.mutable_fetch(), out.payload);
+      ADAMANT_RETURN_IF_ERROR(HandleFetch(request.fetch(), *reply.mutable_fetch(), payload));
       break;
     case v1::ExchangeRequest::kFlush:
-      status = HandleFlush(request.flush(), *reply.mutable_flush());
+      ADAMANT_RETURN_IF_ERROR(HandleFlush(request.flush(), *reply.mutable_flush()));
       break;
     default:
-      status = absl::InvalidArgumentError("a request of an unknown kind");
+      return absl::InvalidArgumentError("a request of an unknown kind");
   }
-  out.header = reply.SerializeAsString();
-  return status;
+  replies_->Send({.header = reply.SerializeAsString(), .payload = std::move(payload)});
+  return absl::OkStatus();
+}
+
+absl::Status Exchange::Finish() {
+  return replies_->AwaitAll(GivingUp()) ? absl::OkStatus() : WhyGivenUp();
+}
+
+Replies::GiveUp Exchange::GivingUp() const {
+  return [this] { return stream_.Cancelled() || !gate_.is_open(); };
+}
+
+absl::Status Exchange::WhyGivenUp() const {
+  return stream_.Cancelled() ? absl::CancelledError("the stream was cancelled") : Closed();
 }
 
 // Why the client is refused; empty when it is not.
@@ -116,61 +149,59 @@ absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeH
   return absl::OkStatus();
 }
 
-absl::Status Exchange::HandlePush(const v1::Push& header,
-                                  rpc::IncomingFrame frame,
-                                  v1::PushReply& reply) {
+absl::Status Exchange::HandlePush(const v1::ExchangeRequest& request, rpc::IncomingFrame frame) {
   if (!writer_) {
     return ReadOnly();
   }
-  const auto start = std::chrono::steady_clock::now();
-  metrics_.push_bytes.Increment(static_cast<double>(frame.payload_bytes()));
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<ShardAck> acks, Apply(header, std::move(frame)));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  metrics_.apply_seconds.Observe(seconds.count());
-  Count(acks);
-  EncodeAcks(acks, reply);
+  const std::uint64_t bytes = frame.payload_bytes();
+  if (!replies_->AwaitRoom(bytes, GivingUp())) {
+    return WhyGivenUp();
+  }
+  metrics_.push_bytes.Increment(static_cast<double>(bytes));
+  std::vector<ShardId> shards;
+  for (const v1::ShardUpdate& update : request.push().updates()) {
+    shards.push_back(update.shard());
+  }
+  const CoreGate::Pass core = gate_.Enter();
+  if (!core) {
+    return Closed();
+  }
+  const PushDone done = Answering(request.id(), replies_->Begin(bytes, shards));
+  Push push{.writer = *writer_};
+  if (DecodePush(request.push(), rpc::JoinPayload(std::move(frame)), core->layout(), push)) {
+    core->Submit(push, done);
+  } else {
+    std::vector<ShardAck> acks;
+    for (const ShardId shard : shards) {
+      acks.push_back({.shard = shard, .outcome = PushOutcome::kMalformed});
+    }
+    done(std::move(acks));
+  }
+  replies_->Submitted();
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ShardAck>> Exchange::Apply(const v1::Push& header,
-                                                      rpc::IncomingFrame frame) {
-  const auto pending = std::make_shared<Pending<std::vector<ShardAck>>>();
-  {
-    const CoreGate::Pass core = gate_.Enter();
-    if (!core) {
-      return Closed();
-    }
-    Push push{.writer = *writer_};
-    if (DecodePush(header, rpc::JoinPayload(std::move(frame)), core->layout(), push)) {
-      core->Submit(push, [pending](std::vector<ShardAck> acks) { pending->Set(std::move(acks)); });
-    } else {
-      std::vector<ShardAck> acks;
-      for (const v1::ShardUpdate& update : header.updates()) {
-        acks.push_back({.shard = update.shard(), .outcome = PushOutcome::kMalformed});
-      }
-      pending->Set(std::move(acks));
-    }
-  }
-  // Without a pass: the answer may never come, and must not keep the server from stopping.
-  auto acks = pending->Wait([this] { return stream_.Cancelled() || !gate_.is_open(); });
-  if (!acks.has_value()) {
-    return stream_.Cancelled() ? absl::CancelledError("the stream was cancelled") : Closed();
-  }
-  return *std::move(acks);
-}
-
-void Exchange::Count(const std::vector<ShardAck>& acks) const {
-  for (const ShardAck& ack : acks) {
-    metrics_.updates[static_cast<std::size_t>(ack.outcome)].Increment();
-    if (ack.outcome == PushOutcome::kApplied) {
-      metrics_.staleness.Observe(static_cast<double>(ack.staleness));
-    }
-  }
+PushDone Exchange::Answering(std::uint64_t request, Replies::PushId push) const {
+  const auto start = std::chrono::steady_clock::now();
+  return [=, &metrics = metrics_, replies = replies_](const std::vector<ShardAck>& acks) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    metrics.apply_seconds.Observe(seconds.count());
+    Count(acks, metrics);
+    v1::ExchangeReply reply;
+    reply.set_id(request);
+    EncodeAcks(acks, *reply.mutable_push());
+    replies->Answer(push, {.header = reply.SerializeAsString(), .payload = {}});
+  };
 }
 
 absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                                    v1::FetchReply& reply,
                                    std::vector<rpc::LentBytes>& payload) {
+  // Without a pass: the pushes may never be answered, and must not keep the server from stopping.
+  std::vector<ShardId> unanswered;
+  if (fetch.snapshot() == 0) {
+    unanswered = replies_->AwaitPushesTo(std::vector(fetch.shards().begin(), fetch.shards().end()));
+  }
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
     return Closed();
@@ -186,8 +217,13 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                                       std::to_string(kMaxExchangeBytes) + " go into one reply");
   }
   const std::vector<ShardId> shards(fetch.shards().begin(), fetch.shards().end());
-  ADAMANT_ASSIGN_OR_RETURN(const auto values,
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<ShardValue> values,
                            core->Fetch(writer_ ? &*writer_ : nullptr, shards, fetch.snapshot()));
+  for (ShardValue& value : values) {
+    if (std::ranges::binary_search(unanswered, value.shard)) {
+      value = {.shard = value.shard, .outcome = FetchOutcome::kNotReady, .epoch = value.epoch};
+    }
+  }
   metrics_.fetch_bytes.Increment(static_cast<double>(bytes));
   EncodeValues(values, reply, payload);
   return absl::OkStatus();
@@ -220,12 +256,10 @@ absl::Status ServeExchange(CoreGate& gate,
   while (!exchange.refused()) {
     auto frame = stream.Read();
     if (absl::IsOutOfRange(frame.status())) {
-      return absl::OkStatus();
+      return exchange.Finish();
     }
     ADAMANT_RETURN_IF_ERROR(frame.status());
-    rpc::OutgoingFrame reply;
-    ADAMANT_RETURN_IF_ERROR(exchange.Handle(*std::move(frame), reply));
-    ADAMANT_RETURN_IF_ERROR(stream.Write(std::move(reply)));
+    ADAMANT_RETURN_IF_ERROR(exchange.Handle(*std::move(frame)));
   }
   return absl::OkStatus();
 }

@@ -32,7 +32,9 @@ void PeerStream::Send(PeerMessage message) {
   metrics_.sent[message.kind.index()].Increment();
   queued_bytes_ += bytes;
   queue_.push_back(std::move(message));
-  changed_.NotifyAll();
+  if (queue_.size() == 1) {  // else the thread is awake
+    changed_.NotifyAll();
+  }
 }
 
 bool PeerStream::IsOpen() const {

@@ -22,18 +22,21 @@ constexpr std::uint64_t kJob = 7;
 constexpr std::int64_t kElements = 5000;  // more than one chunk of the fake stream
 
 /// Two shards on the worker's optimiser and a fully connected layer's on the server's.
-ServerOptions Options() {
+ServerOptions Options(std::uint32_t buckets) {
   const ParameterOptimiser on_worker{.location = OptimiserLocation::kWorker};
   return {.job_uid = kJob,
           .writers = 2,
           .parameters = {{.name = "a", .layer = "a", .shape = {kElements}},
                          {.name = "b", .layer = "b", .shape = {3}},
                          {.name = "c", .layer = "c", .shape = {2, 3}}},
+          .buckets = buckets,
           .optimisers = {on_worker, on_worker, {.rate = 1}}};
 }
 
 class ExchangeTest : public ::testing::Test {
  protected:
+  explicit ExchangeTest(std::uint32_t buckets = 1) : server_core_(Options(buckets)) {}
+
   void SetUp() override {
     gate_.Open(server_core_.core());
     thread_ = std::thread([this] {
@@ -72,7 +75,7 @@ class ExchangeTest : public ::testing::Test {
 
   metrics::Registry registry_;
   const TrafficMetrics metrics_{registry_};
-  LoneServer server_core_{Options()};
+  LoneServer server_core_;
   CoreGate gate_;
   fakes::InMemoryLink link_;
   std::unique_ptr<rpc::FrameStream> server_ = link_.TakeServer();
@@ -200,29 +203,69 @@ TEST_F(ExchangeTest, AFlushTellsWhatIsOnDisk) {
   EXPECT_EQ(client_.Call(flush)->header.flush().persisted(0).sequence(), 1u);
 }
 
-/// A bucket with another member, which never answers: nothing is committed.
+/// The bucket of shard 1 has another member, which never answers: nothing is committed, and a push
+/// waits. That of shard 2 has none.
 class BlockedExchangeTest : public ExchangeTest {
  protected:
+  BlockedExchangeTest() : ExchangeTest(8) {}
+
   void SetUp() override {
-    const Holder self = server_core_.core().self();
-    server_core_.Configure({.epoch = 2,
-                            .generation = 1,
-                            .primary = self,
-                            .members = {self, {.slot = 1, .incarnation = 1}},
-                            .created = true});
+    ParameterServer& core = server_core_.core();
+    const auto& shards = core.layout().shards();
+    ASSERT_NE(shards[1].bucket, shards[2].bucket);
+    std::vector<Configuration> buckets(
+        core.layout().buckets(),
+        {.epoch = 2, .generation = 1, .primary = core.self(), .members = {core.self()}});
+    buckets[shards[1].bucket].members.push_back({.slot = 1, .incarnation = 1});
+    core.SetConfigurations(buckets, {});
     ExchangeTest::SetUp();
     Greet();
-    const v1::ExchangeRequest push = PushOf({1});
-    const auto lent = std::make_shared<const std::vector<float>>(3, 1.0F);
-    ASSERT_TRUE(client_.stream()
-                    .Write({.header = push.SerializeAsString(),
-                            .payload = {{std::as_bytes(std::span(*lent)), lent}}})
-                    .ok());
-    while (server_core_.core().Progress()[0].lag == 0) {
+    Send(PushOf({1}), {1, 1, 1});
+    while (core.Progress()[shards[1].bucket].lag == 0) {
       std::this_thread::yield();  // until it is under way
     }
   }
+
+  void Send(const v1::ExchangeRequest& request, std::vector<float> values) {
+    const auto lent = std::make_shared<const std::vector<float>>(std::move(values));
+    ASSERT_TRUE(client_.stream()
+                    .Write({.header = request.SerializeAsString(),
+                            .payload = {{std::as_bytes(std::span(*lent)), lent}}})
+                    .ok());
+  }
 };
+
+TEST_F(BlockedExchangeTest, APushThatWaitsHoldsNoOtherBucketUp) {
+  v1::ExchangeRequest push = PushOf({2}, v1::GRADIENT);
+  const auto pushed = client_.Call(push, std::vector<float>(6, 1));
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  EXPECT_EQ(pushed->header.push().acks(0).outcome(), v1::ShardAck::APPLIED);
+  const auto fetched = client_.Call(FetchOf({2}));
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(fetched->header.fetch().values(0).included_sequence(), 1u);
+}
+
+TEST_F(BlockedExchangeTest, WhatAFetchWouldNotSeeIsNotReady) {
+  const auto fetched = client_.Call(FetchOf({1, 2}));
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(fetched->header.fetch().values(0).outcome(), v1::ShardValue::NOT_READY);
+  EXPECT_EQ(fetched->header.fetch().values(1).outcome(), v1::ShardValue::FOUND);
+  EXPECT_EQ(fetched->values.size(), 6u);
+}
+
+TEST_F(BlockedExchangeTest, APushThatLosesItsPrimaryIsAnswered) {
+  const Holder other{.slot = 1, .incarnation = 1};
+  server_core_.core().SetConfigurations(
+      std::vector<Configuration>(
+          8, {.epoch = 3, .generation = 1, .primary = other, .members = {other}}),
+      {});
+  const auto reply = client_.stream().Read();
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  v1::ExchangeReply answer;
+  ASSERT_TRUE(answer.ParseFromString(std::string(reply->header())));
+  ASSERT_EQ(answer.push().acks_size(), 1);
+  EXPECT_EQ(answer.push().acks(0).outcome(), v1::ShardAck::NOT_PRIMARY);
+}
 
 TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotOutliveItsStream) {
   client_.stream().Cancel();
@@ -232,6 +275,7 @@ TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotOutliveItsStream) {
 
 TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotKeepTheServerFromStopping) {
   gate_.Close();
+  client_.stream().CloseWrites();
   EXPECT_EQ(client_.stream().Read().status().code(), absl::StatusCode::kUnavailable);
 }
 
