@@ -21,6 +21,7 @@ SETTINGS = {
     "fast": "failover: {beacon: 100ms, lease: 600ms, grace: 800ms}",
 }
 SETTLED = 5  # looks without a change, before which primaries may still be spread
+FIRST = 20  # changes that are shown
 HERTZ = os.sysconf("SC_CLK_TCK")
 
 
@@ -87,7 +88,7 @@ def main():
             looks, seconds, used, idle = measure(folder, arguments.data, name, arguments.minutes)
             failovers = looks[-1].failovers - looks[0].failovers
             changed = differences(looks)
-            print("\n".join(changed), file=sys.stderr, flush=True)
+            print("\n".join(changed[:FIRST]), file=sys.stderr, flush=True)
             processors = os.cpu_count() * seconds
             runs.print_row(name, f"{seconds / 60:.1f}", failovers, max(0, len(changed) - failovers),
                            f"{(looks[-1].examples - looks[0].examples) / seconds:.0f}",
