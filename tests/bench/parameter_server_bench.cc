@@ -18,6 +18,7 @@
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/parameter_server/rpc/pending.h"
 #include "tests/bench/servers_here.h"
+#include "tests/bench/worker_stream.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -43,10 +44,12 @@ class Server final : private Driver {
  public:
   explicit Server(const ParameterOptimiser& optimiser)
       : core_(Options(optimiser), store_, clock_, *this) {
-    const Configuration record{.epoch = 1, .generation = 1, .members = {core_.self()}};
+    Configuration record{.epoch = 1, .generation = 1, .members = {core_.self()}};
     ADAMANT_CHECK(core_.ReadStored().ok(), "the disk is empty");
     core_.SetConfigurations(std::vector<Configuration>{record}, {});
     ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created");
+    record.created = true;
+    core_.SetConfigurations(std::vector<Configuration>{record}, {});
   }
 
   ParameterServer& core() { return core_; }

@@ -60,11 +60,17 @@ class ServersHere::Controller final : public service::ControllerLink {
     }
   }
 
+  void SetCreated() {
+    const MutexLock lock(mutex_);
+    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+      record.set_created(true);
+    }
+  }
+
   void SetLearner(std::uint32_t slot) {
     const MutexLock lock(mutex_);
     added_ = 0;
     for (v1::Bucket& record : *membership_.mutable_buckets()) {
-      record.set_created(true);
       record.mutable_learner()->set_slot(slot);
       record.mutable_learner()->set_incarnation(1);
     }
@@ -182,6 +188,8 @@ ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
   controller_->Assign(std::move(members), options.buckets);
   Publish(controller_->membership());
   controller_->AwaitReady();
+  controller_->SetCreated();
+  Publish(controller_->membership());
   for (std::uint32_t slot = 1; slot < servers; ++slot) {
     controller_->SetLearner(slot);
     Publish(controller_->membership());
@@ -199,33 +207,6 @@ void ServersHere::Publish(const v1::Membership& membership) {
   for (const auto& node : nodes_) {
     node->view().OnMembership(membership);
   }
-}
-
-WorkerStream::WorkerStream(const std::string& address)
-    : stream_(rpc::OpenFrameStream(address, kExchangeMethod, kMaxExchangeBytes)) {
-  v1::ExchangeRequest hello;
-  hello.mutable_hello()->set_format_version(1);
-  hello.mutable_hello()->set_job_uid(1);
-  Send(hello, {});
-  Receive();
-}
-
-WorkerStream::~WorkerStream() { stream_->Cancel(); }
-
-void WorkerStream::Send(const v1::ExchangeRequest& request, std::vector<rpc::LentBytes> payload) {
-  ADAMANT_CHECK(stream_->Write({request.SerializeAsString(), std::move(payload)}).ok(), "sent");
-}
-
-std::uint64_t WorkerStream::Receive() {
-  const auto frame = stream_->Read();
-  ADAMANT_CHECK(frame.ok(), frame.status().ToString());
-  v1::ExchangeReply reply;
-  ADAMANT_CHECK(reply.ParseFromString(std::string(frame->header())), "an answer");
-  ADAMANT_CHECK(reply.hello().refused().empty(), reply.hello().refused());
-  for (const v1::ShardAck& ack : reply.push().acks()) {
-    ADAMANT_CHECK(ack.outcome() == v1::ShardAck::APPLIED, "every update is applied");
-  }
-  return frame->payload_bytes();
 }
 
 }  // namespace adamant::parameter_server

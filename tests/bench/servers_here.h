@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "proto/adamant/v1/parameter_server.pb.h"
-#include "services/common/rpc/frame.h"
 #include "services/parameter_server/core/parameter_server.h"
 
 namespace adamant::parameter_server {
@@ -36,21 +34,6 @@ class ServersHere {
   std::unique_ptr<Controller> controller_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::uint64_t epoch_ = 0;
-};
-
-/// A worker's stream that need not wait for an answer before the next request.
-class WorkerStream {
- public:
-  explicit WorkerStream(const std::string& address);
-  ~WorkerStream();
-
-  void Send(const v1::ExchangeRequest& request, std::vector<rpc::LentBytes> payload);
-
-  /// Waits for the next answer; its header must say that all went well. Returns the payload's size.
-  std::uint64_t Receive();
-
- private:
-  std::unique_ptr<rpc::FrameStream> stream_;
 };
 
 }  // namespace adamant::parameter_server

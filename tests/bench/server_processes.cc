@@ -1,0 +1,251 @@
+#include "tests/bench/server_processes.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/check.h"
+#include "services/common/base/mutex.h"
+#include "services/common/job/job.h"
+#include "services/common/model/model.h"
+#include "tests/fakes/fake_controller.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+namespace fs = std::filesystem;
+
+v1::TrainingJob JobOf(const std::string& manifest) {
+  const job::ParseResult parsed = job::ParseJob(manifest, "job.yaml");
+  ADAMANT_CHECK(parsed.job != nullptr,
+                parsed.problems.empty() ? "" : job::Format(parsed.problems.front()));
+  return *parsed.job;
+}
+
+fs::path NewFolder() {
+  std::string name = (fs::temp_directory_path() / "adamant-bench-XXXXXX").string();
+  ADAMANT_CHECK(mkdtemp(name.data()) != nullptr, "TMPDIR can be written");
+  return name;
+}
+
+}  // namespace
+
+/// The records, and what the servers propose for them, which is done.
+/// Threads: any.
+class ServerProcesses::Records {
+ public:
+  void Hear(const v1::MemberMessage& message) {
+    const MutexLock lock(mutex_);
+    ready_ += message.buckets_ready().buckets_size();
+    for (const v1::Proposal& proposal : message.proposals().proposals()) {
+      v1::Bucket& record = *membership_.mutable_buckets(static_cast<int>(proposal.bucket()));
+      ADAMANT_CHECK(proposal.kind() == v1::Proposal::ADD,
+                    "no server is taken for lost; is the machine busy?");
+      if (proposal.epoch() == record.epoch()) {
+        record.set_epoch(record.epoch() + 1);
+        record.clear_learner();
+        *record.add_members() = proposal.subject();
+        ++added_;
+      }
+    }
+    changed_.NotifyAll();
+  }
+
+  /// The first server has each bucket alone.
+  void Assign(std::vector<v1::Member> members, std::uint32_t buckets) {
+    const MutexLock lock(mutex_);
+    for (v1::Member& member : members) {
+      *membership_.add_members() = std::move(member);
+    }
+    for (std::uint32_t bucket = 0; bucket < buckets; ++bucket) {
+      v1::Bucket& record = *membership_.add_buckets();
+      record.set_epoch(1);
+      record.set_generation(1);
+      record.mutable_primary()->set_incarnation(1);
+      record.add_members()->set_incarnation(1);
+    }
+  }
+
+  void SetLearner(std::uint32_t slot) {
+    const MutexLock lock(mutex_);
+    added_ = 0;
+    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+      record.set_created(true);
+      record.mutable_learner()->set_slot(slot);
+      record.mutable_learner()->set_incarnation(1);
+    }
+  }
+
+  v1::Membership Next() {
+    const MutexLock lock(mutex_);
+    membership_.set_version(membership_.version() + 1);
+    return membership_;
+  }
+
+  void AwaitReady() {
+    const MutexLock lock(mutex_);
+    while (ready_ < membership_.buckets_size()) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+  void AwaitAdded() {
+    const MutexLock lock(mutex_);
+    while (added_ < membership_.buckets_size()) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  v1::Membership membership_ ABSL_GUARDED_BY(mutex_);
+  int ready_ ABSL_GUARDED_BY(mutex_) = 0;
+  int added_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class ServerProcesses::Server {
+ public:
+  Server(std::uint32_t slot, const v1::TrainingJob& job, Records& records)
+      : folder_(NewFolder()), slot_(slot) {
+    Spawn();
+    const auto join = controller_.Receive();
+    ADAMANT_CHECK(join.has_value() && join->has_join(), "a server joins");
+    join_ = join->join();
+    v1::ControllerMessage message;
+    v1::Welcome& welcome = *message.mutable_welcome();
+    welcome.set_term(1);
+    welcome.set_incarnation(1);
+    welcome.set_job_uid(kJobUid);
+    *welcome.mutable_job() = job;
+    controller_.Send(message);
+    listener_ = std::jthread([this, &records] {
+      for (auto heard = controller_.Receive(); heard.has_value(); heard = controller_.Receive()) {
+        records.Hear(*heard);
+      }
+    });
+  }
+
+  ~Server() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    listener_.join();
+    fs::remove_all(folder_);
+  }
+
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void Send(const v1::Membership& membership) {
+    v1::ControllerMessage message;
+    *message.mutable_membership() = membership;
+    controller_.Send(message);
+  }
+
+  [[nodiscard]] v1::Member member() const {
+    v1::Member member;
+    member.set_role(v1::PARAMETER_SERVER);
+    member.set_slot(slot_);
+    member.set_incarnation(1);
+    member.set_address(join_.address());
+    member.set_replication_address(join_.replication_address());
+    return member;
+  }
+
+  [[nodiscard]] const std::string& address() const { return join_.address(); }
+
+  [[nodiscard]] double CpuSeconds() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+    file.ignore(4096, ')');  // the name may hold blanks
+    std::string skipped;
+    for (int field = 3; field < 14; ++field) {
+      file >> skipped;
+    }
+    double user = 0;
+    double system = 0;
+    file >> user >> system;
+    return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+
+ private:
+  void Spawn() {
+    std::vector<std::string> flags = {PARAMETER_SERVER_PATH,
+                                      "--controller",
+                                      controller_.address(),
+                                      "--slot",
+                                      std::to_string(slot_),
+                                      "--data-dir",
+                                      folder_ / "data",
+                                      "--log-level",
+                                      "error"};
+    std::vector<char*> argv;
+    for (std::string& flag : flags) {
+      argv.push_back(flag.data());
+    }
+    argv.push_back(nullptr);
+    const int error =
+        posix_spawn(&pid_, PARAMETER_SERVER_PATH, nullptr, nullptr, argv.data(), environ);
+    ADAMANT_CHECK(error == 0, "the program is built");
+  }
+
+  const fs::path folder_;
+  const std::uint32_t slot_;
+  fakes::FakeController controller_;
+  pid_t pid_ = 0;
+  v1::Join join_;
+  std::jthread listener_;
+};
+
+ServerProcesses::ServerProcesses(std::uint32_t servers, const std::string& manifest)
+    : records_(std::make_unique<Records>()) {
+  const v1::TrainingJob job = JobOf(manifest);
+  auto graph = model::BuildGraph(job::NetOf(job));
+  ADAMANT_CHECK(graph.ok(), graph.status().ToString());
+  const auto buckets =
+      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());
+  layout_ = std::make_unique<ShardLayout>(std::move(graph->parameters), buckets);
+  std::vector<v1::Member> members;
+  for (std::uint32_t slot = 0; slot < servers; ++slot) {
+    servers_.push_back(std::make_unique<Server>(slot, job, *records_));
+    members.push_back(servers_.back()->member());
+  }
+  records_->Assign(std::move(members), buckets);
+  Publish();
+  records_->AwaitReady();
+  for (std::uint32_t slot = 1; slot < servers; ++slot) {
+    records_->SetLearner(slot);
+    Publish();
+    records_->AwaitAdded();
+    Publish();
+  }
+  epoch_ = records_->Next().buckets(0).epoch();
+}
+
+ServerProcesses::~ServerProcesses() = default;
+
+const std::string& ServerProcesses::address() const { return servers_[0]->address(); }
+
+double ServerProcesses::CpuSeconds() const {
+  double seconds = 0;
+  for (const auto& server : servers_) {
+    seconds += server->CpuSeconds();
+  }
+  return seconds;
+}
+
+void ServerProcesses::Publish() {
+  const v1::Membership membership = records_->Next();
+  for (const auto& server : servers_) {
+    server->Send(membership);
+  }
+}
+
+}  // namespace adamant::parameter_server
