@@ -10,6 +10,7 @@ Bucket::Bucket(std::unique_ptr<Replica> replica, std::size_t shards)
 }
 
 void Bucket::Clear() {
+  ++life_;
   content_ = {};
   content_.sequences.resize(shards_);
   head_.clear();

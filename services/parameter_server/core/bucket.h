@@ -51,8 +51,11 @@ class Bucket {
 
   void Fill(Content content) { content_ = std::move(content); }
 
-  /// Also forgets who waits and what is copied.
+  /// Also forgets who waits and what is copied, and begins another life.
   void Clear();
+
+  /// What was to be done on disk in an earlier life is void.
+  [[nodiscard]] std::uint64_t life() const { return life_; }
 
   [[nodiscard]] const Content& content() const { return content_; }
 
@@ -86,6 +89,7 @@ class Bucket {
  private:
   const std::unique_ptr<Replica> replica_;
   const std::size_t shards_;
+  std::uint64_t life_ = 0;
   Content content_;
   std::vector<SequenceTable> head_;
   std::map<std::string, std::uint64_t, std::less<>> head_versions_;  // of puts in the log

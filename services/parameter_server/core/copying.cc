@@ -156,7 +156,7 @@ void ParameterServer::FinishReceiving(BucketId id) {
   if (options_.mode == PersistenceMode::kNone) {
     return Installed(id);
   }
-  tasks_.installs.insert(id);
+  tasks_.installs[id] = bucket.life();
   driver_.WantStorage();
 }
 

@@ -12,9 +12,13 @@ void ParameterServer::Send(const Holder& to, PeerMessage message) {
 
 void ParameterServer::Propose(const Proposal& proposal) { driver_.Propose(proposal); }
 
-void ParameterServer::Persist(BucketId id, const EntryPtr& entry) {
-  const std::uint64_t generation = buckets_[id]->replica().configuration().generation;
-  tasks_.persists.push_back({.bucket = id, .generation = generation, .entry = entry});
+void ParameterServer::Persist(BucketId id, const EntryPtr& entry, std::uint64_t ticket) {
+  const Bucket& bucket = *buckets_[id];
+  tasks_.persists.push_back({.bucket = id,
+                             .life = bucket.life(),
+                             .generation = bucket.replica().configuration().generation,
+                             .entry = entry,
+                             .ticket = ticket});
   driver_.WantStorage();
 }
 
@@ -47,8 +51,11 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
     bucket.Commit(put);
     RecordDone done = i < waiting.puts.size() ? std::move(waiting.puts[i]) : nullptr;
     if (options_.mode != PersistenceMode::kNone) {
-      tasks_.puts.push_back(
-          {.bucket = id, .key = put.key, .lsn = entry->lsn, .done = std::move(done)});
+      tasks_.puts.push_back({.bucket = id,
+                             .life = bucket.life(),
+                             .key = put.key,
+                             .lsn = entry->lsn,
+                             .done = std::move(done)});
       driver_.WantStorage();
     } else if (done != nullptr) {
       due_records_.push_back({std::move(done),
@@ -61,7 +68,8 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
 
 void ParameterServer::Load(BucketId id, bool create) {
   const Configuration& configuration = buckets_[id]->replica().configuration();
-  tasks_.loads[id] = {.create = create,
+  tasks_.loads[id] = {.life = buckets_[id]->life(),
+                      .create = create,
                       .epoch = configuration.epoch,
                       .generation = configuration.generation,
                       .snapshot = configuration.restored_snapshot};

@@ -132,8 +132,8 @@ void LiveShard::ApplyBatch(std::span<CommittedUpdate> batch, std::span<ShardAck>
       ApplyBlock(*change, begin, std::min(kBlockElements, size - begin), content_);
     }
   }
-  if (!admitted.empty() && !std::exchange(is_dirty_, true)) {
-    dirty_.Add(identity_.shard, (identity_.values + identity_.state) * sizeof(float));
+  if (!admitted.empty()) {
+    MarkDirtyLocked();
   }
   unflushed_updates_ += admitted.size();
 }
@@ -221,6 +221,17 @@ void LiveShard::FlushFailed(std::uint64_t updates) {
   const MutexLock lock(content_mutex_);
   unflushed_updates_ += updates;
   is_dirty_ = true;
+}
+
+void LiveShard::MarkDirtyLocked() {
+  if (!std::exchange(is_dirty_, true)) {
+    dirty_.Add(identity_.shard, (identity_.values + identity_.state) * sizeof(float));
+  }
+}
+
+void LiveShard::MarkDirty() {
+  const MutexLock lock(content_mutex_);
+  MarkDirtyLocked();
 }
 
 void LiveShard::Rebase(std::uint64_t generation) {

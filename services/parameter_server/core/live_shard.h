@@ -29,7 +29,7 @@ struct CommittedUpdate {
 struct ShardRule {
   const ParameterOptimiser* optimiser = nullptr;
   std::uint64_t begin = 0;       ///< first element of the shard within its tensor
-  bool durable_at_once = false;  ///< Wal modes and None: nothing acknowledged waits for a flush
+  bool durable_at_once = false;  ///< WalSync and None: nothing acknowledged waits for a flush
 };
 
 /// A shard in memory. Committed updates queue, in the order of the log; a thread that finds the
@@ -73,6 +73,9 @@ class LiveShard {
   void Flushed();
   void FlushFailed(std::uint64_t updates);
 
+  /// Its record is to be written again, changed or not.
+  void MarkDirty();
+
   /// From now on lsns count from 0 in this generation. Nothing may be queued.
   void Rebase(std::uint64_t generation);
 
@@ -88,6 +91,7 @@ class LiveShard {
   void ApplyBatch(std::span<CommittedUpdate> batch, std::span<ShardAck> acks);
   bool Admit(const CommittedUpdate& update, ShardAck& ack)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
+  void MarkDirtyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
   [[nodiscard]] std::uint64_t PersistedLocked(const Writer& writer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
 

@@ -42,6 +42,7 @@ ParameterServer::ParameterServer(ServerOptions options,
       shards_of_(layout_.buckets()),
       position_of_(layout_.shards().size()),
       logged_until_(layout_.buckets(), 0),
+      scrub_at_(clock.Now() + options_.scrub.pause),
       dirty_(options_.flush, clock, [this] { driver_.WantStorage(); }),
       shard_table_(layout_.shards().size()),
       snapshots_(options_.job_uid, store),
@@ -276,7 +277,13 @@ std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
   dirty_.Hurry();
   std::vector<std::uint64_t> persisted;
   for (const ShardId id : shards) {
-    const LiveShardPtr shard = id < layout_.shards().size() ? shard_table_.Get(id) : nullptr;
+    LiveShardPtr shard;
+    if (id < layout_.shards().size()) {
+      const MutexLock lock(mutex_);
+      const Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
+      shard =
+          AccessOf(bucket) == Access::kReady ? bucket.content().shards[position_of_[id]] : nullptr;
+    }
     persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
   }
   return persisted;

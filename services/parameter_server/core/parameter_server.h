@@ -26,6 +26,7 @@
 #include "services/parameter_server/core/messages.h"
 #include "services/parameter_server/core/records.h"
 #include "services/parameter_server/core/replication/replica.h"
+#include "services/parameter_server/core/scrub.h"
 #include "services/parameter_server/core/shard_table.h"
 #include "services/parameter_server/core/snapshots.h"
 
@@ -51,17 +52,19 @@ struct ServerOptions {
   std::uint32_t min_in_sync = 1;
   PersistenceMode mode = PersistenceMode::kDelayed;
   FlushLimits flush = {};
+  ScrubLimits scrub = {};
 };
 
 /// A parameter server without its network: its replicas of buckets, with their shards, records and
 /// deduplication tables; snapshots; and the way of all that to a store.
 ///
 /// The driver calls Tick every tenth of a beacon's interval, ApplyCommitted and DoStorage when they
-/// are wanted (Driver), and Flush when flusher().DueAt() has come.
-/// Threads: any, unless said otherwise; only DoStorage, Flush, ReadStored and TakeSnapshot wait for
-/// the disk, and they belong on one thread of their own. It starts none; driven by one thread alone
-/// it never waits for another and is deterministic. One lock guards replicas and records: it is
-/// held for pointers and numbers, never while values are read or written or callbacks run.
+/// are wanted (Driver), Flush when flusher().DueAt() has come and Scrub when ScrubDueAt() has.
+/// Threads: any, unless said otherwise; only DoStorage, Flush, ReadStored, Scrub and TakeSnapshot
+/// wait for the disk, and they belong on one thread of their own. It starts none; driven by one
+/// thread alone it never waits for another and is deterministic. One lock guards replicas and
+/// records: it is held for pointers and numbers, never while values are read or written or
+/// callbacks run.
 class ParameterServer : private ReplicaHost {
  public:
   /// `store`, `clock` and `driver` must outlive this.
@@ -118,8 +121,8 @@ class ParameterServer : private ReplicaHost {
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
 
-  /// What of this writer's updates is on disk, by shard; and asks for a flush. Shards that are not
-  /// held, or outside the model, have 0.
+  /// What of this writer's updates is on disk, by shard; and asks for a flush. Shards that this
+  /// server may not read now, or that are outside the model, have 0.
   std::vector<std::uint64_t> RequestFlush(const Writer& writer, std::span<const ShardId> shards);
 
   // --- Records
@@ -137,7 +140,8 @@ class ParameterServer : private ReplicaHost {
   // --- The disk: one thread
 
   /// Looks at what the store holds, verifies it, and marks it as opened by this process. Once,
-  /// first. Errors: those of the store.
+  /// first. Errors: those of the store; ResourceExhausted raises the alarm: try again after a
+  /// while, and until then tell nobody what is stored.
   absl::Status ReadStored();
 
   /// What ReadStored found, without the buckets that have been loaded or learnt here since.
@@ -153,6 +157,12 @@ class ParameterServer : private ReplicaHost {
 
   /// Writes back what is dirty: see Flusher::Flush.
   absl::Status Flush();
+
+  /// Reads and checks one value of what is stored of the buckets held here. One that is damaged, or
+  /// cannot be read, is written anew from memory with the next Flush or DoStorage.
+  void Scrub();
+  [[nodiscard]] Clock::TimePoint ScrubDueAt() const;
+  [[nodiscard]] const ScrubTotals& scrubbed() const { return scrubbed_; }
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them is
   /// not served.
@@ -186,13 +196,16 @@ class ParameterServer : private ReplicaHost {
     RecordDone done;
     RecordAnswer answer;
   };
+  // Tasks name the life of the bucket (Bucket::life) that they are for: after it they are void.
   struct StoredPut {
     BucketId bucket = 0;
+    std::uint64_t life = 0;
     std::string key;
     Lsn lsn = 0;
     RecordDone done;  ///< none: nobody waits
   };
   struct LoadTask {
+    std::uint64_t life = 0;
     bool create = false;
     Epoch epoch = 0;
     std::uint64_t generation = 0;
@@ -200,15 +213,17 @@ class ParameterServer : private ReplicaHost {
   };
   struct PersistTask {
     BucketId bucket = 0;
+    std::uint64_t life = 0;
     std::uint64_t generation = 0;
     EntryPtr entry;
+    std::uint64_t ticket = 0;  ///< of the replica
   };
   /// What waits for the disk.
   struct Tasks {
     std::set<BucketId> unmarked = {};  ///< whose stored copy no longer counts
     std::map<BucketId, LoadTask> loads = {};
     std::vector<PersistTask> persists = {};
-    std::set<BucketId> installs = {};  ///< copies that must be on disk to count
+    std::map<BucketId, std::uint64_t> installs = {};  ///< copies that must be on disk to count
     std::vector<StoredPut> puts = {};
 
     [[nodiscard]] bool empty() const {
@@ -231,7 +246,7 @@ class ParameterServer : private ReplicaHost {
   // ReplicaHost.
   void Send(const Holder& to, PeerMessage message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Propose(const Proposal& proposal) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Persist(BucketId bucket, const EntryPtr& entry) override
+  void Persist(BucketId bucket, const EntryPtr& entry, std::uint64_t ticket) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Commit(BucketId bucket, const EntryPtr& entry) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -272,8 +287,9 @@ class ParameterServer : private ReplicaHost {
   void PlanParts(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendPart(const PartDue& part);
 
-  // The disk (storing.cc).
+  // The disk (storing.cc, loading.cc, scrubbing.cc).
   [[nodiscard]] bool logged() const;
+  [[nodiscard]] bool Lives(BucketId id, std::uint64_t life) const;
   [[nodiscard]] ShardIdentity IdentityOf(ShardId shard) const;
   [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
   absl::Status Unmark(const std::set<BucketId>& buckets);
@@ -284,10 +300,14 @@ class ParameterServer : private ReplicaHost {
   absl::Status StoreLoaded(BucketId id, const LoadTask& task, const Bucket::Content& content);
   absl::Status StoreContent(BucketId id, const Bucket::Content& content);
   absl::Status PersistEntries(const std::vector<PersistTask>& persists);
-  absl::Status InstallCopies(const std::set<BucketId>& buckets);
+  absl::Status InstallCopies(const std::map<BucketId, std::uint64_t>& lives);
   absl::Status StorePuts(const std::vector<StoredPut>& puts);
+  [[nodiscard]] bool IsStored(BucketId id) const;
+  void ScrubShard(ShardId id);
+  void ScrubRecords(BucketId id);
   absl::Status Do(Tasks& tasks);
   void Return(Tasks tasks);
+  void RaiseDiskFull(const absl::Status& status);
 
   void ForgetStored(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetContent(BucketId id, Bucket::Content content) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -303,6 +323,9 @@ class ParameterServer : private ReplicaHost {
 
   // Of the thread that waits for the disk.
   std::vector<Lsn> logged_until_;  // by bucket: the last entry stored
+  std::size_t scrub_next_ = 0;     // shards by id, then the records of each bucket
+  Clock::TimePoint scrub_at_;
+  ScrubTotals scrubbed_;
 
   // Each safe for any thread.
   std::atomic<std::uint64_t> updates_applied_ = 0;

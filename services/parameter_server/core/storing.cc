@@ -7,7 +7,6 @@
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/entry_record.h"
-#include "services/parameter_server/core/lazy_writer.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/parameter_server/core/session.h"
 #include "services/parameter_server/core/stored_bucket.h"
@@ -19,15 +18,15 @@ namespace {
 constexpr auto kRetryAfter = std::chrono::seconds(1);
 constexpr Lsn kToTheEnd = std::numeric_limits<Lsn>::max();
 
-/// Whether the problem lies in what is stored, not in reading it.
-bool IsContentProblem(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
-}
-
 }  // namespace
 
 bool ParameterServer::logged() const {
   return options_.mode == PersistenceMode::kWal || options_.mode == PersistenceMode::kWalSync;
+}
+
+bool ParameterServer::Lives(BucketId id, std::uint64_t life) const {
+  const MutexLock lock(mutex_);
+  return buckets_[id]->life() == life;
 }
 
 ShardIdentity ParameterServer::IdentityOf(ShardId id) const {
@@ -44,7 +43,8 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
   const Shard& shard = layout_.shards()[id];
   const ShardRule rule{.optimiser = &options_.optimisers[shard.tensor],
                        .begin = shard.begin,
-                       .durable_at_once = options_.mode != PersistenceMode::kDelayed};
+                       .durable_at_once = options_.mode == PersistenceMode::kWalSync ||
+                                          options_.mode == PersistenceMode::kNone};
   return std::make_shared<LiveShard>(IdentityOf(id), rule, std::move(content), dirty_);
 }
 
@@ -65,12 +65,15 @@ absl::Status ParameterServer::ReadStored() {
     stored.buckets.push_back(std::move(found));
   }
   ADAMANT_FAILPOINT("server/start");
-  // On a full disk the mark of an earlier process stays: it proves less, and nothing false.
-  const absl::Status marked_open = store_.Write({StoreIncarnation(options_.self.incarnation)});
-  if (!marked_open.ok() && !absl::IsResourceExhausted(marked_open)) {
-    return marked_open;
+  // What is stored counts only with the mark: it is the proof that whoever opened the folder before
+  // has ended.
+  const absl::Status opened = store_.Write({StoreIncarnation(options_.self.incarnation)});
+  if (absl::IsResourceExhausted(opened)) {
+    RaiseDiskFull(opened);
   }
+  ADAMANT_RETURN_IF_ERROR(opened);
   const MutexLock lock(mutex_);
+  alarm_.clear();
   stored_ = std::move(stored);
   return absl::OkStatus();
 }
@@ -94,14 +97,18 @@ absl::Status ParameterServer::DoStorage() {
   const absl::Status status = Do(tasks);
   if (absl::IsResourceExhausted(status)) {
     Return(std::move(tasks));
-    const MutexLock lock(mutex_);
-    alarm_ = "disk full: " + std::string(status.message());
-    storage_not_before_ = clock_.Now() + kRetryAfter;
+    RaiseDiskFull(status);
     return absl::OkStatus();
   }
   const MutexLock lock(mutex_);
   alarm_.clear();
   return status;
+}
+
+void ParameterServer::RaiseDiskFull(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  alarm_ = "disk full: " + std::string(status.message());
+  storage_not_before_ = clock_.Now() + kRetryAfter;
 }
 
 // What is done is taken off the list, so that the rest can be tried again.
@@ -158,153 +165,6 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
   return changes.empty() ? absl::OkStatus() : store_.Write(changes);
 }
 
-// --- Creating and loading
-
-absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
-  ADAMANT_FAILPOINT("server/load");
-  auto content = task.create          ? absl::StatusOr<Bucket::Content>(Create(id, task))
-                 : task.snapshot != 0 ? RestoreSnapshot(id, task)
-                                      : Restore(id, task);
-  if (!content.ok() && !IsContentProblem(content.status())) {
-    return content.status();
-  }
-  if (content.ok()) {
-    ADAMANT_RETURN_IF_ERROR(StoreLoaded(id, task, *content));
-  }
-  Session session(*this);
-  Bucket& bucket = *buckets_[id];
-  const Replica& replica = bucket.replica();
-  if (replica.role() != Replica::Role::kLoading || replica.configuration().epoch != task.epoch) {
-    return absl::OkStatus();
-  }
-  if (!content.ok()) {
-    lost_[id] = {.bucket = id,
-                 .epoch = task.epoch,
-                 .lost = true,
-                 .detail = std::string(content.status().message())};
-    driver_.Report(lost_[id]);
-    return absl::OkStatus();
-  }
-  SetContent(id, *std::move(content));
-  bucket.replica().Loaded(clock_.Now());
-  return absl::OkStatus();
-}
-
-Bucket::Content ParameterServer::Create(BucketId id, const LoadTask& task) {
-  Bucket::Content content{.generation = task.generation};
-  content.sequences.resize(shards_of_[id].size());
-  for (const ShardId shard_id : shards_of_[id]) {
-    const Shard& shard = layout_.shards()[shard_id];
-    const ShardIdentity identity = IdentityOf(shard_id);
-    ShardContent shard_content{.generation = task.generation,
-                               .values = std::vector<float>(identity.values),
-                               .state = std::vector<float>(identity.state)};
-    InitialiseShard(
-        options_.seed, layout_.parameters()[shard.tensor], shard, std::span(shard_content.values));
-    content.shards.push_back(MakeShard(shard_id, std::move(shard_content)));
-  }
-  return content;
-}
-
-// What is stored, and in the logged modes what has been logged since.
-absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const LoadTask& task) {
-  ADAMANT_RETURN_IF_ERROR(LoadMark(id, store_).status());
-  ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(id, layout_, store_));
-  Bucket::Content content{.generation = task.generation};
-  ADAMANT_ASSIGN_OR_RETURN(content.records, LoadRecords(options_.job_uid, id, store_));
-  for (const ShardId shard_id : shards_of_[id]) {
-    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard, LoadShard(IdentityOf(shard_id), store_));
-    if (!entries.empty() && shard.generation < entries.back().generation) {
-      shard.lsn = 0;  // it counts in an earlier generation
-    }
-    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
-  }
-  for (const StoredEntry& stored : entries) {
-    for (const LoggedUpdate& update : stored.entry->updates) {
-      content.shards[position_of_[update.shard]]->Enqueue(
-          {.entry = stored.entry, .update = &update});
-    }
-    for (const LoggedPut& put : stored.entry->puts) {
-      Record& record = content.records[put.key];
-      if (put.version > record.version) {
-        record = {.version = put.version, .value = put.value};
-      }
-    }
-  }
-  for (const LiveShardPtr& shard : content.shards) {
-    content.updates += shard->version();
-    content.sequences.push_back(shard->sequences());
-    shard->Rebase(task.generation);
-  }
-  return content;
-}
-
-absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
-                                                                 const LoadTask& task) {
-  Bucket::Content content{.generation = task.generation};
-  ADAMANT_ASSIGN_OR_RETURN(content.records, snapshots_.LoadRecords(task.snapshot, id));
-  for (const ShardId shard_id : shards_of_[id]) {
-    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard,
-                             snapshots_.LoadShard(task.snapshot, id, IdentityOf(shard_id)));
-    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
-  }
-  for (const LiveShardPtr& shard : content.shards) {
-    content.updates += shard->version();
-    content.sequences.push_back(shard->sequences());
-    shard->Rebase(task.generation);
-  }
-  return content;
-}
-
-// What came back from live state is stored already, but for its new generation and what had only
-// been logged.
-absl::Status ParameterServer::StoreLoaded(BucketId id,
-                                          const LoadTask& task,
-                                          const Bucket::Content& content) {
-  if (task.create || task.snapshot != 0 || logged()) {
-    return StoreContent(id, content);
-  }
-  return options_.mode == PersistenceMode::kNone ? absl::OkStatus()
-                                                 : store_.Write({MarkBucket(id, task.generation)});
-}
-
-// All of a bucket, durably, in place of whatever was stored of it.
-absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& content) {
-  if (options_.mode == PersistenceMode::kNone) {
-    return absl::OkStatus();
-  }
-  LazyWriter writer(store_);
-  for (const LiveShardPtr& shard : content.shards) {
-    std::string record = shard->Encode();
-    SealShard(record);
-    ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
-  }
-  ADAMANT_RETURN_IF_ERROR(writer.Finish());
-  ADAMANT_FAILPOINT("server/mark");
-  std::vector<storage::Change> changes = {
-      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
-  for (const auto& [key, record] : content.records) {
-    changes.push_back(StoreRecord(options_.job_uid, id, key, record));
-  }
-  changes.push_back(MarkBucket(id, content.generation));
-  logged_until_[id] = 0;
-  return store_.Write(changes);
-}
-
-absl::Status ParameterServer::InstallCopies(const std::set<BucketId>& buckets) {
-  for (const BucketId id : buckets) {
-    Bucket::Content content;
-    {
-      const MutexLock lock(mutex_);
-      content = buckets_[id]->content();
-    }
-    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
-    Session session(*this);
-    Installed(id);
-  }
-  return absl::OkStatus();
-}
-
 // --- Entries and records
 
 absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& persists) {
@@ -313,6 +173,9 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
   }
   std::vector<storage::Change> changes;
   for (const PersistTask& task : persists) {
+    if (!Lives(task.bucket, task.life)) {
+      continue;
+    }
     const Lsn lsn = task.entry->lsn;
     if (lsn <= logged_until_[task.bucket]) {
       changes.push_back(EraseEntries(task.bucket, lsn - 1, kToTheEnd));
@@ -326,7 +189,7 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
   ADAMANT_FAILPOINT("log/acknowledge");
   Session session(*this);
   for (const PersistTask& task : persists) {
-    buckets_[task.bucket]->replica().Persisted(task.entry->origin, task.entry->lsn, clock_.Now());
+    buckets_[task.bucket]->replica().Persisted(task.ticket, clock_.Now());
   }
   return absl::OkStatus();
 }
@@ -343,7 +206,7 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
     for (const StoredPut& put : puts) {
       const RecordMap& records = buckets_[put.bucket]->content().records;
       const auto record = records.find(put.key);
-      if (record == records.end()) {
+      if (record == records.end() || buckets_[put.bucket]->life() != put.life) {
         answers.push_back({.access = Access::kNotPrimary});
         continue;
       }
@@ -356,7 +219,7 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
   }
   // Where only records are logged, the log is done with once they are written.
   for (const auto& [bucket, lsn] : written) {
-    if (!logged()) {
+    if (!logged() && lsn > 0) {
       changes.push_back(EraseEntries(bucket, 0, lsn));
     }
   }
@@ -375,19 +238,24 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
 
 absl::Status ParameterServer::Flush() {
   std::map<BucketId, std::pair<Epoch, Lsn>> committed;
+  std::vector<LiveShardPtr> shards;
   if (logged()) {
     const MutexLock lock(mutex_);
     for (BucketId id = 0; id < buckets_.size(); ++id) {
-      const Replica& replica = buckets_[id]->replica();
-      committed[id] = {replica.configuration().epoch, replica.committed()};
+      const Bucket& bucket = *buckets_[id];
+      committed[id] = {bucket.replica().configuration().epoch, bucket.replica().committed()};
+      shards.insert(shards.end(), bucket.content().shards.begin(), bucket.content().shards.end());
     }
+  }
+  // What is committed and still queues at a clean shard would not be flushed.
+  for (const LiveShardPtr& shard : shards) {
+    shard->Drain();
   }
   const std::uint64_t before = flusher_.totals().flushes;
   ADAMANT_RETURN_IF_ERROR(flusher_.Flush());
   if (flusher_.totals().flushes == before) {
     return absl::OkStatus();
   }
-  // All that was committed had queued at its shards before they were encoded.
   std::vector<storage::Change> changes;
   for (const auto& [id, end] : committed) {
     if (end.second > 0 && logged_until_[id] > 0) {

@@ -32,6 +32,12 @@ StorageLoop::StorageLoop(service::ControllerLink& controller, metrics::Registry&
                                          "Bytes of shards written by flushes.")),
       folded_(registry.AddCounter("adamant_parameter_server_folded_updates_total",
                                   "Updates that shared a write with an earlier one.")),
+      scrubbed_bytes_(registry.AddCounter("adamant_parameter_server_scrubbed_bytes_total",
+                                          "Stored bytes read again in the background and found "
+                                          "to be good.")),
+      damaged_(registry.AddCounter("adamant_parameter_server_damaged_values_total",
+                                   "Stored values found damaged in the background, and written "
+                                   "anew from memory.")),
       flush_seconds_(registry.AddHistogram("adamant_parameter_server_flush_seconds",
                                            "Time of a flush.",
                                            metrics::ExponentialBounds(1e-3, 2, 14))),
@@ -77,7 +83,15 @@ void StorageLoop::Stop() {
 absl::Status StorageLoop::Run(ParameterServer& core,
                               const Clock& clock,
                               const std::function<void()>& on_stored) {
-  ADAMANT_RETURN_IF_ERROR(core.ReadStored());
+  absl::Status read = core.ReadStored();
+  while (absl::IsResourceExhausted(read)) {
+    LogAlarm(core);
+    if (StopsWithin(kLongestWait)) {
+      return absl::OkStatus();
+    }
+    read = core.ReadStored();
+  }
+  ADAMANT_RETURN_IF_ERROR(read);
   on_stored();
   while (true) {
     const Work work = Next(core, clock);
@@ -89,10 +103,19 @@ absl::Status StorageLoop::Run(ParameterServer& core,
   }
 }
 
+bool StorageLoop::StopsWithin(Clock::Duration time) {
+  const MutexLock lock(mutex_);
+  if (!work_.stop) {
+    changed_.WaitFor(mutex_, time);
+  }
+  return work_.stop;
+}
+
 StorageLoop::Work StorageLoop::Next(ParameterServer& core, const Clock& clock) {
   while (true) {
     // Without this lock, because the core calls Want under its own.
-    const Clock::TimePoint due = std::min(core.flusher().DueAt(), core.StorageDueAt());
+    const Clock::TimePoint due =
+        std::min({core.flusher().DueAt(), core.StorageDueAt(), core.ScrubDueAt()});
     const Clock::TimePoint now = clock.Now();
     const MutexLock lock(mutex_);
     if (work_.stop || !work_.snapshots.empty() || std::exchange(wanted_, false) || due <= now) {
@@ -109,8 +132,22 @@ absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Cloc
   for (const Snapshot& snapshot : work.snapshots) {
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
+  if (core.ScrubDueAt() <= clock.Now()) {
+    Scrub(core);
+  }
   const bool due = core.flusher().DueAt() <= clock.Now();
   return due || work.stop ? Flush(core) : absl::OkStatus();
+}
+
+void StorageLoop::Scrub(ParameterServer& core) {
+  const ScrubTotals before = core.scrubbed();
+  core.Scrub();
+  const ScrubTotals& after = core.scrubbed();
+  scrubbed_bytes_.Increment(static_cast<double>(after.bytes - before.bytes));
+  if (after.damaged > before.damaged) {
+    damaged_.Increment();
+    LogError("a stored value is damaged and is written anew from memory");
+  }
 }
 
 absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& core) {

@@ -51,10 +51,13 @@ class StorageLoop {
   absl::Status Run(ParameterServer& core,
                    const Clock& clock,
                    const std::function<void()>& on_stored);
+  /// Whether Stop is called; returns then, or after `time`.
+  bool StopsWithin(Clock::Duration time);
   Work Next(ParameterServer& core, const Clock& clock);
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);
   absl::Status TakeOne(const Snapshot& snapshot, ParameterServer& core);
   absl::Status Flush(ParameterServer& core);
+  void Scrub(ParameterServer& core);
   void LogAlarm(const ParameterServer& core);
 
   // Constant after construction.
@@ -62,6 +65,8 @@ class StorageLoop {
   const metrics::Counter flushes_;
   const metrics::Counter flushed_bytes_;
   const metrics::Counter folded_;
+  const metrics::Counter scrubbed_bytes_;
+  const metrics::Counter damaged_;
   const metrics::Histogram flush_seconds_;
   const metrics::Histogram snapshot_seconds_;
 

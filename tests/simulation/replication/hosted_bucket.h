@@ -77,7 +77,7 @@ class HostedBucket final : public ps::ReplicaHost {
 
   void Send(const ps::Holder& to, ps::PeerMessage message) override;
   void Propose(const ps::Proposal& proposal) override;
-  void Persist(BucketId bucket, const ps::EntryPtr& entry) override;
+  void Persist(BucketId bucket, const ps::EntryPtr& entry, std::uint64_t number) override;
   void Commit(BucketId bucket, const ps::EntryPtr& entry) override;
   void Load(BucketId bucket, bool create) override;
   void Serving(BucketId bucket) override;

@@ -153,10 +153,10 @@ void HostedBucket::Store(const Content& content, bool keep_log, std::function<vo
       std::move(done));
 }
 
-void HostedBucket::Persist(BucketId /*bucket*/, const ps::EntryPtr& entry) {
-  const auto persisted = [this, entry, ticket = ticket_] {
+void HostedBucket::Persist(BucketId /*bucket*/, const ps::EntryPtr& entry, std::uint64_t number) {
+  const auto persisted = [this, number, ticket = ticket_] {
     if (ticket == ticket_) {
-      replica_->Persisted(entry->origin, entry->lsn, place_.now());
+      replica_->Persisted(number, place_.now());
       Settle();
     }
   };

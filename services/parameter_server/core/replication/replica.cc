@@ -37,7 +37,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   }
   GiveUpCopy();
   if (configuration.generation != configuration_.generation) {
-    Forget();  // all members were lost: what counts is on a disk
+    Leave();  // all members were lost: what counts is on a disk
   }
   configuration_ = configuration;
   adopted_at_ = now;
@@ -111,6 +111,7 @@ void Replica::Forget() {
   copy_ = 0;
   committed_ = 0;
   persisted_ = 0;
+  storing_.clear();
   log_.clear();
   log_bytes_ = 0;
 }
@@ -277,6 +278,9 @@ Clock::TimePoint Replica::NextTick() const {
     }
     if (peer.in_step && peer.acked < peer.sent) {
       next = std::min(next, peer.resend_at);
+    }
+    if (peer.full_since.has_value()) {
+      next = std::min(next, *peer.full_since + options_.times.lease);
     }
   }
   if (role_ == Role::kDraining && log_.empty()) {

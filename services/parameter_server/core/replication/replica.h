@@ -23,8 +23,8 @@ class ReplicaHost {
   virtual void Propose(const Proposal& proposal) = 0;
 
   /// Store the entry, which counts only then (Options::logging), after erasing all that is stored
-  /// from its lsn on; then call Persisted.
-  virtual void Persist(BucketId bucket, const EntryPtr& entry) = 0;
+  /// from its lsn on; then call Persisted with the ticket. Tickets are stored in their order.
+  virtual void Persist(BucketId bucket, const EntryPtr& entry, std::uint64_t ticket) = 0;
 
   /// The entry is committed: apply it. In the order of the log.
   virtual void Commit(BucketId bucket, const EntryPtr& entry) = 0;
@@ -91,7 +91,8 @@ class Replica {
     Holder self;
     ReplicationTimes times;
     std::uint32_t min_in_sync = 1;
-    std::uint64_t max_log_bytes = std::uint64_t{256} << 20;  ///< prepared, not committed
+    /// Prepared and not committed; likewise what a learner keeps until it has its copy.
+    std::uint64_t max_log_bytes = std::uint64_t{256} << 20;
     Logging logging = Logging::kNothing;
   };
 
@@ -111,8 +112,9 @@ class Replica {
   /// A way to this peer is open anew: what was sent before may be lost.
   void OnConnected(const Holder& peer, Clock::TimePoint now);
 
-  /// The entry of Persist is stored.
-  void Persisted(Epoch origin, Lsn lsn, Clock::TimePoint now);
+  /// What was to be stored under this ticket is. Void for an entry that has been overwritten or
+  /// forgotten since, though the same one may have come again.
+  void Persisted(std::uint64_t ticket, Clock::TimePoint now);
 
   /// The content asked for by Load is there.
   void Loaded(Clock::TimePoint now);
@@ -170,6 +172,8 @@ class Replica {
     bool stale = false;              ///< lacks entries that are no longer in the log
     Lsn joint_from = 0;              ///< kJoint: committed when it became so
     bool proposed = false;           ///< kJoint: it may be a member by now, if nobody told us yet
+    std::uint64_t kept_bytes = 0;    ///< kCopying: of entries, which it cannot apply yet
+    std::optional<Clock::TimePoint> full_since{};  ///< kCopying: kept_bytes are all it may keep
   };
 
   // Configurations.
@@ -193,6 +197,8 @@ class Replica {
   void TryAdd(Clock::TimePoint now);
   void BeginCopy(const Holder& learner, Clock::TimePoint now);
   void GiveUpCopy();
+  void KeptByLearner(Peer& peer, std::uint64_t bytes, Clock::TimePoint now) const;
+  void CheckCopy(Clock::TimePoint now);
   void Release(Clock::TimePoint now);
   [[nodiscard]] bool LeaseHolds(Clock::TimePoint now) const;
   [[nodiscard]] Lsn AckedByAll() const;
@@ -245,7 +251,9 @@ class Replica {
   Lsn committed_ = 0;
   std::deque<EntryPtr> log_;  // entries committed_ + 1, …
   std::uint64_t log_bytes_ = 0;
-  Lsn persisted_ = 0;  // up to here all that must be stored is
+  Lsn persisted_ = 0;                  // up to here all that must be stored is
+  std::deque<std::uint64_t> storing_;  // tickets of what must be stored behind it, in order
+  std::uint64_t last_ticket_ = 0;
 
   // The primary.
   std::vector<Peer> peers_;

@@ -13,6 +13,8 @@ constexpr auto kResendAfter = std::chrono::seconds(1);
 // A burst behind a gap is answered once each: only the first such answer starts it again.
 constexpr auto kRewindAgainAfter = std::chrono::milliseconds(20);
 constexpr auto kCopyAgainAfter = std::chrono::milliseconds(200);
+// In leases: a copy that is too slow for the traffic holds it up for one of them, then not for ten.
+constexpr int kCopyAgainAfterFull = 10;
 
 }  // namespace
 
@@ -38,9 +40,12 @@ void Replica::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
 
 // --- Entries
 
+// A bucket that is not known to have been created would be created anew if this server died.
 bool Replica::CanAppend() const {
-  return role_ == Role::kServing && configuration_.members.size() >= options_.min_in_sync &&
-         log_bytes_ < options_.max_log_bytes;
+  return role_ == Role::kServing && configuration_.created &&
+         configuration_.members.size() >= options_.min_in_sync &&
+         log_bytes_ < options_.max_log_bytes &&
+         std::ranges::none_of(peers_, [](const Peer& peer) { return peer.full_since.has_value(); });
 }
 
 Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
@@ -48,9 +53,11 @@ Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
   entry.lsn = prepared() + 1;
   entry.origin = configuration_.epoch;
   const Lsn lsn = entry.lsn;
+  const std::uint64_t bytes = entry.bytes;
   ADAMANT_FAILPOINT("replica/append");
   KeepEntry(std::make_shared<const Entry>(std::move(entry)));
   for (Peer& peer : peers_) {
+    KeptByLearner(peer, bytes, now);
     if (peer.acked + 1 == lsn) {
       peer.progress_at = now;  // it owed nothing
     }
@@ -110,7 +117,8 @@ void Replica::KeepEntry(const EntryPtr& entry) {
   log_.push_back(entry);
   log_bytes_ += entry->bytes;
   if (MustPersist(*entry)) {
-    host_.Persist(bucket_, entry);
+    storing_.push_back(++last_ticket_);
+    host_.Persist(bucket_, entry, last_ticket_);
   }
   AdvancePersisted();
 }
@@ -178,12 +186,12 @@ bool Replica::CanRead(Clock::TimePoint now) const {
   return role_ == Role::kServing && LeaseHolds(now);
 }
 
-void Replica::Persisted(Epoch origin, Lsn lsn, Clock::TimePoint now) {
-  if (lsn != persisted_ + 1 || lsn > prepared() ||
-      (lsn > committed_ && log_[lsn - committed_ - 1]->origin != origin)) {
-    return;  // overwritten since
+void Replica::Persisted(std::uint64_t ticket, Clock::TimePoint now) {
+  if (storing_.empty() || storing_.front() != ticket) {
+    return;
   }
-  persisted_ = lsn;
+  storing_.pop_front();
+  ++persisted_;
   AdvancePersisted();
   if (IsPrimary()) {
     TryCommit(now);
@@ -258,11 +266,7 @@ void Replica::CheckPeers(Clock::TimePoint now) {
       SendEntries(peer, now);
     }
   }
-  if (Peer* const learner = FindLearner();
-      learner != nullptr && !learner->proposed && IsLost(*learner, now)) {
-    next_copy_ = now + kCopyAgainAfter;
-    GiveUpCopy();
-  }
+  CheckCopy(now);
   CheckDrop(now);
 }
 
@@ -307,6 +311,7 @@ void Replica::BeginCopy(const Holder& learner, Clock::TimePoint now) {
                     .sent = committed_,
                     .heard = now,
                     .progress_at = now});
+  KeptByLearner(peers_.back(), log_bytes_, now);
   host_.StartCopy(bucket_, learner, ++last_copy_, committed_);
   SendEntries(peers_.back(), now);
 }
@@ -315,6 +320,31 @@ void Replica::GiveUpCopy() {
   if (FindLearner() != nullptr) {
     std::erase_if(peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; });
     host_.StopCopy(bucket_);
+  }
+}
+
+// What is prepared since the copy began: the learner keeps it until the copy is there.
+void Replica::KeptByLearner(Peer& peer, std::uint64_t bytes, Clock::TimePoint now) const {
+  if (peer.kind == Peer::Kind::kCopying) {
+    peer.kept_bytes += bytes;
+    if (peer.kept_bytes >= options_.max_log_bytes && !peer.full_since.has_value()) {
+      peer.full_since = now;
+    }
+  }
+}
+
+void Replica::CheckCopy(Clock::TimePoint now) {
+  const Peer* const learner = FindLearner();
+  if (learner == nullptr || learner->proposed) {
+    return;
+  }
+  if (IsLost(*learner, now)) {
+    next_copy_ = now + kCopyAgainAfter;
+    GiveUpCopy();
+  } else if (learner->full_since.has_value() &&
+             now - *learner->full_since >= options_.times.lease) {
+    next_copy_ = now + kCopyAgainAfterFull * options_.times.lease;
+    GiveUpCopy();
   }
 }
 
@@ -331,6 +361,7 @@ void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
     return;
   }
   learner->kind = Peer::Kind::kJoint;
+  learner->full_since.reset();
   learner->heard = now;
   learner->joint_from = committed_;
   SendBeacon(*learner, now);

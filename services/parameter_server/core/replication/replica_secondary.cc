@@ -90,6 +90,9 @@ void Replica::Accept(const EntryPtr& entry) {
     return;
   }
   while (log_.size() > index) {
+    if (prepared() > persisted_ && MustPersist(*log_.back())) {
+      storing_.pop_back();
+    }
     log_bytes_ -= log_.back()->bytes;
     log_.pop_back();
   }

@@ -18,7 +18,7 @@ class ParameterServerProcessTest : public testing::Test {
   /// Gives all buckets to the server and waits until it has answered for each.
   void Assign(std::uint64_t epoch, bool created) {
     v1::Membership membership;
-    membership.set_version(epoch);
+    membership.set_version(2 * epoch);
     *membership.add_members() = server_.member();
     for (std::uint32_t bucket = 0; bucket < ServerProcess::kBuckets; ++bucket) {
       v1::Bucket& record = *membership.add_buckets();
@@ -38,6 +38,11 @@ class ParameterServerProcessTest : public testing::Test {
         states_.push_back(state);
       }
     }
+    for (v1::Bucket& record : *membership.mutable_buckets()) {
+      record.set_created(true);
+    }
+    membership.set_version(2 * epoch + 1);
+    server_.Send(membership);
   }
 
   /// The first start of a job.

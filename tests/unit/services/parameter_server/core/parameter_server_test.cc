@@ -175,8 +175,8 @@ TEST_F(ParameterServerTest, AnIncompleteSnapshotIsNone) {
 TEST_F(ParameterServerTest, ASnapshotWaitsForAllBuckets) {
   Create(Flat(4, OnWorker()));
   rig_->Kill(0);
-  rig_->store(0).SetFull(true);
   rig_->Start(0, Flat(4, OnWorker()));
+  rig_->store(0).SetFull(true);
   rig_->RestoreAll(0);  // cannot mark what it loads
   EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
 }

@@ -277,9 +277,61 @@ TEST_P(LoggedTest, AMemberWhoseDiskIsFullIsDropped) {
   EXPECT_EQ(rig_.Push(0, MakePush(2))->at(0).outcome, PushOutcome::kDuplicate);
 }
 
+// A beacon tells of a commit; what it commits is applied by another thread, later.
+TEST_P(LoggedTest, WhatIsCommittedAndNotYetAppliedStaysInTheLogOrIsFlushed) {
+  StartThree(GetParam());
+  ExpectApplied(0, 1);
+  ExpectApplied(0, 2);
+  rig_.Advance(seconds(1));
+  ASSERT_TRUE(rig_.Flush(1).ok());
+  ExpectApplied(0, 3);
+  for (BucketId bucket = 0; bucket < 3; ++bucket) {
+    const Configuration& line = rig_.map[bucket];
+    const Beacon beacon{.generation = line.generation,
+                        .primary = line.primary,
+                        .members = line.members,
+                        .committed = 3,
+                        .sent = rig_.clock.Now()};
+    rig_.server(1).OnPeerMessage(line.primary,
+                                 {.bucket = bucket, .epoch = line.epoch, .kind = beacon});
+  }
+  ASSERT_TRUE(rig_.server(1).Flush().ok());
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
+    rig_.Kill(slot);
+  }
+  rig_.Start(1, Options(GetParam()));
+  rig_.RestoreAll(1);
+  EXPECT_EQ(Included(1), 3u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes,
                          LoggedTest,
                          ::testing::Values(PersistenceMode::kWal, PersistenceMode::kWalSync));
+
+TEST_F(ReplicatedTest, WhatIsLoggedAndNotSyncedCountsAsPersistedWhenItIsFlushed) {
+  StartThree(PersistenceMode::kWal);
+  ExpectApplied(0, 1);
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 0u);
+  ASSERT_TRUE(rig_.Flush(0).ok());
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 1u);
+}
+
+TEST_F(ReplicatedTest, WhatIsSyncedIsPersisted) {
+  StartThree(PersistenceMode::kWalSync);
+  EXPECT_EQ(rig_.Push(0, MakePush(1))->at(0).persisted, 1u);
+}
+
+TEST_F(ReplicatedTest, OnlyThePrimarySaysWhatIsPersisted) {
+  StartThree();
+  ExpectApplied(0, 1);
+  rig_.Advance(seconds(1));
+  for (const std::uint32_t slot : {0u, 1u}) {
+    ASSERT_TRUE(rig_.Flush(slot).ok());
+  }
+  const std::vector<ShardId> shards = {0, 999};
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{1, 0}));
+  EXPECT_EQ(rig_.server(1).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{0, 0}));
+}
 
 TEST_F(ReplicatedTest, WithoutPersistenceNothingIsWritten) {
   StartThree(PersistenceMode::kNone);

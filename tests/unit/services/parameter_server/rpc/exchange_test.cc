@@ -213,9 +213,12 @@ class BlockedExchangeTest : public ExchangeTest {
     ParameterServer& core = server_core_.core();
     const auto& shards = core.layout().shards();
     ASSERT_NE(shards[1].bucket, shards[2].bucket);
-    std::vector<Configuration> buckets(
-        core.layout().buckets(),
-        {.epoch = 2, .generation = 1, .primary = core.self(), .members = {core.self()}});
+    std::vector<Configuration> buckets(core.layout().buckets(),
+                                       {.epoch = 2,
+                                        .generation = 1,
+                                        .primary = core.self(),
+                                        .members = {core.self()},
+                                        .created = true});
     buckets[shards[1].bucket].members.push_back({.slot = 1, .incarnation = 1});
     core.SetConfigurations(buckets, {});
     ExchangeTest::SetUp();

@@ -26,7 +26,11 @@ class LoneServer {
  public:
   explicit LoneServer(ServerOptions options) : core_(std::move(options), store_, clock_, driver_) {
     EXPECT_TRUE(core_.ReadStored().ok());
-    Configure({.epoch = 1, .generation = 1, .primary = core_.self(), .members = {core_.self()}});
+    Configuration record{
+        .epoch = 1, .generation = 1, .primary = core_.self(), .members = {core_.self()}};
+    Configure(record);
+    record.created = true;
+    Configure(record);
   }
 
   void Configure(const Configuration& configuration) {

@@ -19,6 +19,9 @@ class StorageLoopTest : public ::testing::Test, private Driver {
     EXPECT_TRUE(stored_.Wait([] { return false; }).has_value());
     core_.SetConfigurations(std::vector<Configuration>{Record(false)}, {});
     EXPECT_EQ(served_.Wait([] { return false; }), 1u);
+    Configuration created = Record(false);
+    created.created = true;
+    core_.SetConfigurations(std::vector<Configuration>{created}, {});
   }
 
   ~StorageLoopTest() override { loop_.Stop(); }

@@ -235,6 +235,21 @@ TEST_F(RetentionTest, WhatWasOnADiskThatIsGoneIsLostAndWhatAnOldServerSaysOfItIs
   EXPECT_EQ(pushes_.Release(), 2u) << "shard 1 is not on the new disk";
 }
 
+TEST_F(RetentionTest, AnAcknowledgementOfALostGenerationIsVoid) {
+  Complete();
+  pushes_.Push(0);
+  const auto before = PollPushes();
+  Restore();
+  persisted_ = 2;
+  for (const PushMessage& push : before) {
+    ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+  }
+  EXPECT_FALSE(pushes_.Idle());
+  EXPECT_EQ(pushes_.Release(), 0u);
+  const auto again = PollPushes();
+  ASSERT_EQ(SequencesOf(again), (std::vector<Sequence>{1, 2})) << "the first asks what it has";
+}
+
 TEST_F(RetentionTest, WhatARollbackTookFromTheDiskIsRetainedUntilItIsThereAgain) {
   Complete();
   Complete();

@@ -265,5 +265,28 @@ TEST(ReplicaLeaseTest, ATakeOverSaysHowLongItsPhasesTook) {
   EXPECT_LT(times.replace + times.reconcile, milliseconds(100));
 }
 
+TEST(ReplicaLeaseTest, WhatComesLateAfterAReleaseRenewsNeitherPromiseNorLease) {
+  Rig rig;
+  rig.decides = false;
+  rig.Sleep(milliseconds(500));
+  rig.replica(0).Tick(rig.now());
+  const std::deque<Packet> beacons = rig.Take();
+  ASSERT_EQ(beacons.size(), 2U);
+  rig.record.heir = rig[1].self;
+  rig.replica(0).OnConfiguration(rig.record, rig.now());
+  rig.Settle();
+  ASSERT_EQ(rig.replica(1).role(), Role::kProposing);
+  for (const Packet& beacon : beacons) {
+    rig.Deliver(beacon);
+  }
+  for (const Packet& answer : rig.packets) {
+    EXPECT_NE(answer.from, rig[1].self) << "the heir has promised";
+  }
+  rig.Settle();
+  EXPECT_FALSE(rig.replica(0).CanRead(rig.now()));
+  EXPECT_FALSE(rig.replica(0).CanAppend());
+  EXPECT_EQ(rig.replica(1).role(), Role::kProposing);
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <optional>
+#include <variant>
+
 #include "tests/unit/services/parameter_server/core/replication/rig.h"
 
 namespace adamant::parameter_server {
@@ -12,6 +16,17 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+/// What the last acknowledgement among the messages says.
+std::optional<Lsn> LastAck(const std::deque<Packet>& packets) {
+  std::optional<Lsn> acked;
+  for (const Packet& packet : packets) {
+    if (const auto* ack = std::get_if<PrepareAck>(&packet.message.kind)) {
+      acked = ack->acked;
+    }
+  }
+  return acked;
+}
+
 TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
   Rig rig({.logging = Replica::Logging::kAll});
   rig.persists = false;
@@ -19,13 +34,12 @@ TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
   rig.Settle();
   ASSERT_THAT(rig[0].to_persist, SizeIs(1));
   ASSERT_THAT(rig[1].to_persist, SizeIs(1));
-  const EntryPtr entry = rig[0].to_persist[0];
-  rig.replica(0).Persisted(entry->origin, entry->lsn, rig.now());
-  rig.replica(1).Persisted(entry->origin, entry->lsn, rig.now());
+  rig.replica(0).Persisted(rig[0].to_persist[0].ticket, rig.now());
+  rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
   rig.Pass(seconds(2));  // it is sent again, and not stored again
   EXPECT_EQ(rig.replica(0).committed(), 0U);
   EXPECT_THAT(rig[2].to_persist, SizeIs(1));
-  rig.replica(2).Persisted(entry->origin, entry->lsn, rig.now());
+  rig.replica(2).Persisted(rig[2].to_persist[0].ticket, rig.now());
   rig.Settle();
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
@@ -36,9 +50,9 @@ TEST(ReplicaLoggedTest, ThePrimarysOwnDiskCounts) {
   rig.Append(0, "a");
   rig.Append(0, "b");
   EXPECT_THAT(rig[0].content, IsEmpty());
-  rig.replica(0).Persisted(1, 1, rig.now());
+  rig.replica(0).Persisted(rig[0].to_persist[0].ticket, rig.now());
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
-  rig.replica(0).Persisted(1, 2, rig.now());
+  rig.replica(0).Persisted(rig[0].to_persist[1].ticket, rig.now());
   EXPECT_THAT(rig[0].content, ElementsAre("a", "b"));
 }
 
@@ -48,7 +62,6 @@ TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
   rig.persists = false;
   rig.Append(0, "a");
   rig.Append(0, "b");
-  const Epoch old = rig.record.epoch;
   rig.Cut(0, 1);
   rig.Settle();
   ASSERT_THAT(rig[2].to_persist, SizeIs(2));
@@ -59,12 +72,12 @@ TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
   rig.Append(1, "c");  // where a was
   rig.Settle();
   ASSERT_THAT(rig[2].to_persist, SizeIs(3));
-  rig.replica(1).Persisted(old + 1, 1, rig.now());
-  rig.replica(2).Persisted(old, 1, rig.now());  // of a and b, late
-  rig.replica(2).Persisted(old, 2, rig.now());
+  rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
+  rig.replica(2).Persisted(rig[2].to_persist[0].ticket, rig.now());  // of a and b, late
+  rig.replica(2).Persisted(rig[2].to_persist[1].ticket, rig.now());
   rig.Pass(milliseconds(600));
   EXPECT_EQ(rig.replica(1).committed(), 0U);
-  rig.replica(2).Persisted(old + 1, 1, rig.now());
+  rig.replica(2).Persisted(rig[2].to_persist[2].ticket, rig.now());
   rig.Pass(milliseconds(600));
   EXPECT_THAT(rig[1].content, ElementsAre("c"));
   EXPECT_THAT(rig[2].content, ElementsAre("c"));
@@ -83,12 +96,39 @@ TEST(ReplicaLoggedTest, WhatWasStoredAndIsOverwrittenMustBeStoredAgain) {
   rig.Settle();
   rig.persists = false;
   rig.Append(1, "c");
-  rig.replica(1).Persisted(rig.record.epoch, 1, rig.now());
+  rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
   rig.Pass(milliseconds(600));
   EXPECT_EQ(rig.replica(1).committed(), 0U);
   rig.persists = true;
   rig.Settle();
   EXPECT_THAT(rig[1].content, ElementsAre("c"));
+}
+
+// The disk has begun with what was queued for a copy that is given up: it is erased for the next.
+TEST(ReplicaLoggedTest, WhatWasStoredForAnEarlierCopyDoesNotCountForTheNext) {
+  Rig rig({.copies = 2, .logging = Replica::Logging::kAll});
+  rig.names_learners = false;
+  rig.record.learner = rig[2].self;
+  rig.Drop(
+      [](const Packet& packet) { return std::holds_alternative<CopyPart>(packet.message.kind); });
+  rig.replica(0).OnConfiguration(rig.record, rig.now());
+  rig.Append(0, "a");
+  rig.persists = false;
+  rig.Settle();
+  ASSERT_THAT(rig[2].to_persist, SizeIs(1));
+  const ToPersist early = rig[2].to_persist[0];
+  rig.persists = true;
+  rig.replica(0).Persisted(rig[0].to_persist[0].ticket, rig.now());
+  rig.Cut(1, 0);
+  rig.replica(0).OnConnected(rig[2].self, rig.now());  // the copy begins anew
+  rig.persists = false;
+  rig.Settle();
+  ASSERT_THAT(rig[2].to_persist, SizeIs(2));
+  ASSERT_EQ(rig[2].to_persist[1].entry, early.entry) << "the same entry comes again";
+  rig.replica(2).Persisted(early.ticket, rig.now());
+  EXPECT_EQ(LastAck(rig.Take()), std::nullopt);
+  rig.replica(2).Persisted(rig[2].to_persist[1].ticket, rig.now());
+  EXPECT_EQ(LastAck(rig.Take()), Lsn{1});
 }
 
 TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {

@@ -10,7 +10,9 @@ namespace adamant::parameter_server {
 RigServer::RigServer(Holder self_in, const Replica::Options& options, std::deque<Packet>& packets)
     : self(self_in), replica(kBucket, options, *this), packets_(packets) {}
 
-void RigServer::Persist(BucketId /*bucket*/, const EntryPtr& entry) { to_persist.push_back(entry); }
+void RigServer::Persist(BucketId /*bucket*/, const EntryPtr& entry, std::uint64_t ticket) {
+  to_persist.push_back({entry, ticket});
+}
 
 void RigServer::Commit(BucketId /*bucket*/, const EntryPtr& entry) {
   content.push_back(entry->puts.empty() ? "update" : entry->puts[0].key);
@@ -54,6 +56,7 @@ Rig::Rig(const RigOptions& options) : options_(options) {
   Publish();
   replica(0).Loaded(now_);
   record.created = true;
+  Publish();
   for (int i = 0; i < 20; ++i) {
     Pass(milliseconds(100));
   }
@@ -141,8 +144,8 @@ void Rig::CopyArrived(const Packet& packet) {
 bool Rig::Persist() {
   bool any = false;
   for (const auto& server : servers_) {
-    for (const EntryPtr& entry : std::exchange(server->to_persist, {})) {
-      server->replica.Persisted(entry->origin, entry->lsn, now_);
+    for (const ToPersist& each : std::exchange(server->to_persist, {})) {
+      server->replica.Persisted(each.ticket, now_);
       any = true;
     }
   }

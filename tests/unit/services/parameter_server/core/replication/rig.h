@@ -19,6 +19,11 @@ using std::chrono::seconds;
 
 inline constexpr BucketId kBucket = 7;
 
+struct ToPersist {
+  EntryPtr entry;
+  std::uint64_t ticket = 0;
+};
+
 struct Packet {
   Holder from;
   Holder to;
@@ -34,7 +39,7 @@ class RigServer final : public ReplicaHost {
     packets_.push_back({self, to, std::move(message)});
   }
   void Propose(const Proposal& proposal) override { proposals.push_back(proposal); }
-  void Persist(BucketId bucket, const EntryPtr& entry) override;
+  void Persist(BucketId bucket, const EntryPtr& entry, std::uint64_t ticket) override;
   void Commit(BucketId bucket, const EntryPtr& entry) override;
   void Load(BucketId bucket, bool create) override;
   void Serving(BucketId bucket) override;
@@ -46,7 +51,7 @@ class RigServer final : public ReplicaHost {
   const Holder self;
   Replica replica;
   std::vector<std::string> content;
-  std::vector<EntryPtr> to_persist;
+  std::vector<ToPersist> to_persist;
   std::vector<Proposal> proposals;
   std::vector<bool> loads;  ///< whether each was to create
   int served = 0;

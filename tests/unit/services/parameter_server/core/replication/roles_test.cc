@@ -31,6 +31,32 @@ TEST(ReplicaRolesTest, ABucketIsCreatedOnceThenServed) {
   EXPECT_EQ(rig.replica(0).role(), Role::kServing);
 }
 
+// If its server died, the bucket would be created anew.
+TEST(ReplicaRolesTest, NothingIsAppendedBeforeTheRecordSaysThatTheBucketIsCreated) {
+  std::deque<Packet> packets;
+  const Holder self{.slot = 0, .incarnation = 1};
+  RigServer server(self, {.self = self, .times = {}}, packets);
+  Configuration record{.epoch = 1, .generation = 1, .primary = self, .members = {self}};
+  const Clock::TimePoint now{seconds(1)};
+  server.replica.OnConfiguration(record, now);
+  server.replica.Loaded(now);
+  EXPECT_EQ(server.served, 1) << "so that the controller hears of it";
+  EXPECT_FALSE(server.replica.CanAppend());
+  record.created = true;
+  server.replica.OnConfiguration(record, now);
+  EXPECT_TRUE(server.replica.CanAppend());
+}
+
+TEST(ReplicaRolesTest, APrimaryThatIsToComeBackFromItsDiskForgetsWhatItHeldAndWhoWaits) {
+  Rig rig({.servers = 1, .copies = 1});
+  rig.Append(0, "a");
+  ++rig.record.generation;
+  rig.Write(0, {0});
+  EXPECT_EQ(rig[0].cleared, 1);
+  EXPECT_THAT(rig[0].loads, ElementsAre(true, false));
+  EXPECT_EQ(rig.replica(0).role(), Role::kLoading);
+}
+
 TEST(ReplicaRolesTest, ARestoredBucketIsLoadedThenServed) {
   Rig rig({.servers = 2, .copies = 1});
   rig.Crash(0);

@@ -1,0 +1,179 @@
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "services/common/base/failpoint.h"
+#include "services/common/base/status_macros.h"
+#include "services/parameter_server/core/entry_record.h"
+#include "services/parameter_server/core/lazy_writer.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/core/session.h"
+#include "services/parameter_server/core/stored_bucket.h"
+
+// Buckets that are created, that come back from disk, and copies that are put there.
+namespace adamant::parameter_server {
+namespace {
+
+constexpr Lsn kToTheEnd = std::numeric_limits<Lsn>::max();
+
+/// Whether the problem lies in what is stored, not in reading it.
+bool IsContentProblem(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+}  // namespace
+
+absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
+  if (!Lives(id, task.life)) {
+    return absl::OkStatus();
+  }
+  ADAMANT_FAILPOINT("server/load");
+  auto content = task.create          ? absl::StatusOr<Bucket::Content>(Create(id, task))
+                 : task.snapshot != 0 ? RestoreSnapshot(id, task)
+                                      : Restore(id, task);
+  if (!content.ok() && !IsContentProblem(content.status())) {
+    return content.status();
+  }
+  if (content.ok()) {
+    ADAMANT_RETURN_IF_ERROR(StoreLoaded(id, task, *content));
+  }
+  Session session(*this);
+  Bucket& bucket = *buckets_[id];
+  const Replica& replica = bucket.replica();
+  if (replica.role() != Replica::Role::kLoading || replica.configuration().epoch != task.epoch) {
+    return absl::OkStatus();
+  }
+  if (!content.ok()) {
+    lost_[id] = {.bucket = id,
+                 .epoch = task.epoch,
+                 .lost = true,
+                 .detail = std::string(content.status().message())};
+    driver_.Report(lost_[id]);
+    return absl::OkStatus();
+  }
+  SetContent(id, *std::move(content));
+  bucket.replica().Loaded(clock_.Now());
+  return absl::OkStatus();
+}
+
+Bucket::Content ParameterServer::Create(BucketId id, const LoadTask& task) {
+  Bucket::Content content{.generation = task.generation};
+  content.sequences.resize(shards_of_[id].size());
+  for (const ShardId shard_id : shards_of_[id]) {
+    const Shard& shard = layout_.shards()[shard_id];
+    const ShardIdentity identity = IdentityOf(shard_id);
+    ShardContent shard_content{.generation = task.generation,
+                               .values = std::vector<float>(identity.values),
+                               .state = std::vector<float>(identity.state)};
+    InitialiseShard(
+        options_.seed, layout_.parameters()[shard.tensor], shard, std::span(shard_content.values));
+    content.shards.push_back(MakeShard(shard_id, std::move(shard_content)));
+  }
+  return content;
+}
+
+// What is stored, and in the logged modes what has been logged since.
+absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const LoadTask& task) {
+  ADAMANT_RETURN_IF_ERROR(LoadMark(id, store_).status());
+  ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(id, layout_, store_));
+  Bucket::Content content{.generation = task.generation};
+  ADAMANT_ASSIGN_OR_RETURN(content.records, LoadRecords(options_.job_uid, id, store_));
+  for (const ShardId shard_id : shards_of_[id]) {
+    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard, LoadShard(IdentityOf(shard_id), store_));
+    if (!entries.empty() && shard.generation < entries.back().generation) {
+      shard.lsn = 0;  // it counts in an earlier generation
+    }
+    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
+  }
+  for (const StoredEntry& stored : entries) {
+    for (const LoggedUpdate& update : stored.entry->updates) {
+      content.shards[position_of_[update.shard]]->Enqueue(
+          {.entry = stored.entry, .update = &update});
+    }
+    for (const LoggedPut& put : stored.entry->puts) {
+      Record& record = content.records[put.key];
+      if (put.version > record.version) {
+        record = {.version = put.version, .value = put.value};
+      }
+    }
+  }
+  for (const LiveShardPtr& shard : content.shards) {
+    content.updates += shard->version();
+    content.sequences.push_back(shard->sequences());
+    shard->Rebase(task.generation);
+  }
+  return content;
+}
+
+absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
+                                                                 const LoadTask& task) {
+  Bucket::Content content{.generation = task.generation};
+  ADAMANT_ASSIGN_OR_RETURN(content.records, snapshots_.LoadRecords(task.snapshot, id));
+  for (const ShardId shard_id : shards_of_[id]) {
+    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard,
+                             snapshots_.LoadShard(task.snapshot, id, IdentityOf(shard_id)));
+    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
+  }
+  for (const LiveShardPtr& shard : content.shards) {
+    content.updates += shard->version();
+    content.sequences.push_back(shard->sequences());
+    shard->Rebase(task.generation);
+  }
+  return content;
+}
+
+// What came back from live state is stored already, but for its new generation and what had only
+// been logged.
+absl::Status ParameterServer::StoreLoaded(BucketId id,
+                                          const LoadTask& task,
+                                          const Bucket::Content& content) {
+  if (task.create || task.snapshot != 0 || logged()) {
+    return StoreContent(id, content);
+  }
+  return options_.mode == PersistenceMode::kNone ? absl::OkStatus()
+                                                 : store_.Write({MarkBucket(id, task.generation)});
+}
+
+// All of a bucket, durably, in place of whatever was stored of it.
+absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& content) {
+  if (options_.mode == PersistenceMode::kNone) {
+    return absl::OkStatus();
+  }
+  LazyWriter writer(store_);
+  for (const LiveShardPtr& shard : content.shards) {
+    std::string record = shard->Encode();
+    SealShard(record);
+    ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
+  }
+  ADAMANT_RETURN_IF_ERROR(writer.Finish());
+  ADAMANT_FAILPOINT("server/mark");
+  std::vector<storage::Change> changes = {
+      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
+  for (const auto& [key, record] : content.records) {
+    changes.push_back(StoreRecord(options_.job_uid, id, key, record));
+  }
+  changes.push_back(MarkBucket(id, content.generation));
+  logged_until_[id] = 0;
+  return store_.Write(changes);
+}
+
+absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {
+  for (const auto& [id, life] : lives) {
+    Bucket::Content content;
+    {
+      const MutexLock lock(mutex_);
+      if (buckets_[id]->life() != life) {
+        continue;
+      }
+      content = buckets_[id]->content();
+    }
+    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
+    Session session(*this);
+    if (buckets_[id]->life() == life) {
+      Installed(id);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/common/storage/memory_store.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "tests/fakes/fake_clock.h"
+
+// What happens to a bucket while the disk is at work for it.
+namespace adamant::parameter_server {
+namespace {
+
+/// Calls `during` in the middle of the next Flush.
+class InterruptedStore final : public storage::KvStore {
+ public:
+  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
+  absl::Status Write(const std::vector<storage::Change>& changes) override {
+    return store_.Write(changes);
+  }
+  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
+    return store_.WriteLogged(changes);
+  }
+  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
+    return store_.WriteLazily(changes);
+  }
+  absl::Status Flush() override {
+    if (const auto interrupt = std::exchange(during, nullptr)) {
+      interrupt();
+    }
+    return store_.Flush();
+  }
+  absl::Status Scan(std::string_view prefix,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
+      const override {
+    return store_.Scan(prefix, visit);
+  }
+
+  std::function<void()> during;
+
+ private:
+  storage::MemoryStore store_;
+};
+
+/// A server that is asked to learn its only bucket, of one shard; the test is the primary.
+class InterruptedStorageTest : public ::testing::Test, private Driver {
+ protected:
+  static constexpr Holder kPrimary{.slot = 1, .incarnation = 1};
+  static constexpr Epoch kEpoch = 4;
+
+  InterruptedStorageTest() { EXPECT_TRUE(core_.ReadStored().ok()); }
+
+  void Deliver(decltype(PeerMessage::kind) kind) {
+    core_.OnPeerMessage(kPrimary, {.bucket = 0, .epoch = kEpoch, .kind = std::move(kind)});
+  }
+
+  /// All of a copy.
+  void Copy(std::uint64_t copy) {
+    Deliver(CopyBegin{.copy = copy, .base = 0, .generation = 1, .parts = 1});
+    std::string stored = EncodeShard(
+        {.job_uid = 7, .shard = 0, .values = 4},
+        {.generation = 1, .version = copy, .values = std::vector<float>(4, 1), .state = {}});
+    SealShard(stored);
+    Deliver(CopyPart{
+        .copy = copy,
+        .content = CopiedShard{.shard = 0,
+                               .stored = std::make_shared<const std::string>(std::move(stored))}});
+  }
+
+  // Driver.
+  void SendToPeer(const Holder& /*to*/, PeerMessage message) override {
+    if (const auto* ack = std::get_if<CopyAck>(&message.kind)) {
+      acknowledged_.push_back(ack->copy);
+    }
+  }
+  void Propose(const Proposal& /*proposal*/) override {}
+  void Report(const BucketReport& /*report*/) override {}
+  void WantApply() override {}
+  void WantStorage() override {}
+
+  FakeClock clock_;
+  InterruptedStore store_;
+  std::vector<std::uint64_t> acknowledged_;  ///< copies that count
+  ParameterServer core_{{.job_uid = 7,
+                         .self = {.slot = 0, .incarnation = 1},
+                         .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                         .optimisers = {{.location = OptimiserLocation::kWorker}}},
+                        store_,
+                        clock_,
+                        *this};
+};
+
+TEST_F(InterruptedStorageTest, ACopyCountsWhenItIsOnDiskItself) {
+  Copy(1);
+  store_.during = [this] { Copy(2); };  // the first is given up, all of the next has come
+  ASSERT_TRUE(core_.DoStorage().ok());
+  EXPECT_TRUE(acknowledged_.empty());
+  ASSERT_TRUE(core_.DoStorage().ok());
+  EXPECT_EQ(acknowledged_, std::vector<std::uint64_t>{2});
+}
+
+TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
+  Copy(1);
+  store_.during = [this] {
+    core_.SetConfigurations(
+        std::vector<Configuration>{{.epoch = kEpoch + 1, .generation = 1, .primary = kPrimary}},
+        {});
+  };
+  ASSERT_TRUE(core_.DoStorage().ok());
+  ASSERT_TRUE(core_.DoStorage().ok());
+  EXPECT_TRUE(acknowledged_.empty());
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server

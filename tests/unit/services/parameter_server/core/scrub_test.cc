@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/services/parameter_server/core/server_fixture.h"
+
+// Stored values are read again, and what is damaged is written anew.
+namespace adamant::parameter_server {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ScrubTest : public ServerFixture {
+ protected:
+  /// Three shards, each a tensor of its own.
+  static ServerOptions Options(PersistenceMode mode = PersistenceMode::kDelayed) {
+    ServerOptions options = Flat(4, OnWorker());
+    options.parameters.push_back({.name = "v", .layer = "l", .shape = {4}});
+    options.parameters.push_back({.name = "u", .layer = "l", .shape = {4}});
+    options.optimisers.resize(3, OnWorker());
+    options.mode = mode;
+    return options;
+  }
+
+  /// Reads everything once.
+  void ScrubAll() {
+    for (int value = 0; value < 5; ++value) {  // three shards, the records of two buckets
+      server().Scrub();
+    }
+    rig_->Run();
+    ASSERT_TRUE(rig_->Flush(0).ok());
+  }
+
+  std::vector<std::string> Keys(const std::string& prefix) {
+    std::vector<std::string> keys;
+    EXPECT_TRUE(rig_->store(0)
+                    .Scan(prefix,
+                          [&](std::string_view key, std::string_view) {
+                            keys.emplace_back(key);
+                            return true;
+                          })
+                    .ok());
+    return keys;
+  }
+};
+
+TEST_F(ScrubTest, WhatIsGoodIsReadAndCounted) {
+  Create(Options());
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 0u);
+  EXPECT_GT(server().scrubbed().bytes, 3 * 4 * sizeof(float));
+  EXPECT_EQ(server().flusher().totals().bytes, 0u);
+}
+
+TEST_F(ScrubTest, ADamagedShardIsWrittenAnewAndSurvivesTheProcess) {
+  Create(Options());
+  const std::vector<float> ones(4, 1);
+  PushOne({.shard = 1, .sequence = 1, .values = ones});
+  ASSERT_TRUE(rig_->Flush(0).ok());
+  rig_->store(0).Corrupt(LiveShardKey(1));
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  const std::vector<float> values = Values(1);
+  Restart(Options());
+  EXPECT_EQ(Values(1), values);
+}
+
+TEST_F(ScrubTest, AShardThatIsNotWhatWasWrittenIsWrittenAnew) {
+  Create(Options());
+  std::string stored = rig_->store(0).Get(LiveShardKey(2)).value();
+  stored[stored.size() / 2] ^= 1;
+  ASSERT_TRUE(rig_->store(0).Write({{.key = LiveShardKey(2), .value = stored}}).ok());
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+}
+
+TEST_F(ScrubTest, ADamagedRecordIsWrittenAnew) {
+  Create(Options());
+  ASSERT_TRUE(rig_->Put(0, "ledger/0", 0, "first")->stored);
+  const auto keys = Keys("record/");
+  ASSERT_EQ(keys.size(), 1u);
+  std::string stored = rig_->store(0).Get(keys[0]).value();
+  stored.back() ^= 1;
+  ASSERT_TRUE(rig_->store(0).Write({{.key = keys[0], .value = stored}}).ok());
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  Restart(Options());
+  EXPECT_EQ(server().GetRecord("ledger/0").record.value, "first");
+}
+
+TEST_F(ScrubTest, WhatIsNotHeldHereIsLeftAlone) {
+  Create(Options());
+  for (Configuration& line : rig_->map) {
+    ++line.epoch;
+    line.primary = {.slot = 9, .incarnation = 1};
+    line.members = {line.primary};
+  }
+  rig_->Publish();
+  rig_->store(0).Corrupt(LiveShardKey(1));
+  server().Scrub();
+  EXPECT_EQ(server().scrubbed().damaged, 0u);
+  EXPECT_EQ(server().scrubbed().bytes, 0u);
+}
+
+TEST_F(ScrubTest, AValueASecondUnlessAPassWouldTakeLongerThanItMay) {
+  Create(Options());
+  server().Scrub();
+  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
+  ServerOptions options = Options();
+  options.scrub.pass = seconds(1);
+  Restart(options);
+  server().Scrub();
+  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + milliseconds(200));
+}
+
+TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToRead) {
+  Create(Options(PersistenceMode::kNone));
+  EXPECT_EQ(server().ScrubDueAt(), Clock::TimePoint::max());
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server
