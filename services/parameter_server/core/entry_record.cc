@@ -150,7 +150,7 @@ std::vector<std::shared_ptr<const SharedOperands>> ReadOperands(
                       .outputs = header.outputs};
     operands.activations = reader.Floats(std::uint64_t{header.rows} * header.inputs);
     operands.errors = reader.Floats(std::uint64_t{header.rows} * header.outputs);
-    all.push_back(std::make_shared<const SharedOperands>(operands, owner));
+    all.push_back(std::make_shared<const SharedOperands>(SharedOperands{operands, owner}));
   }
   return all;
 }

@@ -137,7 +137,7 @@ void ParameterServer::AppendPush(const Push& push, const PushStatePtr& state) {
   const bool stale = newest != newest_.end() && push.writer.incarnation < newest->second;
   std::vector<std::shared_ptr<const SharedOperands>> operands;
   for (const Operands& each : push.operands) {
-    operands.push_back(std::make_shared<const SharedOperands>(each, push.owner));
+    operands.push_back(std::make_shared<const SharedOperands>(SharedOperands{each, push.owner}));
   }
   std::map<BucketId, std::pair<Entry, Waiting>> entries;
   for (std::size_t i = 0; i < push.updates.size(); ++i) {

@@ -102,7 +102,7 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
       store_.Write({{.key = mark, .value = "", .erase = true}, EraseAll(prefix)}));
   std::map<std::string, std::uint64_t> checksums;
   LazyWriter writer(store_);
-  const auto put = [&](std::string key, std::string value) {
+  const auto put = [&](const std::string& key, std::string value) {
     checksums[key] = Checksum(std::as_bytes(std::span(value)));
     return writer.Put(prefix + key, std::move(value));
   };
@@ -113,7 +113,7 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
   }
   for (const auto& [key, record] : source.records) {
     storage::Change change = StoreRecord(job_uid_, about.bucket, key, record);
-    ADAMANT_RETURN_IF_ERROR(put(std::move(change.key), std::move(change.value)));
+    ADAMANT_RETURN_IF_ERROR(put(change.key, std::move(change.value)));
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
   std::vector<std::uint64_t> all;

@@ -19,14 +19,14 @@ namespace {
 using ::testing::HasSubstr;
 
 const ShardLayout& Layout() {
-  static const ShardLayout layout(
+  static const ShardLayout kLayout(
       {{.name = "a", .layer = "a", .shape = {5}}, {.name = "b", .layer = "b", .shape = {2, 3}}}, 1);
-  return layout;
+  return kLayout;
 }
 
 const ParcelLimits& Limits() {
-  static const ParcelLimits limits{.layout = Layout(), .writers = 3};
-  return limits;
+  static const ParcelLimits kLimits{.layout = Layout(), .writers = 3};
+  return kLimits;
 }
 
 std::string Bytes(const rpc::OutgoingFrame& frame) {
@@ -265,6 +265,18 @@ TEST_F(BadParcelTest, TooManyMessagesAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+/// For ASan, which looks at every value.
+void ReadValues(const std::vector<PeerMessage>& messages) {
+  for (const PeerMessage& message : messages) {
+    if (const auto* prepare = std::get_if<Prepare>(&message.kind)) {
+      for (const LoggedUpdate& update : prepare->entry->updates) {
+        volatile float sum = std::accumulate(update.values.begin(), update.values.end(), 0.0F);
+        static_cast<void>(sum);
+      }
+    }
+  }
+}
+
 TEST_F(BadParcelTest, DamagedParcelsNeverCrash) {
   const std::vector<PeerMessage> messages = {
       MakePrepare(),
@@ -278,21 +290,14 @@ TEST_F(BadParcelTest, DamagedParcelsNeverCrash) {
   for (int round = 0; round < 20'000; ++round) {
     std::string bad = good;
     for (std::uint64_t flips = 1 + rng.Below(3); flips > 0; --flips) {
-      bad[rng.Below(bad.size())] ^= static_cast<char>(1 << rng.Below(8));
+      char& flipped = bad[rng.Below(bad.size())];
+      flipped = static_cast<char>(flipped ^ (1 << rng.Below(8)));
     }
     if (rng.Below(4) == 0) {
       bad.resize(rng.Below(bad.size()));
     }
     if (const auto delivered = Deliver(bad); delivered.ok()) {
-      for (const PeerMessage& message : *delivered) {
-        if (const auto* prepare = std::get_if<Prepare>(&message.kind)) {
-          for (const LoggedUpdate& update : prepare->entry->updates) {
-            // ASan looks at every value.
-            volatile float sum = std::accumulate(update.values.begin(), update.values.end(), 0.0F);
-            static_cast<void>(sum);
-          }
-        }
-      }
+      ReadValues(*delivered);
     }
   }
 }
