@@ -20,6 +20,7 @@ Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbo
 
 void Placement::Begin(bool none_lives, TimePoint now) {
   away_since_.assign(settings_.parameter_servers, now);
+  opened_.assign(settings_.parameter_servers, 0);
   if (none_lives && deaths_.ProveAll()) {
     outbox_.StateChanged();
   }
@@ -27,13 +28,7 @@ void Placement::Begin(bool none_lives, TimePoint now) {
   unsettled_ = true;
 }
 
-void Placement::OnJoined() {
-  if (state_.buckets.empty() && roster_.AllRunning(Role::kParameterServer)) {
-    configurations_.Assign(spread_.Assign(Servers()));
-    state_.histories.assign(settings_.buckets, {});
-  }
-  unsettled_ = true;
-}
+void Placement::OnJoined() { unsettled_ = true; }
 
 void Placement::OnLost(std::uint32_t slot, TimePoint now) {
   configurations_.OnGone(HolderOf(slot));
@@ -53,7 +48,14 @@ void Placement::OnExited(Holder holder) {
 }
 
 void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
-  restores_.OnStored(HolderOf(slot), stored);
+  const Holder holder = HolderOf(slot);
+  opened_[slot] = holder.incarnation;
+  restores_.OnStored(holder, stored);
+  const std::vector<Spread::Server> servers = Servers();
+  if (state_.buckets.empty() && std::ranges::all_of(servers, &Spread::Server::running)) {
+    configurations_.Assign(spread_.Assign(servers));
+    state_.histories.assign(settings_.buckets, {});
+  }
   if (deaths_.ProveUpTo(slot, stored.previous_incarnation)) {
     changed_ = true;
   }
@@ -336,7 +338,8 @@ std::vector<Spread::Server> Placement::Servers() const {
   for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
     const Roster::Slot& at = roster_.At({Role::kParameterServer, slot});
     servers.push_back({.holder = HolderOf(slot),
-                       .running = at.liveness == Roster::Liveness::kRunning,
+                       .running = at.liveness == Roster::Liveness::kRunning &&
+                                  opened_[slot] == HolderOf(slot).incarnation,
                        .draining = draining_.contains(slot),
                        .node = at.node,
                        .zone = at.zone,

@@ -110,7 +110,10 @@ class Placement {
   std::map<std::uint32_t, std::uint64_t> rejected_;  // bucket → epoch that its primary cannot serve
   std::set<std::uint32_t> draining_;                 // slots
   std::vector<TimePoint> away_since_;                // by slot, of those that do not run
-  std::map<std::uint32_t, double> unflushed_;        // by slot
+  // By slot, the incarnation that has marked its disk: nobody is named in a record before, so that
+  // whoever opens the disk later proves that those who are named have ended.
+  std::vector<std::uint64_t> opened_;
+  std::map<std::uint32_t, double> unflushed_;  // by slot
   bool all_served_ = false;
   std::optional<TimePoint> first_served_;  // when all were, for the first time
   std::optional<TimePoint> timer_;

@@ -28,8 +28,8 @@ class Spread {
   static constexpr std::uint32_t kMovesPerServer = 2;
 
   struct Server {
-    Holder holder;  ///< the process that runs in this slot
-    bool running = false;
+    Holder holder;          ///< the process that runs in this slot
+    bool running = false;   ///< and has opened its disk
     bool draining = false;  ///< is about to stop
     std::string node{};     ///< empty: not known
     std::string zone{};

@@ -294,6 +294,7 @@ TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
   job.Begin();
   for (std::uint32_t server = 0; server < 3; ++server) {
     job.Join({Role::kParameterServer, server}, "server-" + std::to_string(server));
+    job.ReportDisk(server);
   }
   job.Exit(kServer0);
   EXPECT_EQ(job.state().buckets[0].epoch, 2u);

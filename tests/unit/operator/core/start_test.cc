@@ -35,12 +35,14 @@ TEST(StartTest, MembersGetWelcomeThenMembershipWithTheirIncarnation) {
   EXPECT_THAT(view.buckets, IsEmpty());
 }
 
-TEST(StartTest, BucketsAreSpreadOnceAllParameterServersHaveJoined) {
+TEST(StartTest, BucketsAreSpreadOnceAllParameterServersHaveOpenedTheirDisks) {
   Harness job;
   job.Begin();
   job.Join(kServer0, "a");
-  EXPECT_THAT(job.state().buckets, IsEmpty());
   job.Join(kServer1, "b");
+  job.ReportDisk(0);
+  EXPECT_THAT(job.state().buckets, IsEmpty());
+  job.ReportDisk(1);
   ASSERT_THAT(job.state().buckets, SizeIs(4));
   for (std::uint32_t i = 0; i < 4; ++i) {
     const Holder primary{.slot = i % 2, .incarnation = 1};
@@ -56,6 +58,8 @@ TEST(StartTest, TheEpochOpensOnlyWhenBucketsDataServersAndAWorkerAreReady) {
   job.Begin();
   job.Join(kServer0, "a");
   job.Join(kServer1, "b");
+  job.ReportDisk(0);
+  job.ReportDisk(1);
   job.Join(kData0, "c");
   job.Join(kData1, "d");
   job.Serve(0);
@@ -75,6 +79,8 @@ TEST(StartTest, CreatedBucketsAreStoredAndPublished) {
   job.Begin();
   job.Join(kServer0, "a");
   job.Join(kServer1, "b");
+  job.ReportDisk(0);
+  job.ReportDisk(1);
   const auto actions = job.Serve(0);
   ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
   const auto views = Sent<Membership>(actions);
