@@ -361,8 +361,14 @@ void ParameterServerProcess::DoStorage() {
 }
 
 absl::Status ParameterServerProcess::DoDue() {
-  if (!std::exchange(read_, true)) {
-    ADAMANT_RETURN_IF_ERROR(core_->ReadStored());
+  if (!read_) {
+    const absl::Status status = core_->ReadStored();
+    if (absl::IsResourceExhausted(status)) {
+      PlanStorage(Now() + kDiskRetry);
+      return absl::OkStatus();
+    }
+    ADAMANT_RETURN_IF_ERROR(status);
+    read_ = true;
     TellStored();
   }
   ADAMANT_RETURN_IF_ERROR(core_->DoStorage());
@@ -443,8 +449,10 @@ void ParameterServerProcess::OnKilled() {
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
         roles[bucket] != parameter_server::Replica::Role::kLoading) {
-      world_.updates.Ended(
-          start().id.slot, bucket, world_.setup.flush.interval + kSlack + hindered_);
+      world_.updates.Ended(start().id.slot,
+                           bucket,
+                           roles[bucket] > parameter_server::Replica::Role::kProposing,
+                           world_.setup.flush.interval + kSlack + hindered_);
     }
   }
 }

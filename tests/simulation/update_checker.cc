@@ -26,7 +26,7 @@ UpdateChecker::UpdateChecker(const Setup& setup, const Scheduler& scheduler, Vio
   for (const Shard& shard : setup.layout.shards()) {
     initial_.push_back(setup.InitialValues(shard.id));
     ShardState& state = shards_.emplace_back();
-    for (Present* present : {&state.live, &state.ever, &state.lost}) {
+    for (Present* present : {&state.live, &state.applied, &state.ever, &state.lost}) {
       present->resize(Setup::kElements);
     }
     state.acknowledged_at.resize(Setup::kElements);
@@ -210,8 +210,12 @@ void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
       continue;
     }
     ShardState& state = shards_[acks[i].shard];
+    const auto orphaned = orphaned_.find(setup_.layout.shards()[acks[i].shard].bucket);
+    if (orphaned != orphaned_.end() && !orphaned->second.until) {
+      orphaned->second.until = scheduler_.Now();
+    }
     for (const std::uint32_t element : ElementsOf(push, i)) {
-      if (applied && state.live[element] != 0) {
+      if (applied && std::exchange(state.applied[element], 1) != 0) {
         Report(Name(acks[i].shard, element) + " is applied twice");
       }
       if (element >= trainings_.size() || trainings_[element].worker.slot != writer.slot) {
@@ -248,9 +252,23 @@ void UpdateChecker::Read(ShardId shard, std::span<const float> values) {
   }
 }
 
-void UpdateChecker::Ended(std::uint32_t server, BucketId bucket, Clock::Duration window) {
-  safe_until_[{server, bucket}] =
-      scheduler_.Now() - (setup_.logged() ? Clock::Duration(0) : window);
+void UpdateChecker::Ended(std::uint32_t server,
+                          BucketId bucket,
+                          bool primary,
+                          Clock::Duration window) {
+  if (setup_.logged()) {
+    window = Clock::Duration(0);
+  }
+  const Clock::TimePoint now = scheduler_.Now();
+  const auto orphaned = orphaned_.find(bucket);
+  if (primary && (orphaned == orphaned_.end() || orphaned->second.until)) {
+    orphaned_[bucket] = {.since = now, .until = std::nullopt};
+  }
+  Clock::TimePoint safe = now - window;
+  if (orphaned != orphaned_.end() && orphaned->second.until.value_or(now) >= safe) {
+    safe = std::min(safe, orphaned->second.since - window);
+  }
+  safe_until_[{server, bucket}] = safe;
 }
 
 bool UpdateChecker::Restored(BucketId bucket, std::uint64_t generation) {
@@ -279,6 +297,7 @@ void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const 
       continue;
     }
     state.live[element] = 0;
+    state.applied[element] = 0;
     state.lost[element] = 1;
     ++lost_;
     for (auto& [snapshot, present] : state.snapshots) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -57,7 +58,7 @@ class UpdateChecker {
 
   /// A process that held this bucket has ended. What was acknowledged within `window` before need
   /// not be on its disk.
-  void Ended(std::uint32_t server, BucketId bucket, Clock::Duration window);
+  void Ended(std::uint32_t server, BucketId bucket, bool primary, Clock::Duration window);
 
   /// A bucket is served. Returns whether this generation is new and came from a disk; then Loaded
   /// follows for its shards.
@@ -92,10 +93,17 @@ class UpdateChecker {
     std::vector<std::uint32_t> elements;
     std::set<ShardId> acknowledged;
   };
+  /// A bucket whose primary has ended: what the others do not know to be committed they write only
+  /// when another serves.
+  struct Orphaned {
+    Clock::TimePoint since;
+    std::optional<Clock::TimePoint> until;  // an update was acknowledged again
+  };
   struct ShardState {
-    Present live;  // acknowledged by a primary, and not lost since
-    Present ever;  // has been so
-    Present lost;  // acknowledged, and gone with all copies
+    Present live;     // acknowledged by a primary, and not lost since
+    Present applied;  // likewise, and not as a duplicate: that answer may come first
+    Present ever;     // has been so
+    Present lost;     // acknowledged, and gone with all copies
     std::vector<Clock::TimePoint> acknowledged_at;
     std::map<std::uint64_t, Present> snapshots;  // what must be in them
   };
@@ -119,6 +127,7 @@ class UpdateChecker {
   std::vector<ShardState> shards_;
   std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
       safe_until_;  // by server: older is on its disk
+  std::map<BucketId, Orphaned> orphaned_;
   std::map<BucketId, std::uint64_t> generations_;
   std::uint64_t lost_ = 0;  // updates of single shards
 };

@@ -122,16 +122,30 @@ absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
   return content;
 }
 
-// What came back from live state is stored already, but for its new generation and what had only
-// been logged.
+// The shards that came back from live state are stored already, unless updates were logged. Records
+// that had only been logged are not, and their log ends with the old generation.
 absl::Status ParameterServer::StoreLoaded(BucketId id,
                                           const LoadTask& task,
                                           const Bucket::Content& content) {
   if (task.create || task.snapshot != 0 || logged()) {
     return StoreContent(id, content);
   }
-  return options_.mode == PersistenceMode::kNone ? absl::OkStatus()
-                                                 : store_.Write({MarkBucket(id, task.generation)});
+  return options_.mode == PersistenceMode::kNone
+             ? absl::OkStatus()
+             : StoreRecords(id, content.records, task.generation);
+}
+
+absl::Status ParameterServer::StoreRecords(BucketId id,
+                                           const RecordMap& records,
+                                           std::uint64_t generation) {
+  std::vector<storage::Change> changes = {
+      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
+  for (const auto& [key, record] : records) {
+    changes.push_back(StoreRecord(options_.job_uid, id, key, record));
+  }
+  changes.push_back(MarkBucket(id, generation));
+  logged_until_[id] = 0;
+  return store_.Write(changes);
 }
 
 // All of a bucket, durably, in place of whatever was stored of it.
@@ -147,14 +161,7 @@ absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& c
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
   ADAMANT_FAILPOINT("server/mark");
-  std::vector<storage::Change> changes = {
-      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
-  for (const auto& [key, record] : content.records) {
-    changes.push_back(StoreRecord(options_.job_uid, id, key, record));
-  }
-  changes.push_back(MarkBucket(id, content.generation));
-  logged_until_[id] = 0;
-  return store_.Write(changes);
+  return StoreRecords(id, content.records, content.generation);
 }
 
 absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {

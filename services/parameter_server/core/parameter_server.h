@@ -299,6 +299,7 @@ class ParameterServer : private ReplicaHost {
   absl::StatusOr<Bucket::Content> RestoreSnapshot(BucketId id, const LoadTask& task);
   absl::Status StoreLoaded(BucketId id, const LoadTask& task, const Bucket::Content& content);
   absl::Status StoreContent(BucketId id, const Bucket::Content& content);
+  absl::Status StoreRecords(BucketId id, const RecordMap& records, std::uint64_t generation);
   absl::Status PersistEntries(const std::vector<PersistTask>& persists);
   absl::Status InstallCopies(const std::map<BucketId, std::uint64_t>& lives);
   absl::Status StorePuts(const std::vector<StoredPut>& puts);

@@ -62,6 +62,33 @@ TEST_F(ParameterServerTest, AnOldRecordIsIgnored) {
   EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kApplied);
 }
 
+TEST_F(ParameterServerTest, ARecordThatWasOnlyLoggedIsStoredWhenItComesBack) {
+  ServerOptions options = Random();
+  options.buckets = 1;
+  Create(options);
+  ASSERT_TRUE(rig_->Put(0, "a", 0, "one")->stored);
+  rig_->store(0).FailNextSync();  // it is in the log, and not yet a record
+  EXPECT_FALSE(rig_->Put(0, "a", 1, "two").has_value());
+  Restart(options);
+  EXPECT_EQ(server().GetRecord("a").record.version, 2u);
+  for (std::uint64_t version = 0; version < 5; ++version) {
+    ASSERT_TRUE(rig_->Put(0, "b", version, "other")->stored);  // takes the log's places
+  }
+  Restart(options);
+  EXPECT_EQ(server().GetRecord("a").record.version, 2u);
+  EXPECT_EQ(server().GetRecord("b").record.version, 5u);
+}
+
+TEST_F(ParameterServerTest, AFullDiskIsNotOpenedUntilThereIsRoom) {
+  Create(Random());
+  rig_->store(0).SetFull(true);
+  EXPECT_EQ(server().ReadStored().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(server().alarm(), HasSubstr("disk full"));
+  rig_->store(0).SetFull(false);
+  EXPECT_TRUE(server().ReadStored().ok());
+  EXPECT_EQ(server().alarm(), "");
+}
+
 TEST_F(ParameterServerTest, AShardThatIsMissingIsLostAndNeverInitialisedAgain) {
   Create(Random());
   ASSERT_TRUE(rig_->store(0).Write({{.key = "shard/00000000", .value = "", .erase = true}}).ok());
