@@ -36,7 +36,7 @@ void Faults::PlanNext() {
 void Faults::Inject() {
   ++injected_;
   Lasts(Clock::Duration(0));
-  switch (world_.scheduler.Between(0, 11)) {
+  switch (world_.scheduler.Between(0, 12)) {
     case 0:
     case 1:
     case 2:
@@ -55,6 +55,8 @@ void Faults::Inject() {
       return FillDisk();
     case 10:
       return FailSync();
+    case 11:
+      return CutOff();
     default:
       return CrashController();
   }
@@ -101,6 +103,30 @@ void Faults::SilenceOne() {
   const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
   world_.scheduler.Record("fault", "silences one side of stream", stream);
   world_.network.Silence(stream, world_.scheduler.Chance(0.5), time);
+  Lasts(time);
+}
+
+// One process, from all others or from some, in one direction or in both.
+void Faults::CutOff() {
+  MemberProcess* const member = AnyMember();
+  if (member == nullptr) {
+    return;
+  }
+  const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
+  const bool all = world_.scheduler.Chance(0.5);
+  const std::uint64_t directions = world_.scheduler.Between(0, 2);  // out, in, both
+  world_.scheduler.Record("fault", "cuts off " + member->life->name, all ? 1 : 0, directions);
+  for (const StreamId stream : world_.network.StreamsOf(*member)) {
+    if (!all && world_.scheduler.Chance(0.5)) {
+      continue;
+    }
+    if (directions != 1) {
+      world_.network.Silence(stream, world_.network.IsClient(stream, *member), time);
+    }
+    if (directions != 0) {
+      world_.network.Silence(stream, !world_.network.IsClient(stream, *member), time);
+    }
+  }
   Lasts(time);
 }
 

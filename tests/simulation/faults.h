@@ -12,8 +12,8 @@ namespace adamant::simulation {
 /// Threads: one.
 class Faults {
  public:
-  static constexpr std::uint64_t kFewest = 10;
-  static constexpr std::uint64_t kMost = 24;
+  static constexpr std::uint64_t kFewest = 22;
+  static constexpr std::uint64_t kMost = 36;
 
   /// Both must outlive this.
   Faults(World& world, Cluster& cluster);
@@ -30,6 +30,7 @@ class Faults {
   void KillSome();
   void BreakSome();
   void SilenceOne();
+  void CutOff();
   void SlowDown();
   void Pause();
   void FillDisk();

@@ -142,6 +142,20 @@ std::vector<StreamId> Network::OpenStreams() const {
   return ids;
 }
 
+std::vector<StreamId> Network::StreamsOf(const Endpoint& endpoint) const {
+  std::vector<StreamId> ids;
+  for (const auto& [id, stream] : streams_) {
+    if (std::ranges::find(stream.sides, &endpoint, &Side::endpoint) != stream.sides.end()) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+bool Network::IsClient(StreamId id, const Endpoint& endpoint) const {
+  return streams_.at(id).sides[0].endpoint == &endpoint;
+}
+
 void Network::Break(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || found->second.broken) {

@@ -60,6 +60,8 @@ class Network {
   // --- Faults; they pick by number from those that exist
 
   [[nodiscard]] std::vector<StreamId> OpenStreams() const;
+  [[nodiscard]] std::vector<StreamId> StreamsOf(const Endpoint& endpoint) const;
+  [[nodiscard]] bool IsClient(StreamId stream, const Endpoint& endpoint) const;
   void Break(StreamId stream);
   void BreakAll(const Endpoint& endpoint);
 
