@@ -20,6 +20,20 @@ void Bucket::Clear() {
   receiving.reset();
 }
 
+void Bucket::Fill(Content content) {
+  content_ = std::move(content);
+  durable_ = 0;
+}
+
+void Bucket::RaiseDurable(Lsn durable) {
+  if (durable > durable_) {
+    durable_ = durable;
+    for (const LiveShardPtr& shard : content_.shards) {
+      shard->SetDurable(durable);
+    }
+  }
+}
+
 void Bucket::Commit(std::size_t position, const LoggedUpdate& update) {
   const auto verdict =
       content_.sequences[position].Admit(update.writer, update.sequence, update.after_loss);

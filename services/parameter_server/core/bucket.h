@@ -49,7 +49,7 @@ class Bucket {
     std::uint64_t updates = 0;  ///< applied to the shards since their creation
   };
 
-  void Fill(Content content) { content_ = std::move(content); }
+  void Fill(Content content);
 
   /// Also forgets who waits and what is copied, and begins another life.
   void Clear();
@@ -58,6 +58,9 @@ class Bucket {
   [[nodiscard]] std::uint64_t life() const { return life_; }
 
   [[nodiscard]] const Content& content() const { return content_; }
+
+  /// All up to this lsn is on the disks of all members.
+  void RaiseDurable(Lsn durable);
 
   /// An update or put has been committed.
   void Commit(std::size_t position, const LoggedUpdate& update);
@@ -90,6 +93,7 @@ class Bucket {
   const std::unique_ptr<Replica> replica_;
   const std::size_t shards_;
   std::uint64_t life_ = 0;
+  Lsn durable_ = 0;  // that the shards know of
   Content content_;
   std::vector<SequenceTable> head_;
   std::map<std::string, std::uint64_t, std::less<>> head_versions_;  // of puts in the log

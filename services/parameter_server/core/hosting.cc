@@ -44,6 +44,7 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
   }
   for (Waiting::Answer& answer : waiting.duplicates) {
     answer.ack.outcome = PushOutcome::kDuplicate;
+    answer.ack.epoch = epoch;
     due_.push_back({.push = std::move(answer.push), .index = answer.index, .ack = answer.ack});
   }
   for (std::size_t i = 0; i < entry->puts.size(); ++i) {

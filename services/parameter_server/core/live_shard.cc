@@ -16,6 +16,9 @@ namespace {
 /// the first.
 constexpr std::size_t kBlockElements = 8192;
 
+/// Flushes remembered while another member's disk lags behind.
+constexpr std::size_t kMostFlushes = 8;
+
 /// An update that is to be applied, ready for the loop over blocks.
 struct Change {
   std::span<const float> values;
@@ -57,11 +60,8 @@ LiveShard::LiveShard(const ShardIdentity& identity,
                      const ShardRule& rule,
                      ShardContent content,
                      DirtyShards& dirty)
-    : identity_(identity),
-      rule_(rule),
-      dirty_(dirty),
-      content_(std::move(content)),
-      persisted_(content_.sequences) {
+    : identity_(identity), rule_(rule), dirty_(dirty), content_(std::move(content)) {
+  flushed_.push_back({.lsn = content_.lsn, .sequences = content_.sequences});
   ADAMANT_CHECK(
       content_.values.size() == identity.values && content_.state.size() == identity.state,
       "a shard's content has its sizes");
@@ -132,9 +132,7 @@ void LiveShard::ApplyBatch(std::span<CommittedUpdate> batch, std::span<ShardAck>
       ApplyBlock(*change, begin, std::min(kBlockElements, size - begin), content_);
     }
   }
-  if (!admitted.empty()) {
-    MarkDirtyLocked();
-  }
+  MarkDirtyLocked();  // its lsn has risen in any case
   unflushed_updates_ += admitted.size();
 }
 
@@ -186,11 +184,15 @@ SequenceTable LiveShard::sequences() {
   return content_.sequences;
 }
 
-std::uint64_t LiveShard::PersistedLocked(const Writer& writer) const {
+std::uint64_t LiveShard::PersistedLocked(const Writer& writer) {
+  while (!flushed_.empty() && flushed_.front().lsn <= durable_) {
+    persisted_ = std::move(flushed_.front().sequences);
+    flushed_.pop_front();
+  }
   return rule_.durable_at_once ? content_.sequences.LastOf(writer) : persisted_.LastOf(writer);
 }
 
-std::uint64_t LiveShard::PersistedOf(const Writer& writer) const {
+std::uint64_t LiveShard::PersistedOf(const Writer& writer) {
   const MutexLock lock(content_mutex_);
   return PersistedLocked(writer);
 }
@@ -208,13 +210,16 @@ std::string LiveShard::EncodeForFlush(std::uint64_t& updates) {
   const MutexLock lock(content_mutex_);
   updates += std::exchange(unflushed_updates_, 0);
   is_dirty_ = false;
-  flushing_ = content_.sequences;
+  flushing_ = {.lsn = content_.lsn, .sequences = content_.sequences};
   return EncodeShard(identity_, content_);
 }
 
 void LiveShard::Flushed() {
   const MutexLock lock(content_mutex_);
-  persisted_ = flushing_;
+  if (flushed_.size() == kMostFlushes) {
+    flushed_.pop_back();  // the older ones are reached first
+  }
+  flushed_.push_back(flushing_);
 }
 
 void LiveShard::FlushFailed(std::uint64_t updates) {
@@ -239,6 +244,9 @@ void LiveShard::Rebase(std::uint64_t generation) {
   const MutexLock lock(content_mutex_);
   content_.generation = generation;
   content_.lsn = 0;
+  for (Flush& flush : flushed_) {
+    flush.lsn = 0;
+  }
 }
 
 }  // namespace adamant::parameter_server

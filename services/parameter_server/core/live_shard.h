@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,16 +85,26 @@ class LiveShard {
   [[nodiscard]] std::uint64_t version();
   [[nodiscard]] SequenceTable sequences();
 
-  /// The last sequence of this writer that is on disk.
-  [[nodiscard]] std::uint64_t PersistedOf(const Writer& writer) const;
+  /// All up to this lsn is on the disks of all members of the bucket. Waits for nothing.
+  void SetDurable(Lsn durable) { durable_ = durable; }
+
+  /// The last sequence of this writer that is on all these disks, as far as this one's flushes
+  /// tell which that is.
+  [[nodiscard]] std::uint64_t PersistedOf(const Writer& writer);
 
  private:
+  /// What was applied when a record was made.
+  struct Flush {
+    Lsn lsn = 0;
+    SequenceTable sequences;
+  };
+
   void ApplyQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mutex_);
   void ApplyBatch(std::span<CommittedUpdate> batch, std::span<ShardAck> acks);
   bool Admit(const CommittedUpdate& update, ShardAck& ack)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
   void MarkDirtyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
-  [[nodiscard]] std::uint64_t PersistedLocked(const Writer& writer) const
+  [[nodiscard]] std::uint64_t PersistedLocked(const Writer& writer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
 
   // Constant after construction.
@@ -100,17 +112,20 @@ class LiveShard {
   const ShardRule rule_;
   DirtyShards& dirty_;
 
+  std::atomic<Lsn> durable_ = 0;
+
   // Guarded.
   Mutex queue_mutex_;
   CondVar applied_;
   std::vector<CommittedUpdate> queue_ ABSL_GUARDED_BY(queue_mutex_);
   bool applying_ ABSL_GUARDED_BY(queue_mutex_) = false;
 
-  mutable Mutex content_mutex_;
+  Mutex content_mutex_;
   ShardContent content_ ABSL_GUARDED_BY(content_mutex_);
   std::uint64_t unflushed_updates_ ABSL_GUARDED_BY(content_mutex_) = 0;
   bool is_dirty_ ABSL_GUARDED_BY(content_mutex_) = false;
-  SequenceTable flushing_ ABSL_GUARDED_BY(content_mutex_);
+  Flush flushing_ ABSL_GUARDED_BY(content_mutex_);
+  std::deque<Flush> flushed_ ABSL_GUARDED_BY(content_mutex_);  // here, perhaps not everywhere
   SequenceTable persisted_ ABSL_GUARDED_BY(content_mutex_);
 };
 using LiveShardPtr = std::shared_ptr<LiveShard>;

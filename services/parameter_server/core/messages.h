@@ -70,7 +70,7 @@ struct ShardAck {
   std::uint64_t expected = 0;
   std::uint64_t version = 0;    ///< of the shard: updates applied since its creation
   std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
-  std::uint64_t persisted = 0;  ///< the writer's last sequence that is on disk here
+  std::uint64_t persisted = 0;  ///< the writer's last sequence on the disks of all members
   std::uint64_t epoch = 0;      ///< of the bucket
 };
 
@@ -81,8 +81,8 @@ struct ShardValue {
   FetchOutcome outcome = FetchOutcome::kNotReady;
   std::uint64_t version = 0;
   std::uint64_t included_sequence = 0;  ///< last sequence of the asking writer in the values
-  std::uint64_t persisted = 0;          ///< the asking writer's last sequence that is on disk here
-  std::uint64_t epoch = 0;              ///< of the bucket
+  std::uint64_t persisted = 0;  ///< the asking writer's last sequence on the disks of all members
+  std::uint64_t epoch = 0;      ///< of the bucket
   std::span<const float> values = {};
   std::shared_ptr<const void> owner = {};  ///< keeps `values` valid
 };

@@ -174,19 +174,27 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
     }
   }
   const bool bulk = message.bulk();
+  bool hurry = false;
   {
     Session session(*this, bulk ? Session::Apply::kHere : Session::Apply::kElsewhere);
-    buckets_[message.bucket]->replica().OnMessage(from, message, clock_.Now());
+    Bucket& bucket = *buckets_[message.bucket];
+    bucket.replica().OnMessage(from, message, clock_.Now());
+    bucket.RaiseDurable(bucket.replica().durable());
     if (const auto* begin = std::get_if<CopyBegin>(&message.kind)) {
       OnCopyBegin(message.bucket, *begin);
     } else if (std::holds_alternative<CopyPart>(message.kind)) {
       OnCopyPart(from, message, std::move(shard), std::move(sequences));
     } else if (const auto* ack = std::get_if<CopyAck>(&message.kind)) {
       OnCopyAck(message.bucket, *ack);
+    } else if (const auto* beacon = std::get_if<Beacon>(&message.kind)) {
+      hurry = beacon->flush;
     }
   }
-  if (bulk) {
+  if (bulk || hurry) {
     ApplyCommitted();
+  }
+  if (hurry) {
+    dirty_.Hurry();
   }
 }
 
@@ -195,6 +203,7 @@ void ParameterServer::Tick() {
   const Clock::TimePoint now = clock_.Now();
   for (const auto& bucket : buckets_) {
     bucket->replica().Tick(now);
+    bucket->RaiseDurable(bucket->replica().durable());
   }
   if (now >= next_install_report_) {
     next_install_report_ = now + options_.times.beacon;
@@ -280,7 +289,10 @@ std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
     LiveShardPtr shard;
     if (id < layout_.shards().size()) {
       const MutexLock lock(mutex_);
-      const Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
+      Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
+      if (!durable_at_once()) {
+        bucket.replica().RequestFlush(clock_.Now());
+      }
       shard =
           AccessOf(bucket) == Access::kReady ? bucket.content().shards[position_of_[id]] : nullptr;
     }

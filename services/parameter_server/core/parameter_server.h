@@ -121,8 +121,8 @@ class ParameterServer : private ReplicaHost {
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
 
-  /// What of this writer's updates is on disk, by shard; and asks for a flush. Shards that this
-  /// server may not read now, or that are outside the model, have 0.
+  /// What of this writer's updates is on disk, by shard; and asks all members for a flush. Shards
+  /// that this server may not read now, or that are outside the model, have 0.
   std::vector<std::uint64_t> RequestFlush(const Writer& writer, std::span<const ShardId> shards);
 
   // --- Records
@@ -231,6 +231,12 @@ class ParameterServer : private ReplicaHost {
              puts.empty();
     }
   };
+  /// How a bucket stands when a flush begins.
+  struct FlushedBucket {
+    std::uint64_t life = 0;
+    Epoch epoch = 0;
+    Lsn committed = 0;
+  };
   /// A copy that has come and does not count yet.
   struct Installing {
     std::uint64_t copy = 0;
@@ -289,9 +295,12 @@ class ParameterServer : private ReplicaHost {
 
   // The disk (storing.cc, loading.cc, scrubbing.cc).
   [[nodiscard]] bool logged() const;
+  [[nodiscard]] bool durable_at_once() const;
   [[nodiscard]] bool Lives(BucketId id, std::uint64_t life) const;
   [[nodiscard]] ShardIdentity IdentityOf(ShardId shard) const;
   [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
+  std::vector<FlushedBucket> BeginFlush();
+  void EndFlush(std::span<const FlushedBucket> flushed);
   absl::Status Unmark(const std::set<BucketId>& buckets);
   absl::Status LoadBucket(BucketId id, const LoadTask& task);
   Bucket::Content Create(BucketId id, const LoadTask& task);

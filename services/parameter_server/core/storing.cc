@@ -24,6 +24,10 @@ bool ParameterServer::logged() const {
   return options_.mode == PersistenceMode::kWal || options_.mode == PersistenceMode::kWalSync;
 }
 
+bool ParameterServer::durable_at_once() const {
+  return options_.mode == PersistenceMode::kWalSync || options_.mode == PersistenceMode::kNone;
+}
+
 bool ParameterServer::Lives(BucketId id, std::uint64_t life) const {
   const MutexLock lock(mutex_);
   return buckets_[id]->life() == life;
@@ -43,8 +47,7 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
   const Shard& shard = layout_.shards()[id];
   const ShardRule rule{.optimiser = &options_.optimisers[shard.tensor],
                        .begin = shard.begin,
-                       .durable_at_once = options_.mode == PersistenceMode::kWalSync ||
-                                          options_.mode == PersistenceMode::kNone};
+                       .durable_at_once = durable_at_once()};
   return std::make_shared<LiveShard>(IdentityOf(id), rule, std::move(content), dirty_);
 }
 
@@ -236,31 +239,56 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
 
 // --- Write-back
 
-absl::Status ParameterServer::Flush() {
-  std::map<BucketId, std::pair<Epoch, Lsn>> committed;
+std::vector<ParameterServer::FlushedBucket> ParameterServer::BeginFlush() {
+  std::vector<FlushedBucket> flushed;
   std::vector<LiveShardPtr> shards;
-  if (logged()) {
+  {
     const MutexLock lock(mutex_);
-    for (BucketId id = 0; id < buckets_.size(); ++id) {
-      const Bucket& bucket = *buckets_[id];
-      committed[id] = {bucket.replica().configuration().epoch, bucket.replica().committed()};
-      shards.insert(shards.end(), bucket.content().shards.begin(), bucket.content().shards.end());
+    for (const auto& bucket : buckets_) {
+      flushed.push_back({.life = bucket->life(),
+                         .epoch = bucket->replica().configuration().epoch,
+                         .committed = bucket->replica().committed()});
+      shards.insert(shards.end(), bucket->content().shards.begin(), bucket->content().shards.end());
+    }
+    for (const StoredPut& put : tasks_.puts) {  // is only in the log yet
+      Lsn& committed = flushed[put.bucket].committed;
+      committed = std::min(committed, put.lsn - 1);
     }
   }
   // What is committed and still queues at a clean shard would not be flushed.
   for (const LiveShardPtr& shard : shards) {
     shard->Drain();
   }
+  return flushed;
+}
+
+void ParameterServer::EndFlush(std::span<const FlushedBucket> flushed) {
+  Session session(*this);
+  for (BucketId id = 0; id < flushed.size(); ++id) {
+    Bucket& bucket = *buckets_[id];
+    if (bucket.life() == flushed[id].life) {
+      bucket.replica().Flushed(flushed[id].committed);
+      bucket.RaiseDurable(bucket.replica().durable());
+    }
+  }
+}
+
+absl::Status ParameterServer::Flush() {
+  const std::vector<FlushedBucket> flushed = BeginFlush();
   const std::uint64_t before = flusher_.totals().flushes;
   ADAMANT_RETURN_IF_ERROR(flusher_.Flush());
   if (flusher_.totals().flushes == before) {
     return absl::OkStatus();
   }
+  if (!durable_at_once()) {
+    EndFlush(flushed);
+  }
   std::vector<storage::Change> changes;
-  for (const auto& [id, end] : committed) {
-    if (end.second > 0 && logged_until_[id] > 0) {
-      changes.push_back(EraseEntries(id, 0, end.second));
-      changes.push_back(StoreLogEnd(id, end.first, end.second));
+  for (BucketId id = 0; id < flushed.size(); ++id) {
+    const auto& [life, epoch, committed] = flushed[id];
+    if (logged() && committed > 0 && logged_until_[id] > 0) {
+      changes.push_back(EraseEntries(id, 0, committed));
+      changes.push_back(StoreLogEnd(id, epoch, committed));
     }
   }
   ADAMANT_FAILPOINT("flush/erase_log");

@@ -25,7 +25,7 @@ absl::Status TooShort() { return Bad("whose payload is shorter than its header s
 
 class Decoder {
  public:
-  Decoder(rpc::LentBytes payload, const ParcelLimits& limits)
+  Decoder(const rpc::LentBytes& payload, const ParcelLimits& limits)
       : owner_(payload.owner), reader_(payload.bytes), limits_(limits) {}
 
   absl::StatusOr<std::vector<PeerMessage>> Decode(const v1::Parcel& parcel) {
@@ -70,7 +70,8 @@ class Decoder {
       case v1::PeerMessage::kPrepareAck:
         out.kind = PrepareAck{message.prepare_ack().acked(),
                               message.prepare_ack().gap(),
-                              message.prepare_ack().copy()};
+                              message.prepare_ack().copy(),
+                              message.prepare_ack().flushed()};
         return absl::OkStatus();
       case v1::PeerMessage::kBeacon:
         return Decode(message.beacon(), out);
@@ -78,6 +79,7 @@ class Decoder {
         BeaconAnswer& answer = out.kind.emplace<BeaconAnswer>();
         answer.acked = message.beacon_answer().acked();
         answer.copy = message.beacon_answer().copy();
+        answer.flushed = message.beacon_answer().flushed();
         return DecodeTime(message.beacon_answer().sent(), answer.sent);
       }
       case v1::PeerMessage::kReleased:
@@ -149,6 +151,7 @@ class Decoder {
     }
     decoded.base = beacon.base();
     decoded.committed = beacon.committed();
+    decoded.flush = beacon.flush();
     return DecodeTime(beacon.sent(), decoded.sent);
   }
 

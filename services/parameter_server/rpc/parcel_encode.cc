@@ -88,6 +88,7 @@ class Encoder {
     message.mutable_prepare_ack()->set_acked(ack.acked);
     message.mutable_prepare_ack()->set_gap(ack.gap);
     message.mutable_prepare_ack()->set_copy(ack.copy);
+    message.mutable_prepare_ack()->set_flushed(ack.flushed);
   }
 
   static void Encode(const Beacon& beacon, v1::PeerMessage& message) {
@@ -100,12 +101,14 @@ class Encoder {
     out.set_base(beacon.base);
     out.set_committed(beacon.committed);
     out.set_sent(Nanoseconds(beacon.sent));
+    out.set_flush(beacon.flush);
   }
 
   static void Encode(const BeaconAnswer& answer, v1::PeerMessage& message) {
     message.mutable_beacon_answer()->set_sent(Nanoseconds(answer.sent));
     message.mutable_beacon_answer()->set_acked(answer.acked);
     message.mutable_beacon_answer()->set_copy(answer.copy);
+    message.mutable_beacon_answer()->set_flushed(answer.flushed);
   }
 
   static void Encode(const Released& /*released*/, v1::PeerMessage& message) {

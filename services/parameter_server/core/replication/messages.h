@@ -103,6 +103,7 @@ struct PrepareAck {
   Lsn acked = 0;
   bool gap = false;
   std::uint64_t copy = 0;
+  Lsn flushed = 0;
 };
 
 struct Beacon {
@@ -112,12 +113,14 @@ struct Beacon {
   Lsn base = 0;
   Lsn committed = 0;
   Clock::TimePoint sent{};  ///< by the primary's clock
+  bool flush = false;
 };
 
 struct BeaconAnswer {
   Clock::TimePoint sent{};
   Lsn acked = 0;
   std::uint64_t copy = 0;
+  Lsn flushed = 0;
 };
 
 struct Released {};

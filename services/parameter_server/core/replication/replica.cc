@@ -46,6 +46,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   acked_.reset();
   known_committed_ = 0;
   heir_.reset();
+  flush_wanted_ = false;
   peers_.clear();
   const bool primary = configuration.primary == options_.self;
   if (was_primary && !primary) {
@@ -111,6 +112,9 @@ void Replica::Forget() {
   copy_ = 0;
   committed_ = 0;
   persisted_ = 0;
+  changed_ = 0;
+  flushed_ = 0;
+  durable_ = 0;
   storing_.clear();
   log_.clear();
   log_bytes_ = 0;
@@ -239,6 +243,7 @@ void Replica::Tick(Clock::TimePoint now) {
       SendBeacons(now);
     }
     CheckPeers(now);
+    RaiseDurable();  // who held it may have gone
     Release(now);
     FollowAdvice(now);
   }

@@ -116,6 +116,12 @@ class Replica {
   /// forgotten since, though the same one may have come again.
   void Persisted(std::uint64_t ticket, Clock::TimePoint now);
 
+  /// All that was committed up to `lsn` is on this server's disk, without its log.
+  void Flushed(Lsn lsn);
+
+  /// Primary: every member is to flush soon.
+  void RequestFlush(Clock::TimePoint now);
+
   /// The content asked for by Load is there.
   void Loaded(Clock::TimePoint now);
 
@@ -149,6 +155,10 @@ class Replica {
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
   [[nodiscard]] Lsn committed() const { return committed_; }
+
+  /// What this replica knows to be on the disks of all members, whoever they are until the
+  /// generation ends. It learns of others as the primary.
+  [[nodiscard]] Lsn durable() const { return durable_; }
   [[nodiscard]] Lsn prepared() const { return committed_ + log_.size(); }
 
   /// The entries prepared and not committed, in order.
@@ -164,6 +174,7 @@ class Replica {
     bool in_step = false;  ///< it has told what it has since the way to it was opened
     Lsn acked = 0;
     Lsn sent = 0;
+    Lsn flushed = 0;                             ///< on its disk
     std::optional<Clock::TimePoint> answered{};  ///< sending time of the last beacon it answered
     Clock::TimePoint heard{};                    ///< the same, or when it became a peer
     Clock::TimePoint progress_at{};  ///< when it began to owe acknowledgements, or gave one
@@ -188,7 +199,8 @@ class Replica {
   void SendBeacons(Clock::TimePoint now);
   void SendBeacon(const Peer& peer, Clock::TimePoint now);
   void SendEntries(Peer& peer, Clock::TimePoint now);
-  void Acknowledged(Peer& peer, Lsn acked, Clock::TimePoint now);
+  void Acknowledged(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now);
+  void RaiseDurable();
   void TryCommit(Clock::TimePoint now);
   void CommitOne();
   void ServeIfReconciled(Clock::TimePoint now);
@@ -230,6 +242,7 @@ class Replica {
   void AdvancePersisted();
   void Acknowledge(bool gap);
   [[nodiscard]] Lsn Acked() const;
+  [[nodiscard]] Lsn OnDisk() const;
   void LearnCommitted(Lsn committed);
   void ProposeTakeOver(bool released, Clock::TimePoint now);
 
@@ -254,12 +267,16 @@ class Replica {
   Lsn persisted_ = 0;                  // up to here all that must be stored is
   std::deque<std::uint64_t> storing_;  // tickets of what must be stored behind it, in order
   std::uint64_t last_ticket_ = 0;
+  Lsn changed_ = 0;  // last committed entry with updates, which are what a flush is for
+  Lsn flushed_ = 0;
+  Lsn durable_ = 0;
 
   // The primary.
   std::vector<Peer> peers_;
   Lsn base_ = 0;       // committed when the epoch began
   Lsn promotion_ = 0;  // prepared when the epoch began: to be committed before serving
   Clock::TimePoint next_beacon_{};
+  bool flush_wanted_ = false;  // primary: to be told; secondary: the primary waits for it
   std::uint64_t last_copy_ = 0;
   Clock::TimePoint next_copy_{};  // not before
   Clock::TimePoint next_release_{};

@@ -86,11 +86,12 @@ void Replica::SendEntries(Peer& peer, Clock::TimePoint now) {
 
 void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint now) {
   Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
-  if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > prepared()) {
+  if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > prepared() ||
+      ack.flushed > prepared()) {
     return;
   }
   ADAMANT_FAILPOINT("replica/count_acknowledgement");
-  Acknowledged(*peer, ack.acked, now);
+  Acknowledged(*peer, ack.acked, ack.flushed, now);
   if (ack.gap && peer->sent > peer->acked && now >= peer->rewind_at) {
     peer->rewind_at = now + kRewindAgainAfter;
     peer->sent = peer->acked;
@@ -99,12 +100,14 @@ void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint
   TryCommit(now);
 }
 
-void Replica::Acknowledged(Peer& peer, Lsn acked, Clock::TimePoint now) {
+void Replica::Acknowledged(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now) {
   if (acked > peer.acked) {
     peer.acked = acked;
     peer.sent = std::max(peer.sent, acked);
     peer.progress_at = now;
   }
+  peer.flushed = std::max(peer.flushed, flushed);
+  RaiseDurable();
 }
 
 bool Replica::MustPersist(const Entry& entry) const {
@@ -169,6 +172,9 @@ void Replica::CommitOne() {
   log_.pop_front();
   log_bytes_ -= entry->bytes;
   ++committed_;
+  if (!entry->updates.empty()) {
+    changed_ = committed_;
+  }
   host_.Commit(bucket_, entry);
 }
 
@@ -201,6 +207,39 @@ void Replica::Persisted(std::uint64_t ticket, Clock::TimePoint now) {
   }
 }
 
+// --- What is on the disks
+
+void Replica::Flushed(Lsn lsn) {
+  flushed_ = std::max(flushed_, lsn);
+  if (IsPrimary()) {
+    RaiseDurable();
+  } else if (flush_wanted_ && acked_.has_value()) {
+    flush_wanted_ = false;
+    Acknowledge(false);
+  }
+}
+
+Lsn Replica::OnDisk() const { return flushed_ >= changed_ ? committed_ : flushed_; }
+
+// A learner counts as soon as it may be a member. Until then what is durable may pass it by: it is
+// added when it has caught up.
+void Replica::RaiseDurable() {
+  Lsn durable = OnDisk();
+  for (const Peer& peer : peers_) {
+    if (peer.kind != Peer::Kind::kCopying) {
+      durable = std::min(durable, peer.flushed);
+    }
+  }
+  durable_ = std::max(durable_, durable);
+}
+
+void Replica::RequestFlush(Clock::TimePoint now) {
+  if (IsPrimary() && !peers_.empty()) {
+    flush_wanted_ = true;
+    next_beacon_ = std::min(next_beacon_, now);
+  }
+}
+
 // --- Beacons
 
 void Replica::SendBeacons(Clock::TimePoint now) {
@@ -213,6 +252,7 @@ void Replica::SendBeacons(Clock::TimePoint now) {
       SendBeacon(peer, now);
     }
   }
+  flush_wanted_ = false;
 }
 
 void Replica::SendBeacon(const Peer& peer, Clock::TimePoint now) {
@@ -223,13 +263,14 @@ void Replica::SendBeacon(const Peer& peer, Clock::TimePoint now) {
               .members = configuration_.members,
               .base = base_,
               .committed = committed_,
-              .sent = now});
+              .sent = now,
+              .flush = flush_wanted_ || peer.flushed < durable_});
 }
 
 void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now) {
   Peer* const peer = IsPrimary() ? FindPeer(from) : nullptr;
   if (peer == nullptr || !Counts(*peer, answer.copy) || answer.sent > now ||
-      answer.acked > prepared()) {
+      answer.acked > prepared() || answer.flushed > prepared()) {
     return;
   }
   ADAMANT_FAILPOINT("replica/renew_lease");
@@ -237,7 +278,7 @@ void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::Time
     peer->answered = answer.sent;
     peer->heard = std::max(peer->heard, answer.sent);
   }
-  Acknowledged(*peer, answer.acked, now);
+  Acknowledged(*peer, answer.acked, answer.flushed, now);
   if (!peer->in_step) {
     peer->in_step = true;
     peer->sent = peer->acked;
@@ -370,11 +411,12 @@ void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
 
 // All that was committed without the learner it has acknowledged, and what is committed since has
 // waited for it. What this primary took over may have been committed before, though it does not
-// know.
+// know. And its disk has what workers were told to be on all of them.
 void Replica::TryAdd(Clock::TimePoint now) {
   Peer* const learner = FindLearner();
   if (learner != nullptr && learner->kind == Peer::Kind::kJoint && !proposal_.has_value() &&
-      learner->acked >= std::max({learner->joint_from, committed_, promotion_})) {
+      learner->acked >= std::max({learner->joint_from, committed_, promotion_}) &&
+      learner->flushed >= durable_) {
     ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
     Propose(Proposal::Kind::kAdd, learner->holder, false, now);

@@ -59,8 +59,10 @@ void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint 
   ADAMANT_FAILPOINT("replica/promise");
   promised_until_ = now + options_.times.grace;
   last_beacon_ = now;
+  flush_wanted_ = flush_wanted_ || beacon.flush;
   LearnCommitted(beacon.committed);
-  Send(from, BeaconAnswer{.sent = beacon.sent, .acked = Acked(), .copy = copy_});
+  Send(from,
+       BeaconAnswer{.sent = beacon.sent, .acked = Acked(), .copy = copy_, .flushed = OnDisk()});
 }
 
 void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint /*now*/) {
@@ -102,7 +104,8 @@ void Replica::Accept(const EntryPtr& entry) {
 
 void Replica::Acknowledge(bool gap) {
   ADAMANT_FAILPOINT("replica/acknowledge");
-  Send(configuration_.primary, PrepareAck{.acked = Acked(), .gap = gap, .copy = copy_});
+  Send(configuration_.primary,
+       PrepareAck{.acked = Acked(), .gap = gap, .copy = copy_, .flushed = OnDisk()});
 }
 
 // Only what was acknowledged in this epoch is known to be the same here.
@@ -137,6 +140,7 @@ void Replica::Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoin
   committed_ = begin.base;
   persisted_ = begin.base;
   acked_ = begin.base;
+  flushed_ = begin.base;  // the copy counts when it is on disk
   known_committed_ = 0;
 }
 

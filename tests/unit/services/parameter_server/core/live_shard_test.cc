@@ -161,7 +161,7 @@ TEST_F(LiveShardTest, AFlushCountsTheUpdatesSinceTheLast) {
   EXPECT_EQ(dirty_.Take().size(), 1u);
 }
 
-TEST_F(LiveShardTest, AnUpdateIsPersistedOnceItsFlushSucceeded) {
+TEST_F(LiveShardTest, AnUpdateIsPersistedOnceItIsFlushedEverywhere) {
   const ParameterOptimiser optimiser{.rate = 1};
   const auto shard = Make(optimiser);
   const std::vector<float> gradient(kElements);
@@ -173,6 +173,8 @@ TEST_F(LiveShardTest, AnUpdateIsPersistedOnceItsFlushSucceeded) {
   Enqueue(*shard, 2, gradient);
   shard->Drain();
   shard->Flushed();
+  EXPECT_EQ(shard->PersistedOf(writer), 0u) << "here, not on all disks";
+  shard->SetDurable(1);
   EXPECT_EQ(shard->PersistedOf(writer), 1u);
   EXPECT_EQ(acks_.back().persisted, 0u);
   Enqueue(*shard, 3, gradient);

@@ -312,7 +312,11 @@ TEST_F(ReplicatedTest, WhatIsLoggedAndNotSyncedCountsAsPersistedWhenItIsFlushed)
   StartThree(PersistenceMode::kWal);
   ExpectApplied(0, 1);
   EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 0u);
-  ASSERT_TRUE(rig_.Flush(0).ok());
+  rig_.Advance(milliseconds(500));
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
+    ASSERT_TRUE(rig_.Flush(slot).ok());
+  }
+  rig_.Advance(milliseconds(500));
   EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 1u);
 }
 
@@ -325,9 +329,10 @@ TEST_F(ReplicatedTest, OnlyThePrimarySaysWhatIsPersisted) {
   StartThree();
   ExpectApplied(0, 1);
   rig_.Advance(seconds(1));
-  for (const std::uint32_t slot : {0u, 1u}) {
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
     ASSERT_TRUE(rig_.Flush(slot).ok());
   }
+  rig_.Advance(milliseconds(500));
   const std::vector<ShardId> shards = {0, 999};
   EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{1, 0}));
   EXPECT_EQ(rig_.server(1).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{0, 0}));

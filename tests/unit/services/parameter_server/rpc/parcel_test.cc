@@ -164,15 +164,16 @@ TEST(ParcelTest, AllOtherKindsArriveWhole) {
   const Clock::TimePoint sent{std::chrono::nanoseconds(123456789)};
   const std::string stored = "odd length";
   const std::vector<PeerMessage> messages = {
-      {.epoch = 1, .kind = PrepareAck{.acked = 8, .gap = true, .copy = 4}},
+      {.epoch = 1, .kind = PrepareAck{.acked = 8, .gap = true, .copy = 4, .flushed = 6}},
       {.epoch = 2,
        .kind = Beacon{.generation = 4,
                       .primary = {1, 2},
                       .members = {{1, 2}, {3, 4}},
                       .base = 5,
                       .committed = 6,
-                      .sent = sent}},
-      {.epoch = 3, .kind = BeaconAnswer{.sent = sent, .acked = 7, .copy = 5}},
+                      .sent = sent,
+                      .flush = true}},
+      {.epoch = 3, .kind = BeaconAnswer{.sent = sent, .acked = 7, .copy = 5, .flushed = 3}},
       {.epoch = 4, .kind = Released{}},
       {.epoch = 5, .kind = CopyBegin{.copy = 1, .base = 2, .generation = 3, .parts = 4}},
       {.epoch = 6,
@@ -189,13 +190,16 @@ TEST(ParcelTest, AllOtherKindsArriveWhole) {
   EXPECT_TRUE(std::get<PrepareAck>(delivered->at(0).kind).gap);
   EXPECT_EQ(std::get<PrepareAck>(delivered->at(0).kind).acked, 8u);
   EXPECT_EQ(std::get<PrepareAck>(delivered->at(0).kind).copy, 4u);
+  EXPECT_EQ(std::get<PrepareAck>(delivered->at(0).kind).flushed, 6u);
   const auto& beacon = std::get<Beacon>(delivered->at(1).kind);
   EXPECT_EQ(beacon.generation, 4u);
   EXPECT_EQ(beacon.primary, (Holder{1, 2}));
   EXPECT_EQ(beacon.members, (std::vector<Holder>{{1, 2}, {3, 4}}));
   EXPECT_EQ(beacon.sent, sent);
+  EXPECT_TRUE(beacon.flush);
   EXPECT_EQ(std::get<BeaconAnswer>(delivered->at(2).kind).sent, sent);
   EXPECT_EQ(std::get<BeaconAnswer>(delivered->at(2).kind).copy, 5u);
+  EXPECT_EQ(std::get<BeaconAnswer>(delivered->at(2).kind).flushed, 3u);
   EXPECT_TRUE(std::holds_alternative<Released>(delivered->at(3).kind));
   EXPECT_EQ(std::get<CopyBegin>(delivered->at(4).kind).parts, 4u);
   const auto& shard = std::get<CopyPart>(delivered->at(5).kind);
