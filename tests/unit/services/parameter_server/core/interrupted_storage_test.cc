@@ -46,7 +46,7 @@ class InterruptedStore final : public storage::KvStore {
 };
 
 /// A server that is asked to learn its only bucket, of one shard; the test is the primary.
-class InterruptedStorageTest : public ::testing::Test, private Driver {
+class InterruptedStorageTest : public ::testing::Test, protected Driver {
  protected:
   static constexpr Holder kPrimary{.slot = 1, .incarnation = 1};
   static constexpr Epoch kEpoch = 4;
@@ -112,6 +112,40 @@ TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
   ASSERT_TRUE(core_.DoStorage().ok());
   ASSERT_TRUE(core_.DoStorage().ok());
   EXPECT_TRUE(acknowledged_.empty());
+}
+
+TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
+  ServerOptions options{.job_uid = 7,
+                        .self = {.slot = 0, .incarnation = 1},
+                        .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                        .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  options.mode = PersistenceMode::kWal;
+  const Holder self = options.self;
+  std::vector<Configuration> map{
+      {.epoch = 1, .generation = 1, .primary = self, .members = {self}, .created = true}};
+  {
+    ParameterServer server(options, store_, clock_, *this);
+    ASSERT_TRUE(server.ReadStored().ok());
+    map[0].created = false;
+    server.SetConfigurations(map, {});
+    ASSERT_TRUE(server.DoStorage().ok());
+    map[0].created = true;
+    server.SetConfigurations(map, {});
+    const std::vector<float> ones(4, 1);
+    server.Submit({.writer = {.slot = 0, .incarnation = 1},
+                   .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                  [](const std::vector<ShardAck>&) {});
+    ASSERT_TRUE(server.PutRecord("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
+    ASSERT_TRUE(server.DoStorage().ok());  // both are logged, and the record is not written yet
+    ASSERT_TRUE(server.Flush().ok());
+  }
+  ParameterServer later(options, store_, clock_, *this);
+  ASSERT_TRUE(later.ReadStored().ok());
+  map[0].epoch = 2;
+  map[0].generation = 2;
+  later.SetConfigurations(map, {});
+  ASSERT_TRUE(later.DoStorage().ok());
+  EXPECT_EQ(later.GetRecord("ledger/0").record.version, 1u);
 }
 
 }  // namespace
