@@ -130,6 +130,7 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   }
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
+      Hear(letter->message.bucket);
       core_->OnPeerMessage(from->second, std::move(letter->message));
     }
   } else if (const auto* peer = std::get_if<PeerHello>(&message)) {
@@ -169,6 +170,14 @@ void ParameterServerProcess::OnPeerHello(StreamId stream, const PeerHello& hello
   }
   peers_in_[stream] = hello.from;
   Send(stream, PeerHelloReply{});
+}
+
+void ParameterServerProcess::Hear(BucketId bucket) {
+  const auto [hearing, first] = hearing_.try_emplace(bucket, Hearing{.last = Now()});
+  const Clock::Duration silence = Now() - std::exchange(hearing->second.last, Now());
+  if (silence > 2 * world_.setup.times.beacon) {
+    hearing->second.deaf += silence;
+  }
 }
 
 void ParameterServerProcess::OnHello(StreamId stream, const ExchangeHello& hello) {
@@ -449,10 +458,15 @@ void ParameterServerProcess::OnKilled() {
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
         roles[bucket] != parameter_server::Replica::Role::kLoading) {
-      world_.updates.Ended(start().id.slot,
-                           bucket,
-                           roles[bucket] > parameter_server::Replica::Role::kProposing,
-                           world_.setup.flush.interval + kSlack + hindered_);
+      const bool primary = roles[bucket] > parameter_server::Replica::Role::kProposing;
+      if (!primary) {
+        Hear(bucket);
+      }
+      world_.updates.Ended(
+          start().id.slot,
+          bucket,
+          primary,
+          world_.setup.flush.interval + kSlack + hindered_ + hearing_[bucket].deaf);
     }
   }
 }

@@ -50,6 +50,12 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
     std::deque<Message> waiting;   // behind it
   };
 
+  /// Of a bucket's primary. A member does not write what it does not know to be committed.
+  struct Hearing {
+    Clock::TimePoint last;
+    Clock::Duration deaf{0};  // all silences before
+  };
+
   // What the core asks for.
   void SendToPeer(const parameter_server::Holder& to,
                   parameter_server::PeerMessage message) override;
@@ -72,6 +78,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnPut(StreamId stream, const PutRecord& put);
   void SeeLedger(const std::string& key, const std::string& value);
   void OnPeerHello(StreamId stream, const PeerHello& hello);
+  void Hear(BucketId bucket);
   void Relabel(parameter_server::Push& push);
   void Tick();
 
@@ -97,6 +104,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   bool apply_planned_ = false;
   bool storage_failed_ = false;
   std::map<BucketId, std::uint64_t> observed_;  // generations that were seen
+  std::map<BucketId, Hearing> hearing_;
   Clock::Duration hindered_{0};
   bool has_disk_ = false;
 
