@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -296,11 +297,8 @@ void RunAll(const Settings& settings) {
            .persistence = "{mode: Delayed, flushInterval: 5s, flushBytes: 1Gi}"});
 }
 
-}  // namespace
-}  // namespace adamant::parameter_server
-
-int main(int argc, char** argv) {
-  adamant::parameter_server::Settings settings;
+int Run(int argc, char** argv) {
+  Settings settings;
   std::string mode = "None";
   CLI::App app("What replication and flushing cost.");
   app.add_option(
@@ -310,7 +308,19 @@ int main(int argc, char** argv) {
   app.add_option("--persistence", mode, "Mode of all cases but flush");
   CLI11_PARSE(app, argc, argv);
   settings.persistence = "{mode: " + mode + "}";
-  adamant::rpc::TuneMalloc();
-  adamant::parameter_server::RunAll(settings);
+  rpc::TuneMalloc();
+  RunAll(settings);
   return 0;
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server
+
+int main(int argc, char** argv) {
+  try {
+    return adamant::parameter_server::Run(argc, argv);
+  } catch (const std::exception& error) {  // of a library; ours are values
+    std::fprintf(stderr, "replication_bench: %s\n", error.what());
+    return 1;
+  }
 }
