@@ -128,28 +128,35 @@ absl::Status ParameterServer::StoreLoaded(BucketId id,
                                           const LoadTask& task,
                                           const Bucket::Content& content) {
   if (task.create || task.snapshot != 0 || logged()) {
-    return StoreContent(id, content);
+    return StoreContent(id, content, EraseLog(id));
   }
   return options_.mode == PersistenceMode::kNone
              ? absl::OkStatus()
-             : StoreRecords(id, content.records, task.generation);
+             : StoreRecords(id, content.records, task.generation, EraseLog(id));
 }
 
+std::vector<storage::Change> ParameterServer::EraseLog(BucketId id) {
+  logged_until_[id] = 0;
+  return {EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
+}
+
+// At once with `changes`.
 absl::Status ParameterServer::StoreRecords(BucketId id,
                                            const RecordMap& records,
-                                           std::uint64_t generation) {
-  std::vector<storage::Change> changes = {
-      EraseRecords(id), EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
+                                           std::uint64_t generation,
+                                           std::vector<storage::Change> changes) {
+  changes.push_back(EraseRecords(id));
   for (const auto& [key, record] : records) {
     changes.push_back(StoreRecord(options_.job_uid, id, key, record));
   }
   changes.push_back(MarkBucket(id, generation));
-  logged_until_[id] = 0;
   return store_.Write(changes);
 }
 
 // All of a bucket, durably, in place of whatever was stored of it.
-absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& content) {
+absl::Status ParameterServer::StoreContent(BucketId id,
+                                           const Bucket::Content& content,
+                                           std::vector<storage::Change> changes) {
   if (options_.mode == PersistenceMode::kNone) {
     return absl::OkStatus();
   }
@@ -161,9 +168,11 @@ absl::Status ParameterServer::StoreContent(BucketId id, const Bucket::Content& c
   }
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
   ADAMANT_FAILPOINT("server/mark");
-  return StoreRecords(id, content.records, content.generation);
+  return StoreRecords(id, content.records, content.generation, std::move(changes));
 }
 
+// The log begins with the copy (Unmark): what was accepted while it came is in it already, and need
+// not be in the copy.
 absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {
   for (const auto& [id, life] : lives) {
     Bucket::Content content;
@@ -174,7 +183,7 @@ absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64
       }
       content = buckets_[id]->content();
     }
-    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content));
+    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content, {}));
     Session session(*this);
     if (buckets_[id]->life() == life) {
       Installed(id);

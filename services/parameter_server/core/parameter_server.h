@@ -307,8 +307,14 @@ class ParameterServer : private ReplicaHost {
   absl::StatusOr<Bucket::Content> Restore(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> RestoreSnapshot(BucketId id, const LoadTask& task);
   absl::Status StoreLoaded(BucketId id, const LoadTask& task, const Bucket::Content& content);
-  absl::Status StoreContent(BucketId id, const Bucket::Content& content);
-  absl::Status StoreRecords(BucketId id, const RecordMap& records, std::uint64_t generation);
+  std::vector<storage::Change> EraseLog(BucketId id);
+  absl::Status StoreContent(BucketId id,
+                            const Bucket::Content& content,
+                            std::vector<storage::Change> changes);
+  absl::Status StoreRecords(BucketId id,
+                            const RecordMap& records,
+                            std::uint64_t generation,
+                            std::vector<storage::Change> changes);
   absl::Status PersistEntries(const std::vector<PersistTask>& persists);
   absl::Status InstallCopies(const std::map<BucketId, std::uint64_t>& lives);
   absl::Status StorePuts(const std::vector<StoredPut>& puts);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -161,9 +162,7 @@ absl::Status ParameterServer::Unmark(const std::set<BucketId>& buckets) {
   for (const BucketId bucket : buckets) {
     changes.push_back(UnmarkBucket(bucket));
     changes.push_back(EraseRecords(bucket));
-    changes.push_back(EraseEntries(bucket, 0, kToTheEnd));
-    changes.push_back(EraseLogEnd(bucket));
-    logged_until_[bucket] = 0;
+    std::ranges::move(EraseLog(bucket), std::back_inserter(changes));
   }
   return changes.empty() ? absl::OkStatus() : store_.Write(changes);
 }

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <chrono>
+#include <variant>
 #include <vector>
 
 #include "tests/unit/services/parameter_server/core/server_rig.h"
@@ -275,6 +276,33 @@ TEST_P(LoggedTest, AMemberWhoseDiskIsFullIsDropped) {
   rig_.Advance(seconds(8));
   EXPECT_EQ(rig_.map[0].members.size(), 2u);
   EXPECT_EQ(rig_.Push(0, MakePush(2))->at(0).outcome, PushOutcome::kDuplicate);
+}
+
+// Nor is it in the copy, which was sent before.
+TEST_P(LoggedTest, WhatALearnerAcceptsWhileItsCopyComesStaysInItsLog) {
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
+    rig_.Start(slot, Options(GetParam()));
+  }
+  rig_.AssignAll(0);
+  rig_.AddEverywhere(1);
+  ExpectApplied(0, 1);
+  rig_.held = [](const PeerMessage& message) {
+    return std::holds_alternative<CopyPart>(message.kind);
+  };
+  rig_.AddEverywhere(2);
+  ExpectApplied(0, 2);
+  ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "a").has_value());
+  rig_.Release();
+  for (const Configuration& line : rig_.map) {
+    ASSERT_EQ(line.members.size(), 3u);
+  }
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
+    rig_.Kill(slot);
+  }
+  rig_.Start(2, Options(GetParam()));
+  rig_.RestoreAll(2);
+  EXPECT_EQ(Included(2), 2u);
+  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "a");
 }
 
 // A beacon tells of a commit; what it commits is applied by another thread, later.

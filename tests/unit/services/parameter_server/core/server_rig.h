@@ -105,6 +105,13 @@ class ServerRig {
     }
   }
 
+  /// Delivers what was held.
+  void Release() {
+    held = nullptr;
+    messages_.swap(held_);
+    Run();
+  }
+
   void Advance(Clock::Duration time) {
     for (Clock::Duration passed{0}; passed < time; passed += kTick) {
       clock.Advance(kTick);
@@ -158,6 +165,7 @@ class ServerRig {
   std::vector<Configuration> map;
   std::vector<Holder> dead;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cut;  ///< from, to
+  std::function<bool(const PeerMessage&)> held;           ///< what waits for Release; null: nothing
   std::vector<BucketReport> reports;
 
  private:
@@ -206,6 +214,10 @@ class ServerRig {
     if (!messages_.empty()) {
       const Letter letter = std::move(messages_.front());
       messages_.pop_front();
+      if (held != nullptr && held(letter.message)) {
+        held_.push_back(letter);
+        return true;
+      }
       Node& to = *nodes_[letter.to.slot];
       const bool lost = cut.contains({letter.from.slot, letter.to.slot});
       if (to.server != nullptr && to.self == letter.to && !lost) {
@@ -278,6 +290,7 @@ class ServerRig {
   }
 
   std::deque<Letter> messages_;
+  std::deque<Letter> held_;
   std::vector<Proposal> proposals_;
   std::vector<BucketReport> reported_;
   std::vector<std::unique_ptr<Node>> nodes_;  // last: servers use the others
