@@ -74,11 +74,17 @@ class ServerProcesses::Records {
     }
   }
 
+  void SetCreated() {
+    const MutexLock lock(mutex_);
+    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+      record.set_created(true);
+    }
+  }
+
   void SetLearner(std::uint32_t slot) {
     const MutexLock lock(mutex_);
     added_ = 0;
     for (v1::Bucket& record : *membership_.mutable_buckets()) {
-      record.set_created(true);
       record.mutable_learner()->set_slot(slot);
       record.mutable_learner()->set_incarnation(1);
     }
@@ -220,6 +226,8 @@ ServerProcesses::ServerProcesses(std::uint32_t servers, const std::string& manif
   records_->Assign(std::move(members), buckets);
   Publish();
   records_->AwaitReady();
+  records_->SetCreated();
+  Publish();
   for (std::uint32_t slot = 1; slot < servers; ++slot) {
     records_->SetLearner(slot);
     Publish();
