@@ -88,6 +88,7 @@ controller::Heartbeat ParameterServerProcess::MakeHeartbeat() {
 void ParameterServerProcess::Tick() {
   if (open_) {
     core_->Tick();
+    HearServed();
     After(world_.setup.times.beacon / 10, [this] { Tick(); });
   }
 }
@@ -177,6 +178,15 @@ void ParameterServerProcess::Hear(BucketId bucket) {
   const Clock::Duration silence = Now() - std::exchange(hearing->second.last, Now());
   if (silence > 2 * world_.setup.times.beacon) {
     hearing->second.deaf += silence;
+  }
+}
+
+void ParameterServerProcess::HearServed() {
+  const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
+  for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
+    if (roles[bucket] == parameter_server::Replica::Role::kServing) {
+      Hear(bucket);
+    }
   }
 }
 
@@ -458,14 +468,11 @@ void ParameterServerProcess::OnKilled() {
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
         roles[bucket] != parameter_server::Replica::Role::kLoading) {
-      const bool primary = roles[bucket] > parameter_server::Replica::Role::kProposing;
-      if (!primary) {
-        Hear(bucket);
-      }
+      Hear(bucket);
       world_.updates.Ended(
           start().id.slot,
           bucket,
-          primary,
+          roles[bucket] > parameter_server::Replica::Role::kProposing,
           world_.setup.flush.interval + kSlack + hindered_ + hearing_[bucket].deaf);
     }
   }

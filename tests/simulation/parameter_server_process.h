@@ -50,7 +50,9 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
     std::deque<Message> waiting;   // behind it
   };
 
-  /// Of a bucket's primary. A member does not write what it does not know to be committed.
+  /// Of a bucket's primary, which hears itself while it serves. A member does not write what it
+  /// does not know to be committed, and who has taken over cannot commit before it has enough
+  /// members.
   struct Hearing {
     Clock::TimePoint last;
     Clock::Duration deaf{0};  // all silences before
@@ -79,6 +81,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void SeeLedger(const std::string& key, const std::string& value);
   void OnPeerHello(StreamId stream, const PeerHello& hello);
   void Hear(BucketId bucket);
+  void HearServed();
   void Relabel(parameter_server::Push& push);
   void Tick();
 
