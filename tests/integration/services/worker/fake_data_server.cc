@@ -134,6 +134,11 @@ void FakeDataServer::Deal(std::uint32_t batches) {
   DealSome();
 }
 
+void FakeDataServer::StopDealing() {
+  const MutexLock lock(mutex_);
+  to_deal_.clear();
+}
+
 void FakeDataServer::DealValidation(std::uint32_t batches, std::uint64_t snapshot) {
   MutexLock lock(mutex_);
   for (std::uint32_t i = 0; i < batches; ++i) {

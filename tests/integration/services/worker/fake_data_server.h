@@ -29,6 +29,9 @@ class FakeDataServer {
   /// Deals `batches` more training batches.
   void Deal(std::uint32_t batches);
 
+  /// Deals nothing more.
+  void StopDealing();
+
   /// Deals `batches` validation batches for the snapshot.
   void DealValidation(std::uint32_t batches, std::uint64_t snapshot);
 
