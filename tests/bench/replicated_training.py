@@ -4,7 +4,7 @@ seconds, from the tenth second of training to its end. Then how fast a job train
 
   ADAMANT_BIN_DIR=build/release/bin tests/bench/replicated_training.py DATA_DIR [--runs 3] [--epochs 40] [--rates 3]
 
-Fails if an example is not counted once per epoch, an update is lost, or a process is left.
+Fails if an example is not counted once per epoch, an update is lost, or a bucket had to come back from a disk.
 """
 
 import argparse

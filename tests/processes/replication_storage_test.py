@@ -45,19 +45,22 @@ class StorageTest(unittest.TestCase):
         except AssertionError as error:
             raise AssertionError(f"{error}\n{cluster.tails()}") from error
 
-
-class AllCopiesLostTest(StorageTest):
-    """The rows with three copies: their processes, or their machines, die at once."""
-
-    def test_delayed_rolls_back_at_most_the_flush_interval_and_workers_send_it_again(self):
-        cluster = self.cluster(servers(3, 3, 8, flush=f"{FLUSH}s"), reads=0)
-        losses = [self.kill_all(cluster, number) for number in range(2)]
+    def check_rolled_back(self, cluster, losses):
+        """At most the flush interval, and told; workers have sent it again."""
         report = cluster.finish()
         self.check_values(cluster, report)
         self.assertGreater(report.rolled_back, 0)
         self.assertEqual(report.lost, 0)
         self.assert_rolled_back_at_most(FLUSH, report, losses)
         self.assertTrue(cluster.told("restored"))
+
+
+class AllCopiesLostTest(StorageTest):
+    """The rows with three copies: their processes, or their machines, die at once."""
+
+    def test_delayed_rolls_back_at_most_the_flush_interval_and_workers_send_it_again(self):
+        cluster = self.cluster(servers(3, 3, 8, flush=f"{FLUSH}s"), reads=0)
+        self.check_rolled_back(cluster, [self.kill_all(cluster, number) for number in range(2)])
 
     def test_delayed_loses_at_most_the_flush_interval_and_tells_when_workers_are_lost_too(self):
         """They know what they pushed, so that it can be judged, and send nothing again."""
@@ -171,15 +174,6 @@ class FewerCopiesTest(StorageTest):
     def test_single_delayed_copy_rolls_back_at_most_the_flush_interval(self):
         cluster = self.cluster(servers(1, 1, 4, flush=f"{FLUSH}s"), count=1, copies=1, reads=0)
         self.check_rolled_back(cluster, [self.kill_all(cluster)])
-
-    def check_rolled_back(self, cluster, losses):
-        """At most the flush interval, and told; workers have sent it again."""
-        report = cluster.finish()
-        self.check_values(cluster, report)
-        self.assertGreater(report.rolled_back, 0)
-        self.assertEqual(report.lost, 0)
-        self.assert_rolled_back_at_most(FLUSH, report, losses)
-        self.assertTrue(cluster.told("restored"))
 
     def test_single_logged_copy_keeps_everything_when_its_process_dies(self):
         cluster = self.cluster(servers(1, 1, 4, mode="Wal"), count=1, copies=1)
