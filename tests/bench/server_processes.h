@@ -9,6 +9,8 @@
 
 namespace adamant::parameter_server {
 
+class BucketRecords;
+
 /// The real program, as several parameter servers of one job, which replicate over loopback; their
 /// controller is this process. Server 0 is primary of all buckets, the others are members.
 class ServerProcesses {
@@ -31,13 +33,12 @@ class ServerProcesses {
   [[nodiscard]] double CpuSeconds() const;
 
  private:
-  class Records;
   class Server;
 
   void Publish();
 
   std::unique_ptr<ShardLayout> layout_;
-  std::unique_ptr<Records> records_;
+  std::unique_ptr<BucketRecords> records_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::uint64_t epoch_ = 0;
 };

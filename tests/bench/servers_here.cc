@@ -14,6 +14,7 @@
 #include "services/parameter_server/rpc/deliver.h"
 #include "services/parameter_server/rpc/exchange.h"
 #include "services/parameter_server/rpc/storage_loop.h"
+#include "tests/bench/bucket_records.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -25,82 +26,16 @@ constexpr char kExchangeMethod[] = "/adamant.v1.ParameterServer/Exchange";
 /// Does whatever is proposed.
 class ServersHere::Controller final : public service::ControllerLink {
  public:
-  void Send(const v1::MemberMessage& message) override {
-    const MutexLock lock(mutex_);
-    ready_ += message.buckets_ready().buckets_size();
-    for (const v1::Proposal& proposal : message.proposals().proposals()) {
-      v1::Bucket& record = *membership_.mutable_buckets(static_cast<int>(proposal.bucket()));
-      ADAMANT_CHECK(proposal.kind() == v1::Proposal::ADD, "no server is lost");
-      if (proposal.epoch() == record.epoch()) {
-        record.set_epoch(record.epoch() + 1);
-        record.clear_learner();
-        *record.add_members() = proposal.subject();
-        ++added_;
-      }
-    }
-    changed_.NotifyAll();
-  }
+  void Send(const v1::MemberMessage& message) override { records_.Hear(message); }
 
   void Fail(const absl::Status& reason, bool /*fatal*/) override {
     ADAMANT_CHECK(false, reason.ToString());
   }
 
-  /// Server 0 has each bucket alone.
-  void Assign(std::vector<v1::Member> members, std::uint32_t buckets) {
-    const MutexLock lock(mutex_);
-    for (v1::Member& member : members) {
-      *membership_.add_members() = std::move(member);
-    }
-    for (std::uint32_t bucket = 0; bucket < buckets; ++bucket) {
-      v1::Bucket& record = *membership_.add_buckets();
-      record.set_epoch(1);
-      record.set_generation(1);
-      record.mutable_primary()->set_incarnation(1);
-      record.add_members()->set_incarnation(1);
-    }
-  }
-
-  void SetCreated() {
-    const MutexLock lock(mutex_);
-    for (v1::Bucket& record : *membership_.mutable_buckets()) {
-      record.set_created(true);
-    }
-  }
-
-  void SetLearner(std::uint32_t slot) {
-    const MutexLock lock(mutex_);
-    added_ = 0;
-    for (v1::Bucket& record : *membership_.mutable_buckets()) {
-      record.mutable_learner()->set_slot(slot);
-      record.mutable_learner()->set_incarnation(1);
-    }
-  }
-
-  v1::Membership membership() {
-    const MutexLock lock(mutex_);
-    return membership_;
-  }
-
-  void AwaitReady() {
-    const MutexLock lock(mutex_);
-    while (ready_ < membership_.buckets_size()) {
-      changed_.Wait(mutex_);
-    }
-  }
-
-  void AwaitAdded() {
-    const MutexLock lock(mutex_);
-    while (added_ < membership_.buckets_size()) {
-      changed_.Wait(mutex_);
-    }
-  }
+  BucketRecords& records() { return records_; }
 
  private:
-  Mutex mutex_;
-  CondVar changed_;
-  v1::Membership membership_ ABSL_GUARDED_BY(mutex_);
-  int ready_ ABSL_GUARDED_BY(mutex_) = 0;
-  int added_ ABSL_GUARDED_BY(mutex_) = 0;
+  BucketRecords records_;
 };
 
 class ServersHere::Node {
@@ -178,6 +113,7 @@ class ServersHere::Node {
 
 ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
     : controller_(std::make_unique<Controller>()) {
+  BucketRecords& records = controller_->records();
   std::vector<v1::Member> members;
   for (std::uint32_t slot = 0; slot < servers; ++slot) {
     ServerOptions own = options;
@@ -185,18 +121,18 @@ ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
     nodes_.push_back(std::make_unique<Node>(own, *controller_));
     members.push_back(nodes_.back()->member());
   }
-  controller_->Assign(std::move(members), options.buckets);
-  Publish(controller_->membership());
-  controller_->AwaitReady();
-  controller_->SetCreated();
-  Publish(controller_->membership());
+  records.Assign(std::move(members), options.buckets);
+  Publish(records.Next());
+  records.AwaitReady();
+  records.SetCreated();
+  Publish(records.Next());
   for (std::uint32_t slot = 1; slot < servers; ++slot) {
-    controller_->SetLearner(slot);
-    Publish(controller_->membership());
-    controller_->AwaitAdded();
-    Publish(controller_->membership());
+    records.SetLearner(slot);
+    Publish(records.Next());
+    records.AwaitAdded();
+    Publish(records.Next());
   }
-  epoch_ = controller_->membership().buckets(0).epoch();
+  epoch_ = records.Next().buckets(0).epoch();
 }
 
 ServersHere::~ServersHere() = default;
