@@ -6,7 +6,7 @@ import unittest
 
 import adamant
 
-EXAMPLES = 30000
+EXAMPLES = 100_000  # an epoch of seconds on a fast machine
 
 
 class CheckpointTest(adamant.TestCase):
@@ -15,12 +15,12 @@ class CheckpointTest(adamant.TestCase):
         """A job of one epoch that lasts for several checkpoints."""
         job = self.job(epochs=1, workers=1, train=f"{{digits: {{seed: 1, examples: {EXAMPLES}}}}}",
                        layers=adamant.LAYERS.replace("channels: 4", "channels: 32"))
-        text = job.read_text().replace("  runPolicy:\n", "  runPolicy:\n    checkpointInterval: 1s\n")
+        text = job.read_text().replace("  runPolicy:\n", "  runPolicy:\n    checkpointInterval: 300ms\n")
         job.write_text(text.replace("persistence: {flushInterval: 200ms}", f"persistence: {persistence}"))
         return job
 
     def await_checkpoint(self, run, timeout=120):
-        """The number of the newest checkpoint that was taken within an epoch."""
+        """The number of the newest checkpoint, once it was taken within an epoch and holds an update."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and run.process.poll() is None:
             for path in (run.folder / "checkpoints").glob("*.json"):
@@ -28,7 +28,7 @@ class CheckpointTest(adamant.TestCase):
                     manifest = json.loads(path.read_text())
                 except FileNotFoundError:
                     continue  # there is a newer one
-                if manifest["cuts"]:
+                if any(cut["sequence"] > 0 for cut in manifest["cuts"]):
                     return manifest["snapshot"]
             time.sleep(0.01)
         raise AssertionError("no checkpoint was taken")
@@ -41,13 +41,12 @@ class CheckpointTest(adamant.TestCase):
 
     def test_a_checkpoint_is_exported_while_training_goes_on_and_the_same_afterwards(self):
         run = self.run_in().train(self.long_epoch("{flushInterval: 200ms}"))
-        for _ in range(5):  # the next checkpoint may replace it at any time
+        while True:
             checkpoint = self.await_checkpoint(run)
             result, live = self.export(run, checkpoint, "live.safetensors")
             if result.returncode == 0:
-                break
+                break  # else the next one had replaced it
             self.assertRegex(result.stderr, "holds no checkpoint|cannot be had while the job runs")
-        self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIsNone(run.process.poll(), "training goes on")
         self.assertEqual(run.rows(), [], "the epoch has not ended")
         run.kill_all()
