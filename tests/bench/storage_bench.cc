@@ -12,6 +12,7 @@
 //   space              bytes in the folder after write-back, per byte of live shards
 //   recovery by n      opening the store and reading all shards with n threads, none of it in the
 //                      page cache
+//   server's recovery  from opening the same amount on a server's disk until it serves all of it
 //   record             1 kB, written and synced
 //   logged             1 MB, written so that it survives the process
 // The medians of all runs are printed with minimum and maximum, and as a share of the disk's rate
@@ -40,6 +41,7 @@
 #include "services/common/base/rng.h"
 #include "services/common/rpc/tune_malloc.h"
 #include "services/common/storage/segment_store.h"
+#include "tests/bench/server_recovery.h"
 
 namespace adamant {
 namespace {
@@ -249,6 +251,13 @@ void MeasureWriteBack(const fs::path& folder, double gigabytes, bool random, Res
   }
 }
 
+void MeasureServer(const fs::path& folder, Results& results) {
+  const double seconds =
+      bench::SecondsOfServerRecovery(folder, kShards, [&folder] { DropPageCache(folder); });
+  results.emplace_back("server's recovery GB/s",
+                       static_cast<double>(kShards * kShardBytes) / kGiga / seconds);
+}
+
 void MeasureWrites(const fs::path& folder, Results& results) {
   const auto store = OpenStore(folder);
   constexpr int kRecords = 2000;
@@ -305,6 +314,7 @@ void Run(int runs, double gigabytes) {
     MeasureDisk(folder.path(), run);
     MeasureWriteBack(folder.path() / "rounds", gigabytes, false, run);
     MeasureWriteBack(folder.path() / "random", gigabytes, true, run);
+    MeasureServer(folder.path() / "server", run);
     MeasureWrites(folder.path() / "writes", run);
   }
   Print(results);

@@ -100,6 +100,7 @@ void ParameterServer::OnCopyBegin(BucketId id, const CopyBegin& begin) {
   }
   bucket.receiving.emplace(begin.copy, begin.generation, begin.parts, shards);
   ForgetStored(id);
+  read_.erase(id);
   if (options_.mode != PersistenceMode::kNone) {
     tasks_.unmarked.insert(id);
     driver_.WantStorage();

@@ -16,11 +16,6 @@ namespace {
 
 constexpr Lsn kToTheEnd = std::numeric_limits<Lsn>::max();
 
-/// Whether the problem lies in what is stored, not in reading it.
-bool IsContentProblem(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
-}
-
 }  // namespace
 
 absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
@@ -72,25 +67,42 @@ Bucket::Content ParameterServer::Create(BucketId id, const LoadTask& task) {
   return content;
 }
 
+absl::StatusOr<StoredContent> ParameterServer::LoadStored(BucketId id) const {
+  std::vector<ShardIdentity> shards;
+  for (const ShardId shard : shards_of_[id]) {
+    shards.push_back(IdentityOf(shard));
+  }
+  return LoadContent(options_.job_uid, id, shards, layout_, store_);
+}
+
+absl::StatusOr<StoredContent> ParameterServer::TakeStored(BucketId id) {
+  {
+    const MutexLock lock(mutex_);
+    if (auto read = read_.extract(id); !read.empty()) {
+      return std::move(read.mapped());
+    }
+  }
+  return LoadStored(id);
+}
+
 // What is stored, and in the logged modes what has been logged since.
 absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const LoadTask& task) {
-  ADAMANT_RETURN_IF_ERROR(LoadMark(id, store_).status());
-  ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(id, layout_, store_));
+  ADAMANT_ASSIGN_OR_RETURN(StoredContent stored, TakeStored(id));
   Bucket::Content content{.generation = task.generation};
-  ADAMANT_ASSIGN_OR_RETURN(content.records, LoadRecords(options_.job_uid, id, store_));
-  for (const ShardId shard_id : shards_of_[id]) {
-    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard, LoadShard(IdentityOf(shard_id), store_));
-    if (!entries.empty() && shard.generation < entries.back().generation) {
+  content.records = std::move(stored.records);
+  for (std::size_t i = 0; i < stored.shards.size(); ++i) {
+    ShardContent& shard = stored.shards[i];
+    if (!stored.entries.empty() && shard.generation < stored.entries.back().generation) {
       shard.lsn = 0;  // it counts in an earlier generation
     }
-    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
+    content.shards.push_back(MakeShard(shards_of_[id][i], std::move(shard)));
   }
-  for (const StoredEntry& stored : entries) {
-    for (const LoggedUpdate& update : stored.entry->updates) {
+  for (const StoredEntry& logged : stored.entries) {
+    for (const LoggedUpdate& update : logged.entry->updates) {
       content.shards[position_of_[update.shard]]->Enqueue(
-          {.entry = stored.entry, .update = &update});
+          {.entry = logged.entry, .update = &update});
     }
-    for (const LoggedPut& put : stored.entry->puts) {
+    for (const LoggedPut& put : logged.entry->puts) {
       Record& record = content.records[put.key];
       if (put.version > record.version) {
         record = {.version = put.version, .value = put.value};

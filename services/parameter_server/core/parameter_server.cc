@@ -209,6 +209,9 @@ void ParameterServer::Tick() {
     next_install_report_ = now + options_.times.beacon;
     ReportInstalling();
   }
+  if (now >= read_until_) {
+    read_.clear();
+  }
 }
 
 void ParameterServer::ApplyCommitted() {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
+#include "services/common/base/parallel_for.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
@@ -29,6 +30,7 @@
 #include "services/parameter_server/core/scrub.h"
 #include "services/parameter_server/core/shard_table.h"
 #include "services/parameter_server/core/snapshots.h"
+#include "services/parameter_server/core/stored_bucket.h"
 
 namespace adamant::parameter_server {
 
@@ -139,10 +141,11 @@ class ParameterServer : private ReplicaHost {
 
   // --- The disk: one thread
 
-  /// Looks at what the store holds, verifies it, and marks it as opened by this process. Once,
-  /// first. Errors: those of the store; ResourceExhausted raises the alarm: try again after a
-  /// while, and until then tell nobody what is stored.
-  absl::Status ReadStored();
+  /// Reads and verifies what the store holds, bucket by bucket with `parallel_for`, and marks it as
+  /// opened by this process. What was read stays in memory for a minute, so that a bucket which
+  /// comes back here is read once. Once, first. Errors: those of the store; ResourceExhausted
+  /// raises the alarm: try again after a while, and until then tell nobody what is stored.
+  absl::Status ReadStored(const ParallelFor& parallel_for = OneByOne);
 
   /// What ReadStored found, without the buckets that have been loaded or learnt here since.
   [[nodiscard]] StoredBuckets Stored();
@@ -304,6 +307,8 @@ class ParameterServer : private ReplicaHost {
   absl::Status Unmark(const std::set<BucketId>& buckets);
   absl::Status LoadBucket(BucketId id, const LoadTask& task);
   Bucket::Content Create(BucketId id, const LoadTask& task);
+  [[nodiscard]] absl::StatusOr<StoredContent> LoadStored(BucketId id) const;
+  absl::StatusOr<StoredContent> TakeStored(BucketId id);
   absl::StatusOr<Bucket::Content> Restore(BucketId id, const LoadTask& task);
   absl::StatusOr<Bucket::Content> RestoreSnapshot(BucketId id, const LoadTask& task);
   absl::Status StoreLoaded(BucketId id, const LoadTask& task, const Bucket::Content& content);
@@ -355,6 +360,8 @@ class ParameterServer : private ReplicaHost {
   std::vector<std::unique_ptr<Bucket>> buckets_ ABSL_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::uint64_t> newest_ ABSL_GUARDED_BY(mutex_);  // incarnation by slot
   StoredBuckets stored_ ABSL_GUARDED_BY(mutex_);
+  std::map<BucketId, StoredContent> read_ ABSL_GUARDED_BY(mutex_);  // as it is on disk
+  Clock::TimePoint read_until_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::max();
   std::map<BucketId, BucketReport> lost_ ABSL_GUARDED_BY(mutex_);
   std::vector<LiveShardPtr> to_apply_ ABSL_GUARDED_BY(mutex_);
   std::deque<PartDue> to_send_ ABSL_GUARDED_BY(mutex_);

@@ -28,31 +28,26 @@ std::string LogEndKey(BucketId bucket) {
   return key;
 }
 
-/// Whether the problem lies in what is stored, not in reading it.
-bool IsContentProblem(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+absl::StatusOr<ShardContent> LoadShard(const ShardIdentity& identity,
+                                       const storage::KvStore& store) {
+  const auto stored = store.Get(LiveShardKey(identity.shard));
+  if (absl::IsNotFound(stored.status())) {
+    return absl::NotFoundError("stored shard " + std::to_string(identity.shard) + " is missing");
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  return DecodeContent(identity, *stored);
 }
 
-absl::Status Inspect(StoredBucket& bucket,
-                     std::uint64_t job_uid,
-                     const std::vector<ShardIdentity>& shards,
-                     const ShardLayout& layout,
-                     const storage::KvStore& store) {
-  ADAMANT_ASSIGN_OR_RETURN(bucket.generation, LoadMark(bucket.bucket, store));
-  for (const ShardIdentity& identity : shards) {
-    ADAMANT_ASSIGN_OR_RETURN(const ShardContent content, LoadShard(identity, store));
-    bucket.updates += content.version;
-  }
-  ADAMANT_RETURN_IF_ERROR(LoadRecords(job_uid, bucket.bucket, store).status());
-  ADAMANT_ASSIGN_OR_RETURN(const auto entries, LoadEntries(bucket.bucket, layout, store));
-  if (const auto end = store.Get(LogEndKey(bucket.bucket)); end.ok()) {
-    std::sscanf(end->c_str(), "1 %" SCNu64 " %" SCNu64, &bucket.log_epoch, &bucket.log_lsn);
+absl::Status LoadLogEnd(BucketId bucket, const storage::KvStore& store, StoredContent& content) {
+  const auto end = store.Get(LogEndKey(bucket));
+  if (end.ok()) {
+    std::sscanf(end->c_str(), "1 %" SCNu64 " %" SCNu64, &content.log_epoch, &content.log_lsn);
   } else if (!absl::IsNotFound(end.status())) {
     return end.status();
   }
-  if (!entries.empty()) {
-    bucket.log_epoch = entries.back().entry->origin;
-    bucket.log_lsn = entries.back().entry->lsn;
+  if (!content.entries.empty()) {
+    content.log_epoch = content.entries.back().entry->origin;
+    content.log_lsn = content.entries.back().entry->lsn;
   }
   return absl::OkStatus();
 }
@@ -107,28 +102,38 @@ absl::StatusOr<std::vector<BucketId>> MarkedBuckets(const storage::KvStore& stor
   return buckets;
 }
 
-absl::StatusOr<ShardContent> LoadShard(const ShardIdentity& identity,
-                                       const storage::KvStore& store) {
-  const auto stored = store.Get(LiveShardKey(identity.shard));
-  if (absl::IsNotFound(stored.status())) {
-    return absl::NotFoundError("stored shard " + std::to_string(identity.shard) + " is missing");
+absl::StatusOr<StoredContent> LoadContent(std::uint64_t job_uid,
+                                          BucketId bucket,
+                                          const std::vector<ShardIdentity>& shards,
+                                          const ShardLayout& layout,
+                                          const storage::KvStore& store) {
+  StoredContent content;
+  ADAMANT_ASSIGN_OR_RETURN(content.generation, LoadMark(bucket, store));
+  for (const ShardIdentity& identity : shards) {
+    ADAMANT_ASSIGN_OR_RETURN(content.shards.emplace_back(), LoadShard(identity, store));
   }
-  ADAMANT_RETURN_IF_ERROR(stored.status());
-  return DecodeContent(identity, *stored);
+  ADAMANT_ASSIGN_OR_RETURN(content.records, LoadRecords(job_uid, bucket, store));
+  ADAMANT_ASSIGN_OR_RETURN(content.entries, LoadEntries(bucket, layout, store));
+  ADAMANT_RETURN_IF_ERROR(LoadLogEnd(bucket, store, content));
+  return content;
 }
 
-absl::StatusOr<StoredBucket> InspectBucket(std::uint64_t job_uid,
-                                           BucketId bucket,
-                                           const std::vector<ShardIdentity>& shards,
-                                           const ShardLayout& layout,
-                                           const storage::KvStore& store) {
-  StoredBucket found{.bucket = bucket};
-  const absl::Status status = Inspect(found, job_uid, shards, layout, store);
-  if (!status.ok() && !IsContentProblem(status)) {
-    return status;
+bool IsContentProblem(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& content) {
+  StoredBucket found{.bucket = bucket, .complete = content.ok()};
+  if (!content.ok()) {
+    found.detail = std::string(content.status().message());
+    return found;
   }
-  found.complete = status.ok();
-  found.detail = std::string(status.message());
+  found.generation = content->generation;
+  found.log_epoch = content->log_epoch;
+  found.log_lsn = content->log_lsn;
+  for (const ShardContent& shard : content->shards) {
+    found.updates += shard.version;
+  }
   return found;
 }
 

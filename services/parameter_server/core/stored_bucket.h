@@ -9,6 +9,7 @@
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/driver.h"
+#include "services/parameter_server/core/entry_record.h"
 #include "services/parameter_server/core/records.h"
 #include "services/parameter_server/core/shard_record.h"
 
@@ -31,18 +32,30 @@ storage::Change EraseLogEnd(BucketId bucket);
 /// Every marked bucket, by id.
 absl::StatusOr<std::vector<BucketId>> MarkedBuckets(const storage::KvStore& store);
 
-/// One stored shard, checked.
-/// Errors: NotFound when it is missing; those of DecodeContent and KvStore::Get.
-absl::StatusOr<ShardContent> LoadShard(const ShardIdentity& identity,
-                                       const storage::KvStore& store);
+/// All that is stored of a bucket.
+struct StoredContent {
+  std::uint64_t generation = 0;
+  std::vector<ShardContent> shards = {};
+  RecordMap records = {};
+  std::vector<StoredEntry> entries = {};  ///< logged and not flushed yet, in order
+  Epoch log_epoch = 0;                    ///< of the last entry that was ever logged; 0: none
+  Lsn log_lsn = 0;
+};
 
-/// Reads and checks all of a bucket. What is missing or corrupt is told in the result.
-/// Errors: those of the store other than DataLoss.
-absl::StatusOr<StoredBucket> InspectBucket(std::uint64_t job_uid,
-                                           BucketId bucket,
-                                           const std::vector<ShardIdentity>& shards,
-                                           const ShardLayout& layout,
-                                           const storage::KvStore& store);
+/// Reads and checks all of a bucket.
+/// Errors: NotFound without a mark or a shard; FailedPrecondition and DataLoss as the decoders of
+/// the parts and KvStore::Get; those of the store.
+absl::StatusOr<StoredContent> LoadContent(std::uint64_t job_uid,
+                                          BucketId bucket,
+                                          const std::vector<ShardIdentity>& shards,
+                                          const ShardLayout& layout,
+                                          const storage::KvStore& store);
+
+/// Whether the problem lies in what is stored, not in reading it.
+bool IsContentProblem(const absl::Status& status);
+
+/// What is told of a bucket that was loaded, or that has a problem in what is stored.
+StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& content);
 
 /// The incarnation that opened the store last; 0 if none has.
 absl::StatusOr<std::uint64_t> LoadIncarnation(const storage::KvStore& store);

@@ -17,6 +17,8 @@ namespace adamant::parameter_server {
 namespace {
 
 constexpr auto kRetryAfter = std::chrono::seconds(1);
+constexpr auto kKeepRead =
+    std::chrono::minutes(1);  // a group that starts together is assigned soon
 constexpr Lsn kToTheEnd = std::numeric_limits<Lsn>::max();
 
 }  // namespace
@@ -52,21 +54,22 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
   return std::make_shared<LiveShard>(IdentityOf(id), rule, std::move(content), dirty_);
 }
 
-absl::Status ParameterServer::ReadStored() {
+absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   StoredBuckets stored;
   ADAMANT_ASSIGN_OR_RETURN(stored.previous_incarnation, LoadIncarnation(store_));
-  ADAMANT_ASSIGN_OR_RETURN(const auto marked, MarkedBuckets(store_));
-  for (const BucketId bucket : marked) {
-    if (bucket >= layout_.buckets()) {
-      continue;
+  ADAMANT_ASSIGN_OR_RETURN(auto marked, MarkedBuckets(store_));
+  std::erase_if(marked, [&](BucketId bucket) { return bucket >= layout_.buckets(); });
+  std::vector<absl::StatusOr<StoredContent>> contents(marked.size());
+  parallel_for(marked.size(), [&](std::size_t i) { contents[i] = LoadStored(marked[i]); });
+  std::map<BucketId, StoredContent> read;
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    if (!contents[i].ok() && !IsContentProblem(contents[i].status())) {
+      return contents[i].status();
     }
-    std::vector<ShardIdentity> shards;
-    for (const ShardId shard : shards_of_[bucket]) {
-      shards.push_back(IdentityOf(shard));
+    stored.buckets.push_back(Describe(marked[i], contents[i]));
+    if (contents[i].ok()) {
+      read.emplace(marked[i], *std::move(contents[i]));
     }
-    ADAMANT_ASSIGN_OR_RETURN(StoredBucket found,
-                             InspectBucket(options_.job_uid, bucket, shards, layout_, store_));
-    stored.buckets.push_back(std::move(found));
   }
   ADAMANT_FAILPOINT("server/start");
   // What is stored counts only with the mark: it is the proof that whoever opened the folder before
@@ -79,6 +82,8 @@ absl::Status ParameterServer::ReadStored() {
   const MutexLock lock(mutex_);
   alarm_.clear();
   stored_ = std::move(stored);
+  read_ = std::move(read);
+  read_until_ = clock_.Now() + kKeepRead;
   return absl::OkStatus();
 }
 

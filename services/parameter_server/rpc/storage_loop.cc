@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/log.h"
+#include "services/common/base/parallel_for.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/rpc/control_messages.h"
 
@@ -18,11 +20,19 @@ using std::chrono::steady_clock;
 /// Longest sleep, for clocks that do not run like the one that waits.
 constexpr Clock::Duration kLongestWait = std::chrono::seconds(1);
 
+/// Two for each core, as one waits for the disk while another checks what it has read; and no more
+/// than the fastest disks reward.
+constexpr unsigned kMaxReadingThreads = 16;
+
 double SecondsSince(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
 }
 
 }  // namespace
+
+unsigned ReadingThreads() {
+  return std::clamp(2 * std::thread::hardware_concurrency(), 2u, kMaxReadingThreads);
+}
 
 StorageLoop::StorageLoop(service::ControllerLink& controller, metrics::Registry& registry)
     : controller_(controller),
@@ -83,13 +93,14 @@ void StorageLoop::Stop() {
 absl::Status StorageLoop::Run(ParameterServer& core,
                               const Clock& clock,
                               const std::function<void()>& on_stored) {
-  absl::Status read = core.ReadStored();
+  const ParallelFor parallel_for = OnThreads(ReadingThreads());
+  absl::Status read = core.ReadStored(parallel_for);
   while (absl::IsResourceExhausted(read)) {
     LogAlarm(core);
     if (StopsWithin(kLongestWait)) {
       return absl::OkStatus();
     }
-    read = core.ReadStored();
+    read = core.ReadStored(parallel_for);
   }
   ADAMANT_RETURN_IF_ERROR(read);
   on_stored();

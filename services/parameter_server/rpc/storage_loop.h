@@ -16,6 +16,9 @@
 
 namespace adamant::parameter_server {
 
+/// How many threads read what is stored when the server starts.
+unsigned ReadingThreads();
+
 /// The thread that waits for the disk: reads it, does what the core wants of it, takes snapshots
 /// for the controller and flushes when it is time. Threads: any.
 class StorageLoop {

@@ -1,13 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "services/common/base/backoff.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/files.h"
+#include "services/common/base/parallel_for.h"
 #include "services/common/base/rng.h"
 
 namespace adamant {
@@ -88,6 +91,19 @@ TEST(ClockTest, NeverGoesBack) {
     const auto now = clock.Now();
     ASSERT_GE(now, last);
     last = now;
+  }
+}
+
+TEST(ParallelForTest, EveryIndexIsVisitedOnceAndAllAreDoneAtTheReturn) {
+  for (const std::size_t count : {0, 1, 2, 100}) {
+    for (const ParallelFor& parallel_for :
+         {ParallelFor(OneByOne), OnThreads(1), OnThreads(2), OnThreads(8)}) {
+      std::vector<std::atomic<int>> visits(count);
+      parallel_for(count, [&](std::size_t i) { ++visits[i]; });
+      for (const auto& visit : visits) {
+        EXPECT_EQ(visit, 1);
+      }
+    }
   }
 }
 

@@ -120,6 +120,24 @@ TEST_F(ParameterServerTest, ACorruptShardIsLost) {
   EXPECT_THAT(rig_->stored(0).buckets[bucket].detail, HasSubstr("checksum"));
 }
 
+TEST_F(ParameterServerTest, ABucketThatComesBackSoonIsReadOnce) {
+  for (const auto& [waited, lost] :
+       {std::pair(std::chrono::seconds(59), false), std::pair(std::chrono::seconds(60), true)}) {
+    rig_.emplace(1);
+    Create(Flat(4, OnWorker()));
+    rig_->Kill(0);
+    rig_->Start(0, Flat(4, OnWorker()));
+    rig_->store(0).Corrupt(LiveShardKey(0));  // after it was read
+    rig_->Advance(waited);
+    rig_->reports.clear();
+    rig_->RestoreAll(0);
+    ASSERT_EQ(rig_->reports.size(), 2u);
+    for (const BucketReport& report : rig_->reports) {
+      EXPECT_EQ(report.lost, lost && report.bucket == server().layout().shards()[0].bucket);
+    }
+  }
+}
+
 TEST_F(ParameterServerTest, TheStoreNamesTheProcessThatOpenedItLast) {
   Create(Random());
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
