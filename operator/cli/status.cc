@@ -10,7 +10,7 @@
 #include "operator/cli/exit_codes.h"
 #include "operator/cli/print_error.h"
 #include "operator/cli/status_view.h"
-#include "operator/local/codec.h"
+#include "operator/control/codec.h"
 #include "operator/local/record.h"
 #include "operator/local/run_status.h"
 #include "proto/adamant/v1/control.pb.h"
@@ -50,7 +50,7 @@ int Status(const StatusFlags& flags) {
     PrintError(std::string(run.status().message()));
     return absl::IsNotFound(run.status()) ? kBadInput : kCannotRun;
   }
-  v1::JobStatus status = local::Encode(run->report);
+  v1::JobStatus status = control::Encode(run->report);
   if (!run->live && !controller::IsFinal(run->report.phase)) {
     status.set_phase("Interrupted");  // its controller is gone without having ended it
   }

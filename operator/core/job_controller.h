@@ -35,6 +35,7 @@ struct JobReport {
   };
 
   std::string name;
+  std::uint64_t term = 0;
   Phase phase = Phase::kPending;
   std::uint64_t epoch = 0;
   std::uint64_t epochs = 0;

@@ -23,6 +23,7 @@ std::string StateName(Roster::Liveness liveness) {
 
 JobReport JobController::Report() const {
   JobReport report{.name = settings_.name,
+                   .term = state_.term,
                    .phase = state_.phase,
                    .epoch = state_.epoch,
                    .epochs = settings_.epochs,

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "operator/local/codec.h"
+#include "operator/control/codec.h"
 #include "operator/local/run_dir.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/files.h"
@@ -46,7 +46,7 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
     return absl::UnavailableError("the controller of " + paths.root.string() + " at " + address +
                                   " does not answer: " + status.error_message());
   }
-  return RunStatus{.live = true, .report = Decode(answer)};
+  return RunStatus{.live = true, .report = control::Decode(answer)};
 }
 
 absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
@@ -56,8 +56,8 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   }
   ADAMANT_ASSIGN_OR_RETURN(const auto store, storage::RocksDbStore::OpenToRead(paths.controller()));
   ADAMANT_ASSIGN_OR_RETURN(const std::string state, store->Get(controller::kStateKey));
-  ADAMANT_ASSIGN_OR_RETURN(const auto job,
-                           controller::JobController::Restore(SettingsOf(*parsed.job), state));
+  ADAMANT_ASSIGN_OR_RETURN(
+      const auto job, controller::JobController::Restore(control::SettingsOf(*parsed.job), state));
   return RunStatus{.live = false, .report = job->Report()};
 }
 

@@ -15,10 +15,10 @@
 #include <utility>
 #include <variant>
 
+#include "operator/control/codec.h"
+#include "operator/control/control_server.h"
 #include "operator/core/job_controller.h"
 #include "operator/local/checkpoint_file.h"
-#include "operator/local/codec.h"
-#include "operator/local/control_server.h"
 #include "operator/local/event_queue.h"
 #include "operator/local/export_model.h"
 #include "operator/local/job_data.h"
@@ -47,6 +47,7 @@ using controller::MemberId;
 using controller::Phase;
 using controller::Role;
 
+constexpr char kTheJob[] = "";  // the only one
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
 
@@ -140,7 +141,7 @@ class Runner {
   std::unique_ptr<JobController> controller_;
   std::optional<Recorder> recorder_;
   EventQueue events_;
-  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<control::ControlServer> server_;
   Processes processes_;  // the launcher, unless another is given
   Launcher& launcher_;
   std::jthread export_;
@@ -161,8 +162,10 @@ absl::Status Runner::Open() {
   if (!metrics_listen_.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
   }
-  ADAMANT_ASSIGN_OR_RETURN(server_,
-                           StartControlServer(listen_, job_, paths_.root.string(), events_));
+  ADAMANT_ASSIGN_OR_RETURN(server_, control::StartControlServer(listen_));
+  server_->AddJob(kTheJob, job_, paths_.root.string(), [this](controller::Event event) {
+    events_.Push(std::move(event));
+  });
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
@@ -178,14 +181,15 @@ absl::Status Runner::OpenController() {
   }
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(SettingsOf(job_), state->second));
+    ADAMANT_ASSIGN_OR_RETURN(controller_,
+                             JobController::Restore(control::SettingsOf(job_), state->second));
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
     return absl::DataLossError("the controller's state is missing from " +
                                paths_.controller().string() + " although the run had begun");
   } else {
     ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
-    controller_ = JobController::Create(SettingsOf(job_), uid);
+    controller_ = JobController::Create(control::SettingsOf(job_), uid);
   }
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
                            Recorder::Open(paths_, job_.metadata().name(), std::move(results)));
@@ -320,7 +324,7 @@ void Runner::StartExport(std::uint64_t snapshot) {
   ModelSource source;
   source.job_uid = controller_->state().job_uid;
   source.snapshot = snapshot;
-  for (std::uint32_t slot = 0; slot < SettingsOf(job_).parameter_servers; ++slot) {
+  for (std::uint32_t slot = 0; slot < control::SettingsOf(job_).parameter_servers; ++slot) {
     source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
   }
   for (const controller::Bucket& bucket : controller_->state().buckets) {
@@ -357,7 +361,7 @@ void Runner::ShowProgress() {
   if (now >= next_progress_) {
     next_progress_ = now + kProgressInterval;
     const controller::JobReport report = controller_->Report();
-    server_->SetReport(report);
+    server_->SetReport(kTheJob, report);
     metrics_.OnReport(report);
     observer_.OnProgress(report);
   }

@@ -1,12 +1,12 @@
-#include "operator/local/codec.h"
+#include "operator/control/codec.h"
 
 #include <type_traits>
 #include <variant>
 
-#include "operator/local/record_codec.h"
+#include "operator/control/record_codec.h"
 #include "proto/adamant/v1/control.pb.h"
 
-namespace adamant::local {
+namespace adamant::control {
 namespace {
 
 using controller::Role;
@@ -275,4 +275,4 @@ v1::ControllerMessage Encode(const controller::ControllerMessage& message) {
   return encoded;
 }
 
-}  // namespace adamant::local
+}  // namespace adamant::control

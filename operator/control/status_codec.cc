@@ -1,9 +1,9 @@
-#include "operator/local/codec.h"
-#include "operator/local/record_codec.h"
+#include "operator/control/codec.h"
+#include "operator/control/record_codec.h"
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/job/replication_of.h"
 
-namespace adamant::local {
+namespace adamant::control {
 namespace {
 
 using controller::Role;
@@ -76,6 +76,7 @@ std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duratio
 v1::JobStatus Encode(const controller::JobReport& report) {
   v1::JobStatus status;
   status.set_name(report.name);
+  status.set_term(report.term);
   status.set_phase(std::string(controller::PhaseName(report.phase)));
   status.set_epoch(report.epoch);
   status.set_epochs(report.epochs);
@@ -110,6 +111,7 @@ v1::JobStatus Encode(const controller::JobReport& report) {
 
 controller::JobReport Decode(const v1::JobStatus& status) {
   controller::JobReport report{.name = status.name(),
+                               .term = status.term(),
                                .epoch = status.epoch(),
                                .epochs = status.epochs(),
                                .counted_examples = status.counted_examples(),
@@ -185,4 +187,4 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   return settings;
 }
 
-}  // namespace adamant::local
+}  // namespace adamant::control

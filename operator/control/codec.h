@@ -13,7 +13,7 @@ class TrainingJob;
 }  // namespace adamant::v1
 
 /// Between the controller's own values and the messages of proto/adamant/v1.
-namespace adamant::local {
+namespace adamant::control {
 
 /// nullopt for a message without content or with a role that does not exist.
 std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message);
@@ -30,4 +30,4 @@ controller::JobReport Decode(const v1::JobStatus& status);
 /// What of a job, with its defaults, the controller needs.
 controller::JobSettings SettingsOf(const v1::TrainingJob& job);
 
-}  // namespace adamant::local
+}  // namespace adamant::control

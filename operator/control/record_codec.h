@@ -9,7 +9,7 @@ class Holder;
 }  // namespace adamant::v1
 
 /// Parts of messages that several messages share.
-namespace adamant::local {
+namespace adamant::control {
 
 controller::Holder DecodeHolder(const v1::Holder& holder);
 void EncodeHolder(const controller::Holder& holder, v1::Holder& encoded);
@@ -19,4 +19,4 @@ void EncodeRecord(const controller::Bucket& record, v1::Bucket& encoded);
 
 controller::FailoverTimes DecodeTimes(const v1::FailoverTimes& times);
 
-}  // namespace adamant::local
+}  // namespace adamant::control

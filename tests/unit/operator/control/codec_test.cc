@@ -1,10 +1,10 @@
-#include "operator/local/codec.h"
+#include "operator/control/codec.h"
 
 #include <gtest/gtest.h>
 
 #include "proto/adamant/v1/control.pb.h"
 
-namespace adamant::local {
+namespace adamant::control {
 namespace {
 
 TEST(CodecTest, AJoinKeepsItsFields) {
@@ -163,4 +163,4 @@ TEST(CodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {
 }
 
 }  // namespace
-}  // namespace adamant::local
+}  // namespace adamant::control

@@ -1,8 +1,8 @@
-#include "operator/local/record_codec.h"
+#include "operator/control/record_codec.h"
 
 #include "proto/adamant/v1/control.pb.h"
 
-namespace adamant::local {
+namespace adamant::control {
 
 controller::Holder DecodeHolder(const v1::Holder& holder) {
   return {.slot = holder.slot(), .incarnation = holder.incarnation()};
@@ -61,4 +61,4 @@ controller::FailoverTimes DecodeTimes(const v1::FailoverTimes& times) {
           .reconcile_seconds = times.reconcile_seconds()};
 }
 
-}  // namespace adamant::local
+}  // namespace adamant::control

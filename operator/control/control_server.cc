@@ -1,0 +1,201 @@
+#include "operator/control/control_server.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "operator/control/codec.h"
+#include "operator/control/connection.h"
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/mutex.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/rpc/server.h"
+
+namespace adamant::control {
+namespace {
+
+using controller::ConnectionId;
+
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 20;
+
+// A job that is served. Constant but for the status.
+struct Job {
+  std::string name;     // as members say it
+  v1::Welcome welcome;  // what all members get
+  ControlServer::Sink sink;
+  v1::JobStatus status;  // guarded by the service's mutex
+};
+
+// A stream; it belongs to a job once its first message, Join, has named one.
+struct Stream {
+  std::unique_ptr<Connection> connection;
+  std::shared_ptr<Job> job;
+};
+
+class ControllerService final : public v1::Controller::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::MemberMessage, v1::ControllerMessage>* Attend(
+      grpc::CallbackServerContext* context) override {
+    auto owned = std::make_unique<Connection>(*context);
+    Connection* const connection = owned.get();
+    ConnectionId id = 0;
+    {
+      const MutexLock lock(mutex_);
+      id = ++last_connection_;
+      streams_[id].connection = std::move(owned);
+    }
+    connection->Begin(
+        {.on_message = [this, id](const v1::MemberMessage& message) { return Take(id, message); },
+         .on_done = [this, id] { Remove(id); }});
+    return connection;
+  }
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::JobStatus* reply) override {
+    grpc::Status status;
+    {
+      const MutexLock lock(mutex_);
+      if (const auto job = jobs_.find(request->job()); job != jobs_.end()) {
+        *reply = job->second->status;
+      } else {
+        status = NotLed(request->job());
+      }
+    }
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(status);
+    return reactor;
+  }
+
+  void AddJob(std::shared_ptr<Job> job) {
+    const MutexLock lock(mutex_);
+    jobs_[job->name] = std::move(job);
+  }
+
+  void RemoveJob(const std::string& name) {
+    const MutexLock lock(mutex_);
+    jobs_.erase(name);
+    for (const auto& [id, stream] : streams_) {
+      if (stream.job != nullptr && stream.job->name == name) {
+        stream.connection->Close();
+      }
+    }
+  }
+
+  void Send(const controller::Send& send) {
+    v1::ControllerMessage message = Encode(send.message);
+    const MutexLock lock(mutex_);
+    if (const auto stream = streams_.find(send.connection); stream != streams_.end()) {
+      if (message.has_welcome() && stream->second.job != nullptr) {
+        message.mutable_welcome()->MergeFrom(stream->second.job->welcome);
+      }
+      stream->second.connection->Push(std::move(message));
+    }
+  }
+
+  void Close(ConnectionId id) {
+    const MutexLock lock(mutex_);
+    if (const auto stream = streams_.find(id); stream != streams_.end()) {
+      stream->second.connection->Close();
+    }
+  }
+
+  void SetReport(const std::string& name, const controller::JobReport& report) {
+    v1::JobStatus status = Encode(report);
+    const MutexLock lock(mutex_);
+    if (const auto job = jobs_.find(name); job != jobs_.end()) {
+      job->second->status = std::move(status);
+    }
+  }
+
+ private:
+  static grpc::Status NotLed(const std::string& job) {
+    return {grpc::StatusCode::UNAVAILABLE, "this controller does not lead job \"" + job + "\""};
+  }
+
+  grpc::Status Take(ConnectionId id, const v1::MemberMessage& message) {
+    auto decoded = Decode(message);
+    if (!decoded) {
+      return grpc::Status::OK;
+    }
+    std::shared_ptr<Job> job;
+    {
+      const MutexLock lock(mutex_);
+      Stream& stream = streams_.at(id);
+      if (stream.job == nullptr) {
+        if (!message.has_join()) {
+          return {grpc::StatusCode::INVALID_ARGUMENT, "the first message must be Join"};
+        }
+        const auto named = jobs_.find(message.join().job());
+        if (named == jobs_.end()) {
+          return NotLed(message.join().job());
+        }
+        stream.job = named->second;
+      }
+      job = stream.job;
+    }
+    job->sink(controller::Received{.connection = id, .message = *std::move(decoded)});
+    return grpc::Status::OK;
+  }
+
+  void Remove(ConnectionId id) {
+    Stream stream;
+    {
+      const MutexLock lock(mutex_);
+      stream = std::move(streams_.extract(id).mapped());
+    }
+    if (stream.job != nullptr) {
+      stream.job->sink(controller::Disconnected{id});
+    }
+  }
+
+  Mutex mutex_;  // taken before those of the connections
+  ConnectionId last_connection_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<ConnectionId, Stream> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcControlServer final : public ControlServer {
+ public:
+  absl::Status Start(const std::string& listen) {
+    ADAMANT_ASSIGN_OR_RETURN(
+        server_,
+        rpc::StartServer(
+            {.address = listen, .max_message_bytes = kMaxMessageBytes}, {&service_}, {}));
+    return absl::OkStatus();
+  }
+
+  [[nodiscard]] const std::string& address() const override { return server_->address(); }
+  void AddJob(const std::string& job,
+              const v1::TrainingJob& spec,
+              const std::string& data_root,
+              Sink sink) override {
+    auto served = std::make_shared<Job>();
+    served->name = job;
+    *served->welcome.mutable_job() = spec;
+    served->welcome.set_data_root(data_root);
+    served->sink = std::move(sink);
+    service_.AddJob(std::move(served));
+  }
+  void RemoveJob(const std::string& job) override { service_.RemoveJob(job); }
+  void Send(const controller::Send& send) override { service_.Send(send); }
+  void Close(ConnectionId connection) override { service_.Close(connection); }
+  void SetReport(const std::string& job, const controller::JobReport& report) override {
+    service_.SetReport(job, report);
+  }
+  void Stop() override { server_->Stop(); }
+
+ private:
+  ControllerService service_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const std::string& listen) {
+  auto server = std::make_unique<GrpcControlServer>();
+  ADAMANT_RETURN_IF_ERROR(server->Start(listen));
+  return server;
+}
+
+}  // namespace adamant::control

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "operator/core/job_controller.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::control {
+
+/// The controllers' gRPC server: control streams become events, messages go out on their streams,
+/// and GetStatus answers with the latest report. Serves many jobs; ConnectionIds are unique among
+/// all of them.
+/// Threads: all members from any thread. A stream has no thread of its own.
+class ControlServer {
+ public:
+  /// Takes what happens on the streams of a job, each stream's events in order. Called on threads
+  /// of the server; must not wait.
+  using Sink = std::function<void(controller::Event)>;
+
+  virtual ~ControlServer() = default;
+
+  /// host:port, with the port in use.
+  [[nodiscard]] virtual const std::string& address() const = 0;
+
+  /// Admits the streams of members whose Join names `job`; others are told to try again. `spec` and
+  /// `data_root` are handed out in Welcome. `sink` must stay callable until Stop has returned.
+  virtual void AddJob(const std::string& job,
+                      const v1::TrainingJob& spec,
+                      const std::string& data_root,
+                      Sink sink) = 0;
+
+  /// Ends the streams of a job and admits no more.
+  virtual void RemoveJob(const std::string& job) = 0;
+
+  /// Queues a message. A connection that is gone or does not take its messages is closed.
+  virtual void Send(const controller::Send& send) = 0;
+
+  /// Ends the stream after what is queued.
+  virtual void Close(controller::ConnectionId connection) = 0;
+
+  /// What GetStatus answers from now on.
+  virtual void SetReport(const std::string& job, const controller::JobReport& report) = 0;
+
+  /// Ends all streams.
+  virtual void Stop() = 0;
+};
+
+/// Starts it at `listen`, host:port; port 0: of the kernel's choice. Errors: Unavailable.
+absl::StatusOr<std::unique_ptr<ControlServer>> StartControlServer(const std::string& listen);
+
+}  // namespace adamant::control

@@ -1,0 +1,219 @@
+#include "operator/control/control_server.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/mutex.h"
+#include "services/common/rpc/channel.h"
+
+namespace adamant::control {
+namespace {
+
+using controller::Event;
+using Stream = grpc::ClientReaderWriter<v1::MemberMessage, v1::ControllerMessage>;
+
+// What a job's controller hears.
+class Heard {
+ public:
+  ControlServer::Sink Sink() {
+    return [this](Event event) {
+      const MutexLock lock(mutex_);
+      events_.push_back(std::move(event));
+      changed_.NotifyAll();
+    };
+  }
+
+  Event Next() {
+    const MutexLock lock(mutex_);
+    while (events_.empty()) {
+      changed_.Wait(mutex_);
+    }
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  bool empty() {
+    const MutexLock lock(mutex_);
+    return events_.empty();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+};
+
+class ControlServerTest : public testing::Test {
+ protected:
+  ControlServerTest() {
+    server_ = *StartControlServer("127.0.0.1:0");
+    Add("", "served", heard_);
+    stub_ = v1::Controller::NewStub(rpc::NewChannel(server_->address(), 1 << 20));
+  }
+
+  void Add(const std::string& job, const std::string& name, Heard& heard) {
+    v1::TrainingJob spec;
+    spec.mutable_metadata()->set_name(name);
+    server_->AddJob(job, spec, "/data", heard.Sink());
+  }
+
+  std::unique_ptr<Stream> Join(grpc::ClientContext& context, const std::string& job = "") {
+    std::unique_ptr<Stream> stream = stub_->Attend(&context);
+    v1::MemberMessage join;
+    join.mutable_join()->set_role(v1::WORKER);
+    join.mutable_join()->set_uid("me");
+    join.mutable_join()->set_job(job);
+    stream->Write(join);
+    return stream;
+  }
+
+  Event NextEvent() { return heard_.Next(); }
+
+  Heard heard_;
+  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<v1::Controller::Stub> stub_;
+};
+
+TEST_F(ControlServerTest, MessagesBecomeEventsAndAnswersReachTheirStream) {
+  grpc::ClientContext context;
+  const auto stream = Join(context);
+  const auto received = std::get<controller::Received>(NextEvent());
+  EXPECT_EQ(std::get<controller::Join>(received.message).uid, "me");
+  server_->Send({.connection = received.connection,
+                 .message = controller::Welcome{.term = 3, .incarnation = 2, .job_uid = 7}});
+  v1::ControllerMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.welcome().term(), 3u);
+  EXPECT_EQ(answer.welcome().job().metadata().name(), "served");
+  EXPECT_EQ(answer.welcome().data_root(), "/data");
+}
+
+TEST_F(ControlServerTest, ABrokenStreamIsTold) {
+  grpc::ClientContext context;
+  const auto stream = Join(context);
+  const auto received = std::get<controller::Received>(NextEvent());
+  context.TryCancel();
+  EXPECT_EQ(std::get<controller::Disconnected>(NextEvent()).connection, received.connection);
+  server_->Send({.connection = received.connection, .message = controller::Stop{""}});  // no effect
+}
+
+TEST_F(ControlServerTest, AClosedStreamEndsAfterWhatWasSent) {
+  grpc::ClientContext context;
+  const auto stream = Join(context);
+  const auto received = std::get<controller::Received>(NextEvent());
+  server_->Send({.connection = received.connection, .message = controller::Refused{"no"}});
+  server_->Close(received.connection);
+  v1::ControllerMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.refused().reason(), "no");
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_TRUE(std::holds_alternative<controller::Disconnected>(NextEvent()));
+}
+
+TEST_F(ControlServerTest, StatusIsTheLatestReport) {
+  controller::JobReport report;
+  report.name = "served";
+  report.phase = controller::Phase::kRunning;
+  server_->SetReport("", report);
+  grpc::ClientContext context;
+  v1::JobStatus status;
+  ASSERT_TRUE(stub_->GetStatus(&context, {}, &status).ok());
+  EXPECT_EQ(status.name(), "served");
+  EXPECT_EQ(status.phase(), "Running");
+}
+
+TEST_F(ControlServerTest, EachJobHearsItsOwnMembers) {
+  Heard other;
+  Add("uid-2", "other", other);
+  grpc::ClientContext context;
+  const auto stream = Join(context, "uid-2");
+  const auto received = std::get<controller::Received>(other.Next());
+  server_->Send({.connection = received.connection, .message = controller::Welcome{.term = 1}});
+  v1::ControllerMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.welcome().job().metadata().name(), "other");
+  EXPECT_TRUE(heard_.empty());
+  server_->RemoveJob("uid-2");
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_TRUE(std::holds_alternative<controller::Disconnected>(other.Next()));
+}
+
+TEST_F(ControlServerTest, MembersOfUnknownJobsAreToldToTryAgain) {
+  grpc::ClientContext context;
+  const auto stream = Join(context, "uid-3");
+  v1::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "this controller does not lead job \"uid-3\"");
+  grpc::ClientContext asking;
+  v1::GetStatusRequest request;
+  request.set_job("uid-3");
+  v1::JobStatus reply;
+  EXPECT_EQ(stub_->GetStatus(&asking, request, &reply).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(heard_.empty());
+}
+
+TEST_F(ControlServerTest, WhoDoesNotJoinFirstIsRefused) {
+  grpc::ClientContext context;
+  const auto stream = stub_->Attend(&context);
+  v1::MemberMessage message;
+  message.mutable_leaving();
+  stream->Write(message);
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ControlServerTest, ManyStreamsAtOnceKeepTheirOrder) {
+  constexpr int kStreams = 50;
+  constexpr int kMessages = 20;
+  std::vector<std::jthread> members;
+  for (int i = 0; i < kStreams; ++i) {
+    members.emplace_back([this] {
+      grpc::ClientContext context;
+      const auto stream = Join(context);
+      for (int epoch = 1; epoch <= kMessages; ++epoch) {
+        v1::MemberMessage message;
+        message.mutable_epoch_ended()->set_epoch(static_cast<std::uint64_t>(epoch));
+        stream->Write(message);
+      }
+      stream->WritesDone();
+      EXPECT_TRUE(stream->Finish().ok());
+    });
+  }
+  std::map<controller::ConnectionId, std::uint64_t> last;
+  for (int ended = 0; ended < kStreams;) {
+    const Event event = NextEvent();
+    if (const auto* gone = std::get_if<controller::Disconnected>(&event)) {
+      EXPECT_EQ(last[gone->connection], kMessages);
+      ++ended;
+    } else {
+      const auto& received = std::get<controller::Received>(event);
+      if (const auto* epoch = std::get_if<controller::EpochEnded>(&received.message)) {
+        EXPECT_EQ(epoch->epoch, ++last[received.connection]);
+      }
+    }
+  }
+}
+
+TEST_F(ControlServerTest, StopEndsStreamsThatAreOpen) {
+  grpc::ClientContext context;
+  const auto stream = Join(context);
+  NextEvent();
+  server_->Stop();
+  v1::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+}
+
+}  // namespace
+}  // namespace adamant::control
