@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "operator/kube/client/rate_limiter.h"
+#include "operator/kube/client/resource.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::kube {
+
+/// The object that an event is about.
+struct ObjectReference {
+  std::string api_version;
+  std::string kind;
+  ObjectKey key;
+  std::string uid;
+
+  friend auto operator<=>(const ObjectReference&, const ObjectReference&) = default;
+};
+
+struct Event {
+  ObjectReference object;
+  bool warning = false;
+  std::string reason;   ///< CamelCase, from a closed set
+  std::string message;  ///< a sentence for people
+
+  friend auto operator<=>(const Event&, const Event&) = default;
+};
+
+/// Decides what becomes of an event: a new object in the API, a higher count in the one that said
+/// the same before, or nothing, as its object has caused too many.
+/// Threads: one.
+/// Source: Kubernetes' client-go, tools/record; its constants.
+class EventCorrelator {
+ public:
+  static constexpr std::size_t kMaxEntries = 4096;    ///< events and objects remembered
+  static constexpr double kBurst = 25;                ///< events of an object at once,
+  static constexpr double kRate = 1.0 / 300;          ///< then a second
+  static constexpr std::chrono::minutes kWindow{10};  ///< a longer pause begins a new event
+
+  struct Entry {
+    Event event;
+    ObjectKey name;  ///< of the event's object in the API
+    int count = 1;   ///< 1: to be created
+    std::chrono::system_clock::time_point first;
+    std::chrono::system_clock::time_point last;
+  };
+
+  explicit EventCorrelator(const Clock& clock) : clock_(clock) {}
+
+  /// Null: it is not to be written.
+  std::optional<Entry> Observe(const Event& event);
+
+  /// The API has lost the event: the next of its kind is created.
+  void Forget(const Event& event);
+
+ private:
+  const Clock& clock_;
+};
+
+}  // namespace adamant::kube
