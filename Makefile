@@ -1,6 +1,6 @@
 # Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: train test bench simulate format tidy clean help
+.PHONY: train test bench simulate images format tidy clean help
 
 JOBS ?= $(shell nproc)
 SEEDS ?= 100000
@@ -28,12 +28,15 @@ simulate: ## run the simulations of the cluster and of replication: make simulat
 	  ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
 	    build/release/tests/$$each || exit 1; done
 
+images: ## build the container image; make images FULL=1 compiles inside it
+	@tools/images $(if $(FULL),full)
+
 format: ## format the tracked sources
 	@tools/setup checks
 	@tools/check_format --fix
 
 tidy: ## run clang-tidy and clang's thread-safety analysis
-	@tools/setup checks
+	@tools/setup build tests checks
 	@tools/build clang generated_sources
 	@tools/tidy
 

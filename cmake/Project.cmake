@@ -3,6 +3,7 @@
 
 include(CheckCXXCompilerFlag)
 
+option(BUILD_TESTING "Build the tests and the benchmarks" ON)
 option(ADAMANT_WERROR "Treat warnings as errors" ON)
 option(ADAMANT_FAILPOINTS "Build the failpoints in (services/common/base/failpoint.h)" OFF)
 set(ADAMANT_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
@@ -72,13 +73,14 @@ endfunction()
 add_custom_target(product)
 add_custom_target(benchmarks)
 
-# adamant_executable(name SRCS ... DEPS ...): a program that ships, under <build>/bin.
+# adamant_executable(name SRCS ... DEPS ...): a program that ships, under <build>/bin; what is installed.
 function(adamant_executable name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   add_dependencies(product ${name})
+  install(TARGETS ${name} RUNTIME)
 endfunction()
 
 # adamant_benchmark(name SRCS ... DEPS ...): a Google Benchmark program, under <build>/bench.
