@@ -17,6 +17,11 @@ absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source) {
   if (source.has_digits()) {
     return static_cast<std::uint64_t>(source.digits().examples());
   }
+  if (!source.has_idx() || source.idx().has_claim()) {
+    return absl::UnimplementedError(
+        "on one machine data is files of that machine or the digits generator; claims and downloads "
+        "are for clusters");
+  }
   ADAMANT_ASSIGN_OR_RETURN(
       const dataset::IdxInfo info,
       dataset::InspectIdx({.images = source.idx().images(), .labels = source.idx().labels()}));

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -10,16 +12,26 @@
 namespace adamant::job {
 namespace {
 
+/// Whether a path from a volume's root leads to something on the volume.
+bool StaysWithin(const std::filesystem::path& path) {
+  return path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end();
+}
+
+constexpr char kOnVolume[] =
+    " leads out of the volume (allowed: a path from its root, without .. and / at its beginning)";
+
 /// Checks one data source.
 class SourceChecker {
  public:
   SourceChecker(const v1::DataSource& source,
                 std::string path,
+                DataPlace place,
                 const model::Graph* graph,
                 const Locations& given,
                 Problems& problems)
       : source_(source),
         path_(std::move(path)),
+        place_(place),
         graph_(graph),
         given_(given),
         problems_(problems) {}
@@ -29,7 +41,15 @@ class SourceChecker {
     if (source_.has_digits()) {
       return CheckDigits();
     }
-    return source_.has_idx() && CheckExist() ? CheckFiles() : std::nullopt;
+    if (!source_.has_idx()) {
+      return std::nullopt;
+    }
+    if (OnClaim() || place_ == DataPlace::kElsewhere) {
+      CheckRemotePath("idx.images", source_.idx().images());
+      CheckRemotePath("idx.labels", source_.idx().labels());
+      return std::nullopt;
+    }
+    return CheckExist() ? CheckFiles() : std::nullopt;
   }
 
  private:
@@ -43,6 +63,25 @@ class SourceChecker {
     }
     return source_.digits().has_examples() ? std::optional(source_.digits().examples())
                                            : std::nullopt;
+  }
+
+  /// Whether the manifest gives a claim, right or wrong.
+  [[nodiscard]] bool OnClaim() const { return given_.contains(FieldPath(path_, "idx.claim")); }
+
+  /// Checks the path of a file that cannot be looked at.
+  void CheckRemotePath(const std::string& field, const std::string& file) {
+    if (file.empty()) {
+      return;
+    }
+    if (source_.idx().has_claim() && !StaysWithin(file)) {
+      Report(field, Quote(file) + kOnVolume);
+    } else if (!OnClaim() && std::filesystem::path(file).is_relative()) {
+      Report(field,
+             Quote(file) +
+                 " starts at the manifest's folder, which a cluster does not have "
+                 "(allowed: an absolute path in the data servers' containers, or a path "
+                 "on a claim)");
+    }
   }
 
   /// Whether both files are given and there; reports each that is not there.
@@ -97,6 +136,7 @@ class SourceChecker {
 
   const v1::DataSource& source_;
   const std::string path_;
+  const DataPlace place_;
   const model::Graph* const graph_;
   const Locations& given_;
   Problems& problems_;
@@ -116,8 +156,13 @@ void CheckDisjoint(const v1::Data& data, const Locations& given, Problems& probl
     report("spec.data.validation.digits.seed", "seed");
   }
   if (train.has_idx() && validation.has_idx() && train.idx().has_images() &&
-      train.idx().images() == validation.idx().images()) {
+      train.idx().images() == validation.idx().images() &&
+      train.idx().claim() == validation.idx().claim()) {
     report("spec.data.validation.idx.images", "file");
+  }
+  const std::string& url = train.download().images().url();
+  if (!url.empty() && url == validation.download().images().url()) {
+    report("spec.data.validation.download.images.url", "file");
   }
 }
 
@@ -126,6 +171,9 @@ void ResolvePath(const std::filesystem::path& folder, std::string& file) {
 }
 
 void ResolvePaths(const std::filesystem::path& folder, v1::DataSource& source) {
+  if (source.idx().has_claim()) {
+    return;
+  }
   if (source.idx().has_images()) {
     ResolvePath(folder, *source.mutable_idx()->mutable_images());
   }
@@ -146,14 +194,20 @@ void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder) {
 }
 
 std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,
+                                      DataPlace place,
                                       const model::Graph* graph,
                                       const Locations& given,
                                       Problems& problems) {
   const v1::Data& data = spec.data();
   const std::optional<std::int64_t> examples =
-      SourceChecker(data.train(), "spec.data.train", graph, given, problems).Check();
-  SourceChecker(data.validation(), "spec.data.validation", graph, given, problems).Check();
+      SourceChecker(data.train(), "spec.data.train", place, graph, given, problems).Check();
+  SourceChecker(data.validation(), "spec.data.validation", place, graph, given, problems).Check();
   CheckDisjoint(data, given, problems);
+  if (!StaysWithin(spec.output().path())) {
+    problems.Add(Locate(given, "spec.output.path"),
+                 "spec.output.path",
+                 Quote(spec.output().path()) + kOnVolume);
+  }
   return examples;
 }
 

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "services/common/base/check.h"
 #include "services/common/job/scalars.h"
 #include "services/common/job/schema.h"
+#include "services/common/job/struct_yaml.h"
+#include "services/common/job/text_shapes.h"
 
 namespace adamant::job {
 namespace {
@@ -64,31 +67,6 @@ const char* ExpectedText(ScalarType type) {
       return "a name";
   }
   return "";
-}
-
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-/// What a text must look like if it does not; "" if it does.
-std::string FormatProblem(v1::TextFormat format, std::string_view text) {
-  constexpr std::size_t kLongest = 63;
-  const bool length_fits = !text.empty() && text.size() <= kLongest;
-  const auto every = [&](char extra) {
-    return std::all_of(
-        text.begin(), text.end(), [&](char c) { return IsLower(c) || IsDigit(c) || c == extra; });
-  };
-  switch (format) {
-    case v1::TEXT_FORMAT_DNS_LABEL:
-      return length_fits && every('-') && text.front() != '-' && text.back() != '-'
-                 ? ""
-                 : "1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit";
-    case v1::TEXT_FORMAT_IDENTIFIER:
-      return length_fits && every('_') && IsLower(text.front())
-                 ? ""
-                 : "1 to 63 of a-z, 0-9 and _, beginning with a letter";
-    default:
-      return text.empty() ? "at least one character" : "";
-  }
 }
 
 /// One pass over a tree, filling messages.
@@ -155,6 +133,9 @@ class Decoder {
     }
     if (size == 0 && rules.required()) {
       problems_.Add(node.at, path, "the list is empty" + Allowed("at least 1 element"));
+    }
+    if (!SizeFits(node.items.size(), rules, node.at, path)) {
+      return;
     }
     for (int i = 0; i < size; ++i) {
       const YamlNode& item = node.items[i];
@@ -237,8 +218,33 @@ class Decoder {
     } else if (ScalarTypeOf(field)) {
       DecodeScalar(node, field, path, message);
     } else {
-      DecodeMap(node, path, *message.GetReflection()->MutableMessage(&message, &field));
+      Message& child = *message.GetReflection()->MutableMessage(&message, &field);
+      IsOpen(field) ? DecodeOpen(node, path, child) : DecodeMap(node, path, child);
     }
+  }
+
+  void DecodeOpen(const YamlNode& node, const std::string& path, Message& message) {
+    if (node.kind != YamlNode::Kind::kMap) {
+      problems_.Add(node.at, path, "expected a map, found " + Describe(node));
+      return;
+    }
+    DecodeStruct(node, static_cast<google::protobuf::Struct&>(message));
+  }
+
+  /// Reports a list or map that has too many elements.
+  bool SizeFits(std::size_t size,
+                const v1::FieldRules& rules,
+                Position at,
+                const std::string& path) {
+    const auto most = static_cast<std::size_t>(rules.most_elements());
+    if (most != 0 && size > most) {
+      problems_.Add(
+          at,
+          path,
+          std::to_string(size) + " elements" + Allowed("at most " + std::to_string(most)));
+      return false;
+    }
+    return true;
   }
 
   /// map<string, string>.
@@ -250,20 +256,44 @@ class Decoder {
       problems_.Add(node.at, path, "expected a map of texts, found " + Describe(node));
       return;
     }
-    for (const YamlEntry& entry : node.entries) {
-      if (entry.value.kind == YamlNode::Kind::kRefused) {
-        continue;
-      }
-      if (!IsText(entry.value)) {
-        problems_.Add(entry.value.at,
-                      FieldPath(path, entry.key),
-                      "expected a text, found " + Describe(entry.value) + "; write it in quotes");
-        continue;
-      }
-      Message& pair = *message.GetReflection()->AddMessage(&message, &field);
-      Store(pair, *field.message_type()->map_key(), entry.key);
-      Store(pair, *field.message_type()->map_value(), entry.value.text);
+    if (!SizeFits(node.entries.size(), RulesOf(field), node.at, path)) {
+      return;
     }
+    for (const YamlEntry& entry : node.entries) {
+      if (EntryFits(entry, RulesOf(field), FieldPath(path, entry.key))) {
+        Message& pair = *message.GetReflection()->AddMessage(&message, &field);
+        Store(pair, *field.message_type()->map_key(), entry.key);
+        Store(pair, *field.message_type()->map_value(), entry.value.text);
+      }
+    }
+  }
+
+  /// Reports what is wrong with a key or its text.
+  bool EntryFits(const YamlEntry& entry, const v1::FieldRules& rules, const std::string& path) {
+    if (entry.value.kind == YamlNode::Kind::kRefused) {
+      return false;
+    }
+    if (!IsText(entry.value)) {
+      problems_.Add(entry.value.at,
+                    path,
+                    "expected a text, found " + Describe(entry.value) + "; write it in quotes");
+      return false;
+    }
+    return HasShape(KeyShape(), entry.key, entry.at, path) &&
+           HasShape(ShapeOf(rules.format()), entry.value.text, entry.value.at, path);
+  }
+
+  /// Reports a text that has another shape.
+  bool HasShape(const TextShape& shape,
+                const std::string& text,
+                Position at,
+                const std::string& path) {
+    if (Matches(shape, text)) {
+      return true;
+    }
+    problems_.Add(
+        at, path, Quote(text) + " has the wrong form" + Allowed(std::string(shape.meaning)));
+    return false;
   }
 
   /// Whether YAML takes the value for a text rather than a number, a bool or null.
@@ -321,12 +351,9 @@ class Decoder {
                     DidYouMean(node.text, allowed));
       return std::nullopt;
     }
-    const std::string wanted = FormatProblem(rules.format(), node.text);
-    if (!wanted.empty()) {
-      problems_.Add(node.at, path, Quote(node.text) + " has the wrong form" + Allowed(wanted));
-      return std::nullopt;
-    }
-    return node.text;
+    return HasShape(ShapeOf(rules.format()), node.text, node.at, path)
+               ? std::optional<Scalar>(node.text)
+               : std::nullopt;
   }
 
   std::optional<Scalar> ReadEnum(const YamlNode& node,
@@ -372,6 +399,9 @@ void StoreDefault(Message& message, const FieldDescriptor& field, const std::str
   ADAMANT_CHECK(node.has_value(), "a default in the schema is YAML");
   if (field.is_repeated()) {
     decoder.DecodeList(*node, field, field.json_name(), message);
+  } else if (IsMessage(field)) {
+    decoder.DecodeMap(
+        *node, field.json_name(), *message.GetReflection()->MutableMessage(&message, &field));
   } else {
     decoder.DecodeScalar(*node, field, field.json_name(), message);
   }

@@ -21,7 +21,7 @@ void DecodeMessage(const YamlNode& node,
                    Locations& given,
                    Problems& problems);
 
-/// Sets a field that is no message (but may be a list) to a default from the schema.
+/// Sets a field to a default from the schema.
 void StoreDefault(google::protobuf::Message& message,
                   const google::protobuf::FieldDescriptor& field,
                   const std::string& yaml);

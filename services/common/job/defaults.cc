@@ -21,8 +21,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::OneofDescriptor;
 
-bool IsMessage(const FieldDescriptor& field) { return !ScalarTypeOf(field) && !field.is_map(); }
-
 /// Whether a message of this type comes into being by its defaults alone.
 bool HasDefaults(const Descriptor& type) {
   for (int i = 0; i < type.field_count(); ++i) {
@@ -97,8 +95,10 @@ class Defaults {
     const bool absent =
         !IsSet(message, field) && !given_.contains(path) && Applies(message, field).value_or(false);
     if (IsMessage(field)) {
-      if (absent && !field.is_repeated() && !rules.required() &&
-          field.real_containing_oneof() == nullptr && HasDefaults(*field.message_type())) {
+      if (absent && rules.has_default_()) {
+        StoreDefault(message, field, rules.default_());
+      } else if (absent && !field.is_repeated() && !rules.required() &&
+                 field.real_containing_oneof() == nullptr && HasDefaults(*field.message_type())) {
         message.GetReflection()->MutableMessage(&message, &field);
       }
       ForEachChild(message, field, path, [&](Message& child, const std::string& child_path) {

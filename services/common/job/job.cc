@@ -27,6 +27,7 @@ std::filesystem::path FolderOf(const std::string& file_name) {
 
 /// Decodes, completes and checks.
 void Build(const YamlNode& root,
+           DataPlace place,
            const std::string& file_name,
            v1::TrainingJob& job,
            Problems& problems) {
@@ -44,12 +45,24 @@ void Build(const YamlNode& root,
   v1::JobSpec& spec = *job.mutable_spec();
   ConnectLayers(spec, given);
   CompleteServers(spec, given);
-  ResolvePaths(spec, FolderOf(file_name));
+  if (place == DataPlace::kHere) {
+    ResolvePaths(spec, FolderOf(file_name));
+  }
   const std::optional<model::Graph> graph = CheckModel(job, given, problems);
   const model::Graph* const net = graph ? &*graph : nullptr;
-  const std::optional<std::int64_t> examples = CheckData(spec, net, given, problems);
+  const std::optional<std::int64_t> examples = CheckData(spec, place, net, given, problems);
   CheckServers(spec, given, problems);
+  CheckPods(spec, given, problems);
   CheckRun(spec, net, examples, given, problems);
+}
+
+ParseResult Result(std::unique_ptr<v1::TrainingJob> job, Problems& problems) {
+  ParseResult result;
+  if (problems.empty()) {
+    result.job = std::move(job);
+  }
+  result.problems = problems.Take();
+  return result;
 }
 
 }  // namespace
@@ -63,14 +76,15 @@ ParseResult ParseJob(std::string_view yaml, const std::string& file_name) {
   Problems problems(file_name);
   auto job = std::make_unique<v1::TrainingJob>();
   if (const std::optional<YamlNode> root = ReadYaml(yaml, problems)) {
-    Build(*root, file_name, *job, problems);
+    Build(*root, DataPlace::kHere, file_name, *job, problems);
   }
-  ParseResult result;
-  if (problems.empty()) {
-    result.job = std::move(job);
-  }
-  result.problems = problems.Take();
-  return result;
+  return Result(std::move(job), problems);
+}
+
+ParseResult ParseObject(const YamlNode& object, Problems& problems) {
+  auto job = std::make_unique<v1::TrainingJob>();
+  Build(object, DataPlace::kElsewhere, "", *job, problems);
+  return Result(std::move(job), problems);
 }
 
 ParseResult LoadJob(const std::filesystem::path& path) {

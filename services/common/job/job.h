@@ -51,6 +51,14 @@ ParseResult LoadJob(const std::filesystem::path& path);
 /// start.
 ParseResult ParseJob(std::string_view yaml, const std::string& file_name);
 
+struct YamlNode;
+class Problems;
+
+/// ParseJob for a tree that comes from somewhere else: an object of the Kubernetes API. The data is
+/// not looked at, as it is where the data servers will run, and its paths stay as they are.
+/// `problems` holds those of the tree itself, and is emptied into the result.
+ParseResult ParseObject(const YamlNode& object, Problems& problems);
+
 /// The job as a manifest that ParseJob accepts, with every value it has: of a parsed job, defaults
 /// included.
 std::string ToYaml(const v1::TrainingJob& job);

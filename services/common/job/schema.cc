@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
 #include <cctype>
@@ -71,6 +72,8 @@ void Append(Message& message, const FieldDescriptor& field, const Scalar& value)
       return reflection.AddInt64(&message, &field, std::get<std::int64_t>(value));
     case FieldDescriptor::CPPTYPE_STRING:
       return reflection.AddString(&message, &field, std::get<std::string>(value));
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return reflection.AddEnum(&message, &field, std::get<const EnumValueDescriptor*>(value));
     default:
       ADAMANT_CHECK(false, "a list type that the schema does not use");
   }
@@ -132,12 +135,22 @@ std::vector<std::string> EnumTexts(const EnumDescriptor& type) {
   return texts;
 }
 
+bool IsOpen(const FieldDescriptor& field) {
+  return field.message_type() == google::protobuf::Struct::descriptor();
+}
+
+bool IsMessage(const FieldDescriptor& field) {
+  return !ScalarTypeOf(field) && !field.is_map() && !IsOpen(field);
+}
+
 std::optional<ScalarType> ScalarTypeOf(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return ScalarType::kBool;
     case FieldDescriptor::CPPTYPE_INT32:
     case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64:
       return RulesOf(field).bytes() ? ScalarType::kBytes : ScalarType::kInteger;
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return ScalarType::kReal;
@@ -254,6 +267,12 @@ void Store(Message& message, const FieldDescriptor& field, const Scalar& value) 
           &message, &field, static_cast<std::int32_t>(std::get<std::int64_t>(value)));
     case FieldDescriptor::CPPTYPE_INT64:
       return reflection.SetInt64(&message, &field, std::get<std::int64_t>(value));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection.SetUInt32(
+          &message, &field, static_cast<std::uint32_t>(std::get<std::int64_t>(value)));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection.SetUInt64(
+          &message, &field, static_cast<std::uint64_t>(std::get<std::int64_t>(value)));
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return reflection.SetDouble(&message, &field, std::get<double>(value));
     case FieldDescriptor::CPPTYPE_STRING:
@@ -277,13 +296,18 @@ Scalar Load(const Message& message, const FieldDescriptor& field, int index) {
     case FieldDescriptor::CPPTYPE_INT64:
       return list ? reflection.GetRepeatedInt64(message, &field, index)
                   : reflection.GetInt64(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return std::int64_t{reflection.GetUInt32(message, &field)};
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return static_cast<std::int64_t>(reflection.GetUInt64(message, &field));
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return reflection.GetDouble(message, &field);
     case FieldDescriptor::CPPTYPE_STRING:
       return list ? reflection.GetRepeatedString(message, &field, index)
                   : reflection.GetString(message, &field);
     case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection.GetEnum(message, &field);
+      return list ? reflection.GetRepeatedEnum(message, &field, index)
+                  : reflection.GetEnum(message, &field);
     default:
       return LoadDuration(reflection.GetMessage(message, &field));
   }

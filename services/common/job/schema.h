@@ -44,6 +44,12 @@ std::vector<const google::protobuf::EnumValueDescriptor*> EnumValues(
     const google::protobuf::EnumDescriptor& type);
 std::vector<std::string> EnumTexts(const google::protobuf::EnumDescriptor& type);
 
+/// Whether the field holds whatever a manifest gives (google.protobuf.Struct).
+bool IsOpen(const google::protobuf::FieldDescriptor& field);
+
+/// Whether the field is a message of the schema, or a list of them.
+bool IsMessage(const google::protobuf::FieldDescriptor& field);
+
 /// What a manifest writes as one value.
 enum class ScalarType { kBool, kInteger, kReal, kBytes, kDuration, kText, kEnum };
 
@@ -85,7 +91,8 @@ std::optional<bool> Applies(const google::protobuf::Message& message,
 bool IsSet(const google::protobuf::Message& message,
            const google::protobuf::FieldDescriptor& field);
 
-/// Sets the field, or appends to it if it is a list. The value has the field's type.
+/// Sets the field, or appends to it if it is a list. The value has the field's type; one of an
+/// unsigned field is not negative.
 void Store(google::protobuf::Message& message,
            const google::protobuf::FieldDescriptor& field,
            const Scalar& value);

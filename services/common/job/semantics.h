@@ -16,13 +16,19 @@ class TrainingJob;
 // they have been reported already.
 namespace adamant::job {
 
+/// Where the files of a job's data are.
+enum class DataPlace {
+  kHere,       ///< on this machine; relative paths start at the manifest's folder
+  kElsewhere,  ///< where the data servers will run: nothing can be looked at
+};
+
 /// Gives layers without inputs the layer listed before them ("input" for the first).
 void ConnectLayers(v1::JobSpec& spec, const Locations& given);
 
 /// Fills in minInSync, whose default depends on the number of copies.
 void CompleteServers(v1::JobSpec& spec, const Locations& given);
 
-/// Makes relative paths of data files absolute; they start at `folder`.
+/// Makes relative paths of data files on this machine absolute; they start at `folder`.
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
 
 /// Checks the net: names, shapes, cycles, sizes. Returns its graph if that is right.
@@ -31,14 +37,18 @@ std::optional<model::Graph> CheckModel(const v1::TrainingJob& job,
                                        Problems& problems);
 
 /// Checks the data sources, against the net if there is one. Returns the number of training
-/// examples if that can be told.
+/// examples if that can be told. Looks at files that are here.
 std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,
+                                      DataPlace place,
                                       const model::Graph* graph,
                                       const Locations& given,
                                       Problems& problems);
 
 /// Checks the parameter servers: copies against their number, time-outs against each other.
 void CheckServers(const v1::JobSpec& spec, const Locations& given, Problems& problems);
+
+/// Checks what of the pods' templates the operator relies on.
+void CheckPods(const v1::JobSpec& spec, const Locations& given, Problems& problems);
 
 /// Checks optimiser, distribution and run policy against each other, the net and the data.
 void CheckRun(const v1::JobSpec& spec,

@@ -1,17 +1,18 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 #include "services/common/job/scalars.h"
 #include "services/common/job/schema.h"
+#include "services/common/job/struct_yaml.h"
+#include "services/common/job/yaml_text.h"
 
 namespace adamant::job {
 namespace {
@@ -20,40 +21,6 @@ using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-/// Whether YAML reads `text` back as the same text without quotes.
-bool IsPlain(std::string_view text) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
-           c == '/';
-  };
-  const bool named = text == "true" || text == "false" || text == "null";
-  return !text.empty() &&
-         (std::isalpha(static_cast<unsigned char>(text.front())) != 0 || text.front() == '/') &&
-         std::all_of(text.begin(), text.end(), is_word) && !named;
-}
-
-/// `text` as a double-quoted YAML scalar.
-std::string Quoted(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      quoted += "\\x";
-      quoted += kHex[byte >> 4];
-      quoted += kHex[byte & 0xf];
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
-std::string TextOf(const std::string& text) { return IsPlain(text) ? text : Quoted(text); }
 
 std::string TextOf(const Scalar& value, ScalarType type) {
   switch (type) {
@@ -68,7 +35,7 @@ std::string TextOf(const Scalar& value, ScalarType type) {
     case ScalarType::kDuration:
       return FormatDuration(std::get<std::chrono::nanoseconds>(value));
     case ScalarType::kText:
-      return TextOf(std::get<std::string>(value));
+      return YamlText(std::get<std::string>(value));
     case ScalarType::kEnum:
       break;
   }
@@ -103,6 +70,10 @@ class Writer {
       WriteItems(message, field, level + 1);
     } else if (type) {
       text_ += " " + TextOf(Load(message, field), *type) + "\n";
+    } else if (IsOpen(field)) {
+      text_ += StructYaml(
+          static_cast<const google::protobuf::Struct&>(reflection.GetMessage(message, &field)),
+          level + 1);
     } else {
       WriteBlock(reflection.GetMessage(message, &field), level + 1);
     }
@@ -147,7 +118,7 @@ class Writer {
     text_ += "\n";
     for (const auto& [key, value] : sorted) {
       Indent(level);
-      text_ += TextOf(key) + ": " + TextOf(value) + "\n";
+      text_ += YamlText(key) + ": " + YamlText(value) + "\n";
     }
   }
 

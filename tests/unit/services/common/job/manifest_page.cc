@@ -1,7 +1,6 @@
 #include "tests/unit/services/common/job/manifest_page.h"
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/schema.pb.h"
+#include "services/common/job/comments.h"
 #include "services/common/job/problems.h"
 #include "services/common/job/schema.h"
 
@@ -34,46 +34,9 @@ prints the manifest with all defaults filled in.
 - *Durations* have units: `250ms`, `5s`, `1h30m`.
 - Relative paths start at the folder of the manifest.
 - A field that is *required* must be given; *with ...* says that a field is only used with these values of another.
+- In a cluster a job's spec stays as it was applied; a field that can change says so. Whatever else is to be different is
+  another job.
 )";
-
-/// The comments of job.proto.
-class Comments {
- public:
-  /// `files` are job.proto and what it imports, imports first, with source info.
-  explicit Comments(const google::protobuf::FileDescriptorSet& files) {
-    for (const google::protobuf::FileDescriptorProto& file : files.file()) {
-      pool_.BuildFile(file);
-    }
-  }
-
-  [[nodiscard]] std::string Of(const Descriptor& message) const {
-    return CommentOf(pool_.FindMessageTypeByName(message.full_name()));
-  }
-  [[nodiscard]] std::string Of(const FieldDescriptor& field) const {
-    return CommentOf(pool_.FindFieldByName(field.full_name()));
-  }
-  [[nodiscard]] std::string Of(const EnumValueDescriptor& value) const {
-    return CommentOf(pool_.FindEnumValueByName(value.full_name()));
-  }
-
- private:
-  /// On one line; "" if there is none.
-  template <class AnyDescriptor>
-  static std::string CommentOf(const AnyDescriptor* descriptor) {
-    google::protobuf::SourceLocation location;
-    if (descriptor == nullptr || !descriptor->GetSourceLocation(&location)) {
-      return "";
-    }
-    std::istringstream words(location.leading_comments + location.trailing_comments);
-    std::string text;
-    for (std::string word; words >> word;) {
-      text += (text.empty() ? "" : " ") + word;
-    }
-    return text;
-  }
-
-  google::protobuf::DescriptorPool pool_;
-};
 
 std::string Code(const std::string& text) { return "`" + text + "`"; }
 
@@ -88,6 +51,9 @@ std::string Link(const std::string& type) {
 std::string TypeText(const FieldDescriptor& field) {
   if (field.is_map()) {
     return "map of texts";
+  }
+  if (IsOpen(field)) {
+    return "map";
   }
   const std::optional<ScalarType> type = ScalarTypeOf(field);
   const std::string list = field.is_repeated() ? "list of " : "";
@@ -136,6 +102,11 @@ std::string AllowedText(const FieldDescriptor& field) {
     parts.push_back("a-z, 0-9 and -");
   } else if (rules.format() == v1::TEXT_FORMAT_IDENTIFIER) {
     parts.push_back("a-z, 0-9 and _");
+  } else if (rules.format() == v1::TEXT_FORMAT_DNS_SUBDOMAIN) {
+    parts.push_back("a-z, 0-9, - and .");
+  }
+  if (rules.most_elements() > 0) {
+    parts.push_back("at most " + std::to_string(rules.most_elements()) + " elements");
   }
   return Join(parts);
 }
@@ -147,6 +118,11 @@ std::string MeaningText(const FieldDescriptor& field, const Comments& comments) 
   }
   if (const std::optional<Condition> condition = ConditionOf(field)) {
     text += " *With " + condition->selector->json_name() + " " + Join(condition->values) + ".*";
+  }
+  if (RulesOf(field).change() == v1::CHANGE_ALWAYS) {
+    text += " *Can change while the job exists.*";
+  } else if (RulesOf(field).change() == v1::CHANGE_WHILE_SUSPENDED) {
+    text += " *Can change while the job is suspended.*";
   }
   return text;
 }
@@ -162,7 +138,7 @@ void Collect(const Descriptor& type,
   }
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    if (!ScalarTypeOf(field) && !field.is_map()) {
+    if (IsMessage(field)) {
       Collect(*field.message_type(),
               FieldPath(path, field.json_name()) + (field.is_repeated() ? "[]" : ""),
               order,
@@ -205,8 +181,7 @@ std::string Section(const Descriptor& type,
 
 }  // namespace
 
-std::string ManifestPage(const google::protobuf::FileDescriptorSet& files) {
-  const Comments comments(files);
+std::string ManifestPage(const Comments& comments) {
   std::vector<const Descriptor*> order;
   std::map<const Descriptor*, std::vector<std::string>> paths;
   Collect(*v1::TrainingJob::descriptor(), "", order, paths);

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "services/common/job/comments.h"
+
 namespace adamant::job {
 namespace {
 
@@ -21,16 +23,15 @@ std::string Content(const std::filesystem::path& path) {
   return content.str();
 }
 
-/// job.proto with its comments, as protoc describes it.
-google::protobuf::FileDescriptorSet JobProto() {
+Comments JobComments() {
   google::protobuf::FileDescriptorSet files;
-  EXPECT_TRUE(files.ParseFromString(Content(ADAMANT_JOB_DESCRIPTOR)));
-  return files;
+  EXPECT_TRUE(files.ParseFromString(Content(ADAMANT_SCHEMA_DESCRIPTORS)));
+  return Comments(files);
 }
 
 TEST(ManifestPageTest, ThePageIsMadeFromTheSchema) {
   const std::filesystem::path root = ADAMANT_SOURCE_DIR;
-  const std::string page = ManifestPage(JobProto());
+  const std::string page = ManifestPage(JobComments());
   if (std::getenv("ADAMANT_WRITE_EXPECTED") != nullptr) {
     std::ofstream(root / "docs/manifest.md", std::ios::binary) << page;
   }
@@ -39,7 +40,7 @@ TEST(ManifestPageTest, ThePageIsMadeFromTheSchema) {
 }
 
 TEST(ManifestPageTest, EveryFieldAndValueHasAComment) {
-  const std::string page = ManifestPage(JobProto());
+  const std::string page = ManifestPage(JobComments());
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("|  |\n")));
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("`: \n")));
   EXPECT_THAT(page, testing::HasSubstr("Learning rate, before the schedule."));

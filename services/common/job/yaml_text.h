@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace adamant::job {
+
+/// `text` as a YAML scalar that YAML 1.1 and 1.2 read back as the same text: plain where that is
+/// possible, else in double quotes.
+std::string YamlText(std::string_view text);
+
+}  // namespace adamant::job
