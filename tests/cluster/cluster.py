@@ -1,0 +1,276 @@
+"""A real Kubernetes on this machine, for tests: `with Cluster.api_only() as cluster:`. README.md says what there is."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+import build_binaries
+import state
+import storage
+from control_plane import ControlPlane
+from images import write_probe_image
+from machine import Daemons, Machine
+from node import Node
+from pki import Authority, write_kubeconfig
+from state import await_that
+
+_TOOLS = ("openssl",)
+_NODE_TOOLS = ("cc", "containerd", "ctr", "ip", "iptables", "nsenter", "runc", "unshare")
+_READY = 120  # seconds within which a node must be ready on a busy machine
+_CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+_PROGRAMS = {
+    "api-only": build_binaries.API_ONLY,
+    "control-plane": (*build_binaries.API_ONLY, *_CONTROLLERS),
+    "nodes": (*build_binaries.API_ONLY, *_CONTROLLERS, "kubelet", "kube-proxy", "coredns"),
+}
+
+
+def unavailable(nodes=False):
+    """Why there can be no cluster, or none with nodes, on this machine; None when there can."""
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    for tool in _TOOLS + (_NODE_TOOLS if nodes else ()):
+        if shutil.which(tool) is None:
+            return f"needs {tool}: tools/setup installs it"
+    if nodes:
+        if os.geteuid() != 0:
+            return "nodes need root"
+        try:
+            probe = f"probe-{secrets.token_hex(3)}"
+            state.make_cgroup(probe, "node")
+            for group in state.cgroups(probe):
+                state.remove_cgroup(group)
+            state.run("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true")
+        except OSError as error:
+            return f"needs control groups and namespaces: {error}"
+    return None
+
+
+class Cluster:
+    """Starts when entered, and is removed with all that runs for it when left, or when this process ends in whatever
+    way. Where ADAMANT_CLUSTER_KEEP=1 it stays; where ADAMANT_KEEP_LOGS names a folder, its logs are copied there.
+
+    Failures are OSError. Methods may be called by several threads, but not two at a time on one machine or program."""
+
+    def __init__(self, kind, nodes, name=None, api_arguments=()):
+        self.name = name or secrets.token_hex(3)
+        self._settings = {"kind": kind, "nodes": nodes, "api_arguments": list(api_arguments)}
+        self._keeper = None
+
+    @classmethod
+    def api_only(cls, **options):
+        """etcd and the API server, on loopback. Nothing acts on objects: no pod runs, no namespace vanishes."""
+        return cls("api-only", 0, **options)
+
+    @classmethod
+    def control_plane(cls, **options):
+        """Also the controllers and the scheduler: garbage is collected, pods are bound to nodes that a test makes."""
+        return cls("control-plane", 0, **options)
+
+    @classmethod
+    def nodes(cls, count, **options):
+        """Also nodes that run pods, DNS and the storage class "local". Needs root."""
+        return cls("nodes", count, **options)
+
+    @classmethod
+    def attach(cls, name):
+        """One that runs already, started by whomever."""
+        if name not in (folder.name for folder in state.folders()):
+            raise OSError(f"there is no cluster {name}; there are: {' '.join(f.name for f in state.folders()) or 'none'}")
+        settings = json.loads((state.home() / name / "cluster.json").read_text())
+        cluster = cls(settings["kind"], settings["nodes"], name, settings["api_arguments"])
+        cluster._assemble(state.home() / name, settings)
+        return cluster
+
+    def __enter__(self):
+        programs = build_binaries.find(_PROGRAMS[self._settings["kind"]])
+        folder, lock = state.create(self.name)
+        with lock, socket.socket() as port:
+            # Held as long as the cluster lives: nobody takes the port while the API server is down.
+            port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            port.bind(("127.0.0.1", 0))
+            self._settings["port"] = port.getsockname()[1]
+            self._keeper = subprocess.Popen(
+                [sys.executable, pathlib.Path(__file__).with_name("keeper.py"), folder], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                pass_fds=[lock.fileno(), port.fileno()])
+        with contextlib.ExitStack() as stack:
+            stack.push(self.__exit__)
+            self._settings["programs"] = {name: str(path) for name, path in programs.items()}
+            self._settings["keeper"] = self._keeper.pid
+            (folder / "cluster.json").write_text(json.dumps(self._settings))
+            self._assemble(folder, self._settings)
+            self._start()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        self._copy_logs()
+        keep = os.environ.get("ADAMANT_CLUSTER_KEEP") == "1"
+        with contextlib.suppress(BrokenPipeError):  # removed by someone else already
+            self._keeper.stdin.write(b"keep" if keep else b"")
+            self._keeper.stdin.close()
+        if keep:
+            print(f"kept: export KUBECONFIG={self.kubeconfig()}\nremove it: tests/cluster/cluster.py down {self.name}")
+            return
+        complaint = self._keeper.stderr.read().decode()
+        self._keeper.stderr.close()
+        if self._keeper.wait() != 0:
+            raise OSError(f"cluster {self.name} is not removed: {complaint}")
+
+    def await_end(self):
+        """Returns when somebody has removed it."""
+        self._keeper.wait()
+
+    def down(self):
+        """Removes one that another process has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._settings["keeper"], signal.SIGTERM)
+        await_that(lambda: not self.folder.exists(), f"cluster {self.name} is removed", _READY)
+
+    # --- Who asks, and how
+
+    @property
+    def url(self):
+        """Of the API server, on loopback; the same after a restart."""
+        return self._plane.url
+
+    @property
+    def api(self):
+        """An Api of the administrator."""
+        return self._plane.api()
+
+    def kubeconfig(self, user="admin", groups=()):
+        """Path of a file for a user with a client certificate. The administrator may do everything, others what roles
+        allow them."""
+        if user == "admin":
+            groups = ("system:masters",)
+        subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"
+        credentials = self.authority.issue("-".join([user, *groups]).replace(":", "-"), subject)
+        return self._write_kubeconfig(user, credentials)
+
+    def token(self, namespace, account, seconds=3600):
+        """A token of a service account, which must exist; valid for at least 600 s."""
+        answer = self.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": seconds}})
+        return answer["status"]["token"]
+
+    def token_kubeconfig(self, namespace, account, seconds=3600):
+        """Path of a file for a service account with a token."""
+        return self._write_kubeconfig(f"{namespace}-{account}", {"token": self.token(namespace, account, seconds)})
+
+    def kubectl(self, *arguments, input=None, user="admin"):
+        """What kubectl printed. `input`: text, or an object that is sent as JSON."""
+        text = input if input is None or isinstance(input, str) else json.dumps(input)
+        return state.run(self._programs["kubectl"], "--kubeconfig", self.kubeconfig(user), *arguments, input=text)
+
+    # --- Faults of the control plane
+
+    def stop_api(self):
+        """SIGKILL for the API server; connections to it are refused, what etcd holds stays."""
+        self._plane.stop_api()
+
+    def start_api(self):
+        """Returns when it serves again."""
+        self._plane.start_api()
+
+    def pause_api(self):
+        """The API server keeps its connections and takes new ones, but answers nothing."""
+        self._plane.pause_api()
+
+    def resume_api(self):
+        self._plane.resume_api()
+
+    def restart_etcd(self):
+        """SIGKILL and a new start at once; the API server stays."""
+        self._plane.restart_etcd()
+
+    # --- Nodes, numbered from 1
+
+    def cut_node(self, number):
+        """Cuts its power: from one moment on it is silent, and nothing is told to anybody."""
+        self._node(number).cut()
+
+    def restore_node(self, number):
+        """Switches a cut node on again, with the disk that it had."""
+        self._node(number).start(self._nodes)
+
+    def disconnect_node(self, number):
+        """Cuts it off the network; its pods run on."""
+        self._node(number).disconnect()
+
+    def reconnect_node(self, number):
+        self._node(number).reconnect()
+
+    def node_exec(self, number, *command):
+        """Runs a command in a node, as its root, and returns what it printed."""
+        return self._node(number).exec(*command)
+
+    def load_images(self, archives):
+        """Gives images to all nodes that are on; `archives`: files as `docker save` and `buildah push` write them. Pods
+        must say imagePullPolicy: Never or IfNotPresent."""
+        with concurrent.futures.ThreadPoolExecutor(len(self._nodes)) as pool:
+            for archive in archives:
+                for done in [pool.submit(node.load_image, archive) for node in self._nodes]:
+                    done.result()
+
+    def kill_container(self, namespace, pod):
+        """SIGKILL for the first process of the pod's first container."""
+        found = self.api.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")
+        container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+        self._node(int(found["spec"]["nodeName"].removeprefix("node"))).kill_container(container)
+
+    # --- How it starts
+
+    def _assemble(self, folder, settings):
+        self.folder = folder
+        self.authority = Authority(folder / "pki")
+        self._settings = settings
+        self._programs = settings["programs"]
+        self.daemons = Daemons(folder)
+        hub = Machine(self.daemons, "hub") if settings["kind"] == "nodes" else None
+        self._plane = ControlPlane(folder, self.daemons, self.authority, self._programs, settings, hub)
+        self._nodes = [Node(folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane, self.daemons,
+                            self._programs) for number in range(1, settings["nodes"] + 1)]
+
+    def _start(self):
+        self.authority.create()
+        self._plane.start()
+        if self._settings["kind"] != "api-only":
+            self._plane.start_controllers()
+        if self._settings["kind"] == "nodes":
+            self._plane.start_dns()
+            self.api.create("/apis/storage.k8s.io/v1/storageclasses", storage.CLASS)
+            self.daemons.start("storage", [sys.executable, storage.__file__, self.url, self.authority.certificate,
+                                           *self.authority.issue("admin", ""), self.folder])
+            for node in self._nodes:
+                node.start(self._nodes)
+            self.load_images([write_probe_image(self.folder)])
+            for node in self._nodes:
+                self.daemons.await_ready(f"{node.name}-kubelet", lambda node=node: self._is_ready(node), _READY)
+
+    def _is_ready(self, node):
+        try:
+            return node.is_ready(self.api)
+        except OSError:  # it has not registered
+            return False
+
+    def _node(self, number):
+        if not 1 <= number <= len(self._nodes):
+            raise OSError(f"cluster {self.name} has no node {number}; it has {len(self._nodes)}")
+        return self._nodes[number - 1]
+
+    def _write_kubeconfig(self, name, credentials):
+        return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.url, self.authority, credentials)
+
+    def _copy_logs(self):
+        target = os.environ.get("ADAMANT_KEEP_LOGS")
+        if target and (self.folder / "log").exists():
+            shutil.copytree(self.folder / "log", pathlib.Path(target) / f"cluster-{self.name}")
