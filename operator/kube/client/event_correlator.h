@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -57,11 +58,24 @@ class EventCorrelator {
   /// Null: it is not to be written.
   std::optional<Entry> Observe(const Event& event);
 
-  /// The API has lost the event: the next of its kind is created.
-  void Forget(const Event& event);
-
  private:
+  struct Bucket {
+    Bucket(double rate, double burst, const Clock& clock) : limiter(rate, burst, clock) {}
+
+    RateLimiter limiter;
+    Clock::TimePoint last;
+  };
+  struct Series {
+    Entry entry;
+    Clock::TimePoint last;
+  };
+
+  bool Allowed(const ObjectReference& object);
+
   const Clock& clock_;
+  std::uint64_t named_ = 0;
+  std::map<ObjectReference, std::unique_ptr<Bucket>> buckets_;
+  std::map<Event, Series> series_;
 };
 
 }  // namespace adamant::kube

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_correlator.h"
 #include "operator/kube/client/step_thread.h"
+#include "services/common/base/backoff.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::kube {
@@ -19,6 +19,7 @@ struct EventRecorderOptions {
   std::string instance;   ///< which of them: the pod's name
   std::size_t max_queue = 1000;
   int max_tries = 12;  ///< of writing one event
+  std::uint64_t seed = 1;
 };
 
 /// Tells users in events what happened to an object. Repetitions raise a count, and an object that
@@ -52,16 +53,19 @@ class EventRecorder {
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
-  [[nodiscard]] std::optional<Event> Next();
-  [[nodiscard]] absl::Status Write(const EventCorrelator::Entry& entry);
+  bool TakeNext();
+  [[nodiscard]] absl::Status Write(const EventCorrelator::Entry& entry) const;
 
+  const Cancellation cancellation_;
   const Client client_;
   const EventRecorderOptions options_;
-  const Clock& clock_;
   Sleeper& sleeper_;
-  const Cancellation cancellation_;
 
-  EventCorrelator correlator_;  // of who steps
+  // Of who steps.
+  Backoff backoff_;
+  EventCorrelator correlator_;
+  std::optional<EventCorrelator::Entry> pending_;  // being written
+  int tries_ = 0;                                  // of it
   std::optional<StepThread> thread_;
 
   mutable Mutex mutex_;

@@ -72,22 +72,26 @@ class LeaderElection {
  private:
   enum class Role { kStandby, kLeader, kLost };
 
+  // A Lease as it was last seen.
   struct Record {
     std::string resource_version;
+    std::string spec;  // whatever others change in it shows that they are alive
     std::string holder;
     std::chrono::milliseconds duration{0};
     std::int64_t transitions = 0;
-    std::string acquired;  // times, as the API has them
   };
 
+  absl::Status Attempt();
   absl::Status Read();
-  absl::Status Write(const std::string& holder, std::chrono::milliseconds timeout);
+  absl::Status Take();
+  absl::Status Write(const Client& client, const std::string& holder);
   void Observe(const Json& lease);
-  void OnHeld();
-  void OnOther();
+  void TellLeader();
+  void StandDown();
+  void Release();
   [[nodiscard]] bool ours() const;
-  [[nodiscard]] std::chrono::milliseconds RequestTimeout() const;
-  [[nodiscard]] Clock::Duration UntilNextStep();
+  [[nodiscard]] Clock::TimePoint Expiry() const;
+  [[nodiscard]] Clock::Duration UntilNextStep(bool failed);
 
   const Client client_;
   const LeaderElectionOptions options_;
@@ -98,9 +102,9 @@ class LeaderElection {
 
   Rng rng_;
   Role role_ = Role::kStandby;
-  std::optional<Record> record_;  // as last seen
+  std::optional<Record> record_;  // none: there is no Lease, or it is not known
   Clock::TimePoint observed_{};   // when it was seen to have changed
-  Clock::TimePoint renewed_{};    // when our last successful renewal was sent
+  Clock::TimePoint renewed_{};    // when our last successful write was sent
   std::string leader_;            // as last told
   std::optional<StepThread> thread_;
 };

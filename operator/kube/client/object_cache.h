@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "operator/kube/client/json.h"
@@ -70,6 +73,7 @@ class ObjectCache final : public ObjectSink {
     std::map<std::string, std::set<ObjectKey>, std::less<>> keys;  // by value
   };
 
+  [[nodiscard]] Value KnownValue(const Json& object) const;
   void Put(const ObjectKey& key, Entry entry);
   void Erase(const ObjectKey& key, bool final_state_unknown);
   void Tell(const Change& change) const;

@@ -42,7 +42,8 @@ class Reflector {
  private:
   absl::Status List();
   absl::Status Watch(const WatchPlan::Action& action);
-  void OnEvent(WatchEventType type, const Json& object);
+  bool OnBookmark(const Json& bookmark);
+  bool OnChange(WatchEventType type, const Json& object);
 
   const Client client_;
   const Resource resource_;

@@ -50,8 +50,10 @@ class WatchPlan {
   void OnComplete(std::string resource_version);
 
   /// A watch has told of a change, or by a bookmark that there is none, up to `resource_version`.
-  void OnChange(std::string resource_version);
-  void OnBookmark(std::string resource_version);
+  /// False: that is older than what was seen before (somebody has restored an old state of the
+  /// API's storage), or missing; the watch makes no sense any more.
+  bool OnChange(std::string resource_version);
+  bool OnBookmark(std::string resource_version);
 
   /// The step has ended; returns the time to wait before the next.
   Clock::Duration Ended(const absl::Status& status);
@@ -59,6 +61,7 @@ class WatchPlan {
   [[nodiscard]] const std::string& resource_version() const { return version_; }
 
  private:
+  bool Advance(std::string version);
   void Relist() { version_.clear(); }
   Clock::Duration EndedWatchList(const absl::Status& status);
   Clock::Duration EndedWatch(const absl::Status& status);
