@@ -35,6 +35,8 @@ struct ProcessExited {
   std::uint64_t generation = 0;
   std::string how{};               ///< "was killed by signal 9"; continues "worker-1 …"
   bool bad_configuration = false;  ///< another start would end the same way
+  bool proved = true;   ///< it cannot run any more; else it is only given up (its node is lost)
+  bool counted = true;  ///< against the restart budget; else it was ended from outside
 };
 
 /// The answer to Export. Unavailable: a parameter server could not be read now.
@@ -83,6 +85,8 @@ struct CloseConnection {
 struct StartProcess {
   MemberId id;
   std::uint64_t generation = 0;  ///< of this slot; repeated in ProcessExited
+
+  auto operator<=>(const StartProcess&) const = default;
 };
 
 /// End it at once; ProcessExited follows.

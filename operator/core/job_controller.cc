@@ -49,7 +49,7 @@ JobController::JobController(JobSettings settings, JobState state)
       sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_),
       lead_out_(roster_, outbox_) {}
 
-std::vector<Action> JobController::Begin(TimePoint now, Survivors survivors) {
+std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
   if (state_.phase == Phase::kSucceeded) {
     finished_ = true;
@@ -70,8 +70,8 @@ std::vector<Action> JobController::Begin(TimePoint now, Survivors survivors) {
   state_.message.clear();
   outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
-  roster_.StartAll(now);
-  placement_.Begin(survivors == Survivors::kNone, now);
+  roster_.StartAll(survivors.running, now);
+  placement_.Begin(!survivors.others && survivors.running.empty(), now);
   if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written
     outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
   }
@@ -129,7 +129,7 @@ void JobController::Advance(TimePoint now) {
 void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   Roster::Slot& slot = roster_.At(event.id);
   const std::uint64_t incarnation = roster_.OnExited(slot, event.generation);
-  if (event.id.role == Role::kParameterServer && incarnation != 0) {
+  if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
     placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
   }
   const bool current =
@@ -141,14 +141,17 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (IsFinal(state_.phase)) {
     return roster_.Retire(slot);
   }
-  OnLost(slot, event.how, now);
+  OnLost(slot, event.how, event.counted, now);
   if (event.bad_configuration) {
     End(Phase::kFailed, ToString(event.id) + " " + event.how + ": its configuration is refused");
   }
 }
 
-void JobController::OnLost(Roster::Slot& slot, const std::string& why, TimePoint now) {
-  FailOn(roster_.Lose(slot, why, now));
+void JobController::OnLost(Roster::Slot& slot,
+                           const std::string& why,
+                           bool counted,
+                           TimePoint now) {
+  FailOn(roster_.Lose(slot, why, counted, now));
   ForgetMember(slot.id, now);
   if (IsFinal(state_.phase)) {
     return;
@@ -224,7 +227,8 @@ void JobController::LoseSilent(TimePoint now) {
     const bool joined = silent->liveness == Roster::Liveness::kRunning;
     OnLost(*silent,
            joined ? "was silent for " + Seconds(Roster::kSilenceTimeout)
-                  : "did not join within " + Seconds(Roster::kJoinTimeout),
+                  : "did not join within " + Seconds(settings_.join_timeout),
+           true,
            now);
   }
 }
@@ -291,6 +295,17 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     consider(last_advance_ + (*settings_.epoch_deadline - state_.epoch_active));
   }
   return next;
+}
+
+std::vector<StartProcess> JobController::Wanted() const {
+  std::vector<StartProcess> wanted;
+  for (const Roster::Slot& slot : roster_.slots()) {
+    if (!finished_ && (slot.liveness == Roster::Liveness::kStarting ||
+                       slot.liveness == Roster::Liveness::kRunning)) {
+      wanted.push_back({.id = slot.id, .generation = roster_.GenerationOf(slot.id)});
+    }
+  }
+  return wanted;
 }
 
 std::string JobController::AddressOf(MemberId id) const {

@@ -73,7 +73,10 @@ class JobController {
   static constexpr std::chrono::milliseconds kHeldUp{2'000};
 
   /// What is known of the processes that an earlier controller has started.
-  enum class Survivors : std::uint8_t { kPossible, kNone };
+  struct Survivors {
+    bool others = true;                   ///< some may live that are not in `running`
+    std::vector<StartProcess> running{};  ///< known to live: they are expected to join again
+  };
 
   /// A new job. `job_uid` names it for good; it must be random.
   static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
@@ -83,10 +86,10 @@ class JobController {
   static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
                                                                 std::string_view state);
 
-  /// Takes a new term and starts all processes. Once, before any event. A job that had failed or
-  /// was suspended gets a fresh restart budget; one that had succeeded only ends what processes it
-  /// may have left.
-  std::vector<Action> Begin(TimePoint now, Survivors survivors = Survivors::kPossible);
+  /// Takes a new term and starts all processes that do not run. Once, before any event. A job that
+  /// had failed or was suspended gets a fresh restart budget; one that had succeeded only ends what
+  /// processes it may have left.
+  std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
 
   /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
   std::vector<Action> Handle(const Event& event, TimePoint now);
@@ -96,6 +99,9 @@ class JobController {
 
   [[nodiscard]] JobReport Report() const;
   [[nodiscard]] const JobState& state() const { return state_; }
+
+  /// The processes that should exist now: those that were started and are not lost.
+  [[nodiscard]] std::vector<StartProcess> Wanted() const;
 
   /// Address of a running member; empty when it does not run.
   [[nodiscard]] std::string AddressOf(MemberId id) const;
@@ -120,7 +126,7 @@ class JobController {
   void Settle(TimePoint now);
 
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.
-  void OnLost(Roster::Slot& slot, const std::string& why, TimePoint now);
+  void OnLost(Roster::Slot& slot, const std::string& why, bool counted, TimePoint now);
   void ForgetMember(MemberId id, TimePoint now);
 
   /// Tells everybody who is there now, and who deals which part.

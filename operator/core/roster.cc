@@ -11,9 +11,14 @@ Roster::Roster(const JobSettings& settings, JobState& state, Outbox& outbox)
   }
 }
 
-void Roster::StartAll(TimePoint now) {
+void Roster::StartAll(std::span<const StartProcess> running, TimePoint now) {
   for (Slot& slot : slots_) {
-    Start(slot, now);
+    const StartProcess last{.id = slot.id, .generation = Record(slot.id).generation};
+    if (std::ranges::find(running, last) != running.end()) {
+      Await(slot, now);
+    } else {
+      Start(slot, now);
+    }
   }
 }
 
@@ -22,10 +27,14 @@ void Roster::Start(Slot& slot, TimePoint now) {
   ++record.generation;
   record.joined = 0;
   outbox_.StateChanged();
+  Await(slot, now);
+  outbox_.Add(StartProcess{.id = slot.id, .generation = record.generation});
+}
+
+void Roster::Await(Slot& slot, TimePoint now) {
   slot.liveness = Liveness::kStarting;
   slot.exited = false;
-  slot.deadline = now + kJoinTimeout;
-  outbox_.Add(StartProcess{.id = slot.id, .generation = record.generation});
+  slot.deadline = now + settings_.join_timeout;
 }
 
 std::string Roster::Objection(const Join& join) const {
@@ -101,10 +110,18 @@ void Roster::OnDisconnected(ConnectionId connection) {
   }
 }
 
-absl::Status Roster::Lose(Slot& slot, const std::string& why, TimePoint now) {
+absl::Status Roster::Lose(Slot& slot, const std::string& why, bool counted, TimePoint now) {
   const std::string name = ToString(slot.id);
   Retire(slot);
   outbox_.Tell(Note::Kind::kLost, slot.id, name + " " + why);
+  if (!counted) {
+    slot.liveness = Liveness::kWaiting;
+    slot.deadline = now;
+    outbox_.Tell(Note::Kind::kRestarting,
+                 slot.id,
+                 name + " starts again, which does not count against the restart budget");
+    return absl::OkStatus();
+  }
   if (state_.restarts >= settings_.restart_limit) {
     return absl::ResourceExhaustedError(name + " " + why + " and the restart budget of " +
                                         std::to_string(settings_.restart_limit) +

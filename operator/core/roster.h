@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,6 @@ class Roster {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// A process that starts must join within this time.
-  static constexpr std::chrono::milliseconds kJoinTimeout{60'000};
   /// A new member may load data for this time before it says anything more.
   static constexpr std::chrono::milliseconds kLoadTimeout{600'000};
   /// A member that says nothing for this time is lost.
@@ -55,8 +54,9 @@ class Roster {
   /// `settings`, `state` and `outbox` must outlive this.
   Roster(const JobSettings& settings, JobState& state, Outbox& outbox);
 
-  /// Asks for a process in every slot.
-  void StartAll(TimePoint now);
+  /// Asks for a process in every slot, but for those whose last process is among `running`: it is
+  /// expected to join again.
+  void StartAll(std::span<const StartProcess> running, TimePoint now);
 
   /// Judges a Join and binds the slot to the connection. Does not send Welcome.
   Joined OnJoin(ConnectionId connection, const Join& join, TimePoint now);
@@ -73,9 +73,9 @@ class Roster {
   /// The stream broke; the member may come back until it counts as silent.
   void OnDisconnected(ConnectionId connection);
 
-  /// Frees the slot and plans its restart. Error: ResourceExhausted when the budget is spent,
-  /// saying what died.
-  absl::Status Lose(Slot& slot, const std::string& why, TimePoint now);
+  /// Frees the slot and plans its restart, which may count against the budget. Error:
+  /// ResourceExhausted when that is spent, saying what died.
+  absl::Status Lose(Slot& slot, const std::string& why, bool counted, TimePoint now);
 
   /// Frees the slot for good: the job is ending.
   void Retire(Slot& slot);
@@ -121,6 +121,7 @@ class Roster {
   }
   [[nodiscard]] std::string Objection(const Join& join) const;
   void Start(Slot& slot, TimePoint now);
+  void Await(Slot& slot, TimePoint now);
 
   const JobSettings& settings_;
   JobState& state_;

@@ -30,6 +30,7 @@ struct JobSettings {
   std::chrono::milliseconds checkpoint_interval{300'000};
   std::uint32_t restart_limit = 10;
   std::chrono::milliseconds restart_backoff{1000};
+  std::chrono::milliseconds join_timeout{60'000};  ///< from the start of a process to its Join
 };
 
 enum class Phase : std::uint8_t {

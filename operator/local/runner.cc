@@ -199,8 +199,7 @@ absl::Status Runner::OpenController() {
 
 void Runner::Run() {
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
-  Perform(controller_->Begin(
-      clock_.Now(), ours ? JobController::Survivors::kNone : JobController::Survivors::kPossible));
+  Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
   while (!finished_) {
     Wait();
     HandleSignals();

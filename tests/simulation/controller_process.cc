@@ -31,7 +31,7 @@ ControllerProcess::ControllerProcess(World& world, std::uint64_t number, Disk& d
     : Endpoint(NewLife(number)), world_(world), disk_(disk), body_(std::move(body)) {
   world_.network.Listen(kControllerAddress, *this);
   Restore();
-  std::vector<controller::Action> actions = core_->Begin(world_.scheduler.Now());
+  std::vector<controller::Action> actions = core_->Begin(world_.scheduler.Now(), {});
   if (core_->state().phase != controller::Phase::kSucceeded) {
     world_.job.Began(core_->state().term);
   }

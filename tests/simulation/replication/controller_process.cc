@@ -46,7 +46,7 @@ ControllerProcess::ControllerProcess(World& world,
 }
 
 void ControllerProcess::Begin() {
-  Perform(core_->Begin(world_.scheduler.Now(), controller::JobController::Survivors::kPossible));
+  Perform(core_->Begin(world_.scheduler.Now(), {}));
 }
 
 void ControllerProcess::Handle(const controller::Event& event) {

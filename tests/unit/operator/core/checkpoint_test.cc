@@ -111,7 +111,7 @@ TEST_F(CheckpointTest, ARestartedControllerReleasesWhoHolds) {
 class RollBackTest : public CheckpointTest {
  protected:
   Harness::Actions Resume() {
-    auto all = job_.RestartController(JobController::Survivors::kNone);
+    auto all = job_.RestartController({.others = false});
     for (std::size_t i = 0; i < job_.state().slots.size(); ++i) {
       const MemberId id = SlotAt(SmallJob(), i);
       Harness::Append(all, job_.Join(id, ToString(id) + "-resumed"));

@@ -40,13 +40,12 @@ class Harness {
   explicit Harness(JobSettings settings = SmallJob())
       : settings_(std::move(settings)), controller_(JobController::Create(settings_, 42)) {}
 
-  Actions Begin(JobController::Survivors survivors = JobController::Survivors::kPossible) {
+  Actions Begin(const JobController::Survivors& survivors = {}) {
     return Keep(controller_->Begin(now_, survivors));
   }
 
   /// The controller's process dies and another takes over what was stored.
-  Actions RestartController(
-      JobController::Survivors survivors = JobController::Survivors::kPossible) {
+  Actions RestartController(const JobController::Survivors& survivors = {}) {
     auto restored = JobController::Restore(settings_, stored_state_);
     EXPECT_TRUE(restored.ok()) << restored.status();
     controller_ = *std::move(restored);

@@ -105,7 +105,7 @@ TEST(LossTest, ASilentMemberIsKilledAndReplaced) {
 TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {
   Harness job;
   job.Begin();
-  job.Pass(Roster::kJoinTimeout - seconds(1));
+  job.Pass(SmallJob().join_timeout - seconds(1));
   EXPECT_EQ(job.state().restarts, 0u);
   EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(1))), SizeIs(6));
 }

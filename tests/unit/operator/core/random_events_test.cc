@@ -48,7 +48,7 @@ class Cluster {
     settings_.restart_backoff = milliseconds(rng_.Below(500));
     settings_.checkpoint_interval = milliseconds(200 + rng_.Below(2000));
     controller_ = JobController::Create(settings_, 1);
-    Run(controller_->Begin(now_));
+    Run(controller_->Begin(now_, {}));
   }
 
   // Runs for at most `limit` of simulated time. Faults stop after `faults_until`, so that an end
@@ -370,7 +370,7 @@ class Cluster {
     exits_.clear();
     controller_ = *JobController::Restore(settings_, stored_);
     // This body starts only what does not run, like one that lives in a cluster.
-    for (Action& action : controller_->Begin(now_)) {
+    for (Action& action : controller_->Begin(now_, {})) {
       if (const auto* start = std::get_if<StartProcess>(&action); start && Alive(start->id)) {
         processes_[start->id].generation = start->generation;
       } else {

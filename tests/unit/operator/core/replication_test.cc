@@ -306,7 +306,7 @@ TEST(ReplicationStartTest, AControllerThatKnowsThatNobodyLivesNeedsNoProof) {
   Harness job(ReplicatedJob());
   job.Begin();
   job.JoinAll();
-  job.RestartController(JobController::Survivors::kNone);
+  job.RestartController({.others = false});
   EXPECT_THAT(job.state().dead, SizeIs(3));
 }
 

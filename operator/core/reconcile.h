@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operator/core/actions.h"
+
+namespace adamant::controller {
+
+/// What is known of a pod. What a body sees may be old: a pod that it has made counts as pending
+/// until it sees it, one that it saw go away as gone.
+struct ObservedPod {
+  enum class State : std::uint8_t {
+    kPending,  ///< exists, its container has not started
+    kRunning,
+    kEnded,  ///< its container has ended for good, which is proof
+    kGone,   ///< the object was deleted, which is none
+  };
+
+  StartProcess process{};  ///< slot and generation that it was made for
+  std::string name{};
+  std::string uid{};
+  State state = State::kPending;
+  std::string how{};               ///< kEnded: "exited with code 1 (Error)"
+  bool bad_configuration = false;  ///< kEnded: another would end the same way
+  bool deleting = false;           ///< somebody has asked for its deletion
+  bool disrupted = false;  ///< evicted, preempted, or deleted by somebody: no fault of its own
+  bool given_up = false;   ///< its node has been lost for so long that it is not waited for
+};
+
+struct DeletePod {
+  std::string name{};
+  std::string uid{};
+  bool at_once = false;  ///< without waiting for its node to confirm
+
+  bool operator==(const DeletePod&) const = default;
+};
+
+/// What makes the pods what they should be.
+struct PodPlan {
+  std::vector<StartProcess> create{};
+  std::vector<DeletePod> remove{};
+  std::vector<ProcessExited> exited{};  ///< for JobController::Handle; may be repeated
+};
+
+/// Compares the processes that there should be (JobController::Wanted) with the pods that there
+/// are. A function of its arguments alone: called again on what its plan has led to, it asks for
+/// nothing more, and on an older view for nothing that was not asked for before.
+///
+/// The newest ended pod of a slot is left for its logs until the next one of that slot has ended.
+PodPlan Reconcile(std::span<const StartProcess> wanted, std::span<const ObservedPod> pods);
+
+}  // namespace adamant::controller

@@ -1,0 +1,166 @@
+#include "operator/core/reconcile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using State = ObservedPod::State;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr StartProcess kFirst{kWorker0, 1};
+constexpr StartProcess kSecond{kWorker0, 2};
+
+ObservedPod Pod(const StartProcess& process, State state) {
+  const std::string name = ToString(process.id) + "-" + std::to_string(process.generation);
+  return {.process = process, .name = name, .uid = name + "-uid", .state = state};
+}
+
+DeletePod Removal(const ObservedPod& pod, bool at_once = false) {
+  return {.name = pod.name, .uid = pod.uid, .at_once = at_once};
+}
+
+PodPlan Plan(const std::vector<StartProcess>& wanted, const std::vector<ObservedPod>& pods) {
+  return Reconcile(wanted, pods);
+}
+
+TEST(ReconcileTest, WhatIsMissingIsCreatedAndWhatIsThereIsLeftAlone) {
+  EXPECT_THAT(Plan({kFirst}, {}).create, ElementsAre(kFirst));
+  for (const State state : {State::kPending, State::kRunning}) {
+    const PodPlan plan = Plan({kFirst}, {Pod(kFirst, state)});
+    EXPECT_THAT(plan.create, IsEmpty());
+    EXPECT_THAT(plan.remove, IsEmpty());
+    EXPECT_THAT(plan.exited, IsEmpty());
+  }
+}
+
+TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
+  ObservedPod old = Pod(kFirst, State::kRunning);
+  EXPECT_THAT(Plan({}, {old}).remove, ElementsAre(Removal(old)));
+  old.deleting = true;
+  EXPECT_THAT(Plan({}, {old}).remove, IsEmpty());
+}
+
+TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
+  ObservedPod pod = Pod(kFirst, State::kEnded);
+  pod.how = "exited with code 2 (Error)";
+  pod.bad_configuration = true;
+  const PodPlan plan = Plan({kFirst}, {pod});
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_EQ(plan.exited[0].id, kWorker0);
+  EXPECT_EQ(plan.exited[0].generation, 1u);
+  EXPECT_EQ(plan.exited[0].how, pod.how);
+  EXPECT_TRUE(plan.exited[0].proved);
+  EXPECT_TRUE(plan.exited[0].counted);
+  EXPECT_TRUE(plan.exited[0].bad_configuration);
+  EXPECT_THAT(plan.create, IsEmpty()) << "the controller starts the next generation";
+  EXPECT_THAT(plan.remove, IsEmpty()) << "its logs are there";
+}
+
+TEST(ReconcileTest, ADisruptionDoesNotCount) {
+  ObservedPod pod = Pod(kFirst, State::kEnded);
+  pod.bad_configuration = true;
+  pod.disrupted = true;
+  const PodPlan plan = Plan({kFirst}, {pod});
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_TRUE(plan.exited[0].proved);
+  EXPECT_FALSE(plan.exited[0].counted);
+  EXPECT_FALSE(plan.exited[0].bad_configuration);
+}
+
+TEST(ReconcileTest, ADeletedObjectIsNoProofOfDeath) {
+  const PodPlan plan = Plan({kFirst}, {Pod(kFirst, State::kGone)});
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_FALSE(plan.exited[0].proved);
+  EXPECT_FALSE(plan.exited[0].counted);
+  EXPECT_THAT(plan.create, IsEmpty());
+}
+
+TEST(ReconcileTest, APodOnALostNodeIsGivenUpWithoutProof) {
+  ObservedPod pod = Pod(kFirst, State::kRunning);
+  pod.given_up = true;
+  pod.deleting = true;  // the node controller has asked, and nobody confirms
+  const PodPlan plan = Plan({kFirst}, {pod});
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_FALSE(plan.exited[0].proved);
+  EXPECT_FALSE(plan.exited[0].counted);
+}
+
+TEST(ReconcileTest, OnlyTheNewestEndedPodOfASlotIsKept) {
+  const ObservedPod first = Pod(kFirst, State::kEnded);
+  const ObservedPod second = Pod(kSecond, State::kRunning);
+  EXPECT_THAT(Plan({kSecond}, {first, second}).remove, IsEmpty());
+  const ObservedPod ended = Pod(kSecond, State::kEnded);
+  EXPECT_THAT(Plan({}, {first, ended}).remove, ElementsAre(Removal(first)));
+}
+
+TEST(AdoptTest, ProcessesThatLiveAreExpectedToJoinAgain) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const auto wanted = job.controller().Wanted();
+  EXPECT_THAT(wanted, SizeIs(6));
+  const auto actions = job.RestartController({.running = wanted});
+  EXPECT_THAT(Pick<StartProcess>(actions), IsEmpty());
+  EXPECT_EQ(job.controller().Wanted(), wanted);
+  EXPECT_THAT(Sent<Welcome>(job.Join(kWorker0, "worker-0", 1)), SizeIs(1));
+  EXPECT_EQ(job.state().restarts, 0u);
+}
+
+TEST(AdoptTest, OnlyTheLastProcessOfASlotIsAdopted) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Exit(kWorker0);
+  job.Pass(std::chrono::seconds(2), {kWorker0});
+  ASSERT_EQ(job.GenerationOf(kWorker0), 2u);
+  auto running = job.controller().Wanted();
+  for (StartProcess& process : running) {
+    process.generation = 1;
+  }
+  const auto started = Pick<StartProcess>(job.RestartController({.running = running}));
+  EXPECT_THAT(started, ElementsAre(StartProcess{kWorker0, 3}));
+}
+
+TEST(AdoptTest, OneThatDoesNotComeBackIsReplaced) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.RestartController({.running = job.controller().Wanted()});
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(SmallJob().join_timeout)), SizeIs(6));
+}
+
+TEST(UncountedTest, APodThatWasEndedFromOutsideIsReplacedAtOnceAndCostsNothing) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 0;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  const auto actions = job.Handle(ProcessExited{
+      .id = kWorker0, .generation = 1, .how = "was evicted", .proved = false, .counted = false});
+  EXPECT_THAT(Pick<StartProcess>(actions), ElementsAre(StartProcess{kWorker0, 2}));
+  EXPECT_EQ(job.state().restarts, 0u);
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+}
+
+TEST(UncountedTest, WhatIsOnlyGivenUpIsNotTakenForDead) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Handle(ProcessExited{.id = kServer0, .generation = 1, .how = "is lost", .proved = false});
+  EXPECT_THAT(job.state().dead, IsEmpty());
+  job.Handle(ProcessExited{.id = kServer1, .generation = 1, .how = "was killed"});
+  EXPECT_THAT(job.state().dead, ElementsAre(Holder{1, 1}));
+}
+
+}  // namespace
+}  // namespace adamant::controller
