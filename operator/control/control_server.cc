@@ -67,6 +67,23 @@ class ControllerService final : public v1::Controller::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
+                                    const v1::GetTermRequest* request,
+                                    v1::Term* reply) override {
+    grpc::Status status;
+    {
+      const MutexLock lock(mutex_);
+      if (const auto job = jobs_.find(request->job()); job != jobs_.end()) {
+        reply->set_term(job->second->status.term());
+      } else {
+        status = NotLed(request->job());
+      }
+    }
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(status);
+    return reactor;
+  }
+
   void AddJob(std::shared_ptr<Job> job) {
     const MutexLock lock(mutex_);
     jobs_[job->name] = std::move(job);

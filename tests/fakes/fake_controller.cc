@@ -30,6 +30,19 @@ class FakeController::Attendance final : public v1::Controller::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status GetTerm(grpc::ServerContext* /*context*/,
+                       const v1::GetTermRequest* /*request*/,
+                       v1::Term* reply) override {
+    MutexLock lock(mutex_);
+    reply->set_term(term_);
+    return grpc::Status::OK;
+  }
+
+  void SetTerm(std::uint64_t term) {
+    MutexLock lock(mutex_);
+    term_ = term;
+  }
+
   std::optional<v1::MemberMessage> Receive() {
     MutexLock lock(mutex_);
     while (received_.empty()) {
@@ -77,6 +90,7 @@ class FakeController::Attendance final : public v1::Controller::Service {
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::deque<std::optional<v1::MemberMessage>> received_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::Heartbeat> heartbeat_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 FakeController::FakeController(const std::string& address)
@@ -103,6 +117,8 @@ void FakeController::Welcome(std::uint64_t term, std::uint64_t incarnation, std:
   message.mutable_welcome()->set_job_uid(job_uid);
   Send(message);
 }
+
+void FakeController::SetTerm(std::uint64_t term) { attendance_->SetTerm(term); }
 
 void FakeController::Break() { attendance_->Break(); }
 

@@ -36,6 +36,9 @@ class FakeController {
   /// Sends Welcome.
   void Welcome(std::uint64_t term, std::uint64_t incarnation, std::uint64_t job_uid);
 
+  /// What it answers to GetTerm.
+  void SetTerm(std::uint64_t term);
+
   /// Breaks the member's stream.
   void Break();
 

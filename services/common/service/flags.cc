@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <sstream>
 #include <string>
 
 namespace adamant::service {
@@ -21,6 +22,17 @@ std::string CheckAddress(const std::string& text) {
   return "";
 }
 
+// The same, of several separated by commas.
+std::string CheckAddresses(const std::string& text) {
+  std::istringstream rest(text);
+  for (std::string address; std::getline(rest, address, ',');) {
+    if (std::string wrong = CheckAddress(address); !wrong.empty()) {
+      return wrong;
+    }
+  }
+  return text.empty() || text.back() == ',' ? CheckAddress("") : "";
+}
+
 }  // namespace
 
 std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role) {
@@ -36,9 +48,13 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
 
   CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
   const CLI::Validator address(CheckAddress, "HOST:PORT");
-  app.add_option("--controller", service.controller, "Address of the job's controller")
+  app.add_option("--controller",
+                 service.controller,
+                 "Where the job's controller may be: several addresses, or names of several, are "
+                 "separated by commas")
       ->required()
-      ->check(address);
+      ->check(CLI::Validator(CheckAddresses, "HOST:PORT,..."));
+  app.add_option("--job", service.job, "UID of the job, for a controller of many");
   app.add_option("--slot", service.slot, "Position among the job's processes of this kind, from 0")
       ->required();
   app.add_option("--data-dir", service.data_dir, "Folder of this process alone; made if missing")

@@ -6,11 +6,13 @@
 
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/log.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/resolve.h"
 
 namespace adamant::service {
 namespace {
@@ -42,8 +44,10 @@ void SendAll(Outbox& outbox, Stream& stream) {
 
 }  // namespace
 
-Member::Member(std::string controller, BackoffOptions backoff)
-    : controller_(std::move(controller)), backoff_(backoff) {}
+Member::Member(std::string controller,
+               BackoffOptions backoff,
+               std::chrono::milliseconds term_interval)
+    : controller_(std::move(controller)), backoff_(backoff), term_interval_(term_interval) {}
 
 Member::~Member() { Leave(std::chrono::milliseconds(0)); }
 
@@ -55,6 +59,8 @@ void Member::Join(v1::Join join) {
     running_ = true;
   }
   thread_ = std::jthread([this] { Run(); });
+  term_watch_.emplace(
+      controller_, join_.job(), [this](std::uint64_t term) { OnTerm(term); }, term_interval_);
 }
 
 void Member::Send(const v1::MemberMessage& message) {
@@ -112,7 +118,18 @@ Member::Event Member::TakeEvent() {
   return event;
 }
 
+void Member::OnTerm(std::uint64_t term) {
+  MutexLock lock(mutex_);
+  if (term > term_) {
+    term_ = term;
+    if (call_ != nullptr && attending_) {
+      call_->TryCancel();  // of a controller that was replaced
+    }
+  }
+}
+
 void Member::Leave(std::chrono::milliseconds timeout) {
+  term_watch_.reset();
   outbox_.Close();
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   {
@@ -159,7 +176,9 @@ void Member::Run() {
 }
 
 Member::Verdict Member::Attend(grpc::ClientContext& context) {
-  const auto channel = rpc::NewChannel(controller_, kMaxMessageBytes, kLiveness);
+  const std::vector<std::string> addresses = rpc::Resolve(controller_);
+  const std::string& address = addresses[attempts_++ % addresses.size()];
+  const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness);
   const auto stub = v1::Controller::NewStub(channel);
   const std::unique_ptr<Stream> stream = stub->Attend(&context);
   v1::MemberMessage first;
@@ -202,9 +221,14 @@ Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
     return Verdict::kTryAgain;
   }
   const v1::Welcome& welcome = answer.welcome();
-  if (welcome_.has_value() && welcome.term() < welcome_->term()) {
-    ReportAway("an older controller answered");
-    return Verdict::kTryAgain;
+  {
+    MutexLock lock(mutex_);
+    if (welcome.term() >= term_) {
+      term_ = welcome.term();
+    } else {
+      ReportAway("an older controller answered");
+      return Verdict::kTryAgain;
+    }
   }
   if (welcome_.has_value() && (welcome.incarnation() != welcome_->incarnation() ||
                                welcome.job_uid() != welcome_->job_uid())) {

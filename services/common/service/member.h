@@ -15,6 +15,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/service/outbox.h"
 #include "services/common/service/service.h"
+#include "services/common/service/term_watch.h"
 
 namespace grpc {
 class ClientContext;
@@ -23,7 +24,8 @@ class ClientContext;
 namespace adamant::service {
 
 /// A process's end of the control stream: joins, stays on the stream, and joins again under its
-/// incarnation when it breaks.
+/// incarnation when it breaks. Of several controllers that answer it obeys the one of the highest
+/// term that it has heard of.
 /// Threads: Send, Fail and RequestStop from any; the others from one.
 class Member final : public ControllerLink {
  public:
@@ -39,7 +41,9 @@ class Member final : public ControllerLink {
   };
   using Event = std::variant<v1::Welcome, v1::ControllerMessage, Rejoined, StopRequested, End>;
 
-  explicit Member(std::string controller, BackoffOptions backoff = {});
+  explicit Member(std::string controller,
+                  BackoffOptions backoff = {},
+                  std::chrono::milliseconds term_interval = TermWatch::kInterval);
   ~Member() override;
 
   /// Starts to join, with `join` but for the incarnation. Called once.
@@ -74,16 +78,19 @@ class Member final : public ControllerLink {
   [[nodiscard]] bool HasEvent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Event TakeEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWith(const absl::Status& status);
+  void OnTerm(std::uint64_t term);
   void AddEvent(Event event);
 
   // Constant after construction, or after Join.
   const std::string controller_;
   const BackoffOptions backoff_;
+  const std::chrono::milliseconds term_interval_;
   v1::Join join_;
 
   // Of the stream's thread.
   std::optional<v1::Welcome> welcome_;
   bool away_ = false;  // the controller, and it was reported
+  std::size_t attempts_ = 0;
 
   Outbox outbox_;
 
@@ -97,7 +104,9 @@ class Member final : public ControllerLink {
   bool attending_ ABSL_GUARDED_BY(mutex_) = false;               // `call_` is beyond Welcome
   bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;  // the highest that was heard of
 
+  std::optional<TermWatch> term_watch_;
   std::jthread thread_;
 };
 

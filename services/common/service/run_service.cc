@@ -157,6 +157,7 @@ absl::Status Drive(Service& service, Member& member) {
 v1::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
   v1::Join join;
   join.set_role(role);
+  join.set_job(flags.job);
   join.set_slot(flags.slot);
   join.set_node(flags.node);
   join.set_zone(flags.zone);

@@ -44,7 +44,8 @@ class ControllerLink {
 
 /// What the flags of a service say.
 struct ServiceFlags {
-  std::string controller;          ///< host:port
+  std::string controller;          ///< where it may be: see rpc::Resolve
+  std::string job;                 ///< which of the controller's jobs; empty: its only one
   std::uint32_t slot = 0;          ///< position within the role
   std::filesystem::path data_dir;  ///< exists; of this process alone
   std::string listen;              ///< host:port of its server; port 0: the kernel chooses

@@ -124,6 +124,33 @@ TEST_F(MemberTest, LowerTermIsNotFollowed) {
   EXPECT_EQ(NextEpoch(), 4u);
 }
 
+// Two controllers, and a member that is told of both.
+class TwoControllersTest : public testing::Test {
+ protected:
+  FakeController old_;
+  FakeController other_;
+};
+
+TEST_F(TwoControllersTest, TheOneThatListensIsFound) {
+  const std::string gone = FakeController().address();
+  Member member(gone + "," + other_.address(), kFast);
+  member.Join(WorkerJoin());
+  EXPECT_TRUE(other_.Receive()->has_join());
+}
+
+TEST_F(TwoControllersTest, AMemberLeavesAControllerThatWasReplaced) {
+  Member member(old_.address() + "," + other_.address(), kFast, std::chrono::milliseconds(5));
+  member.Join(WorkerJoin());
+  ASSERT_TRUE(old_.Receive()->has_join());
+  old_.Welcome(2, 7, 1);
+  ASSERT_TRUE(std::holds_alternative<v1::Welcome>(member.Next()));
+  other_.SetTerm(3);
+  EXPECT_FALSE(old_.Receive().has_value());
+  EXPECT_EQ(other_.Receive()->join().incarnation(), 7u);
+  other_.Welcome(3, 7, 1);
+  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member.Next()));
+}
+
 TEST_F(MemberTest, AnotherIncarnationAtReconnectEndsTheProcess) {
   Join();
   controller_->Break();

@@ -26,6 +26,20 @@ std::vector<std::string> With(std::vector<std::string> more) {
   return more;
 }
 
+TEST(FlagsTest, TheControllerMayHaveSeveralAddresses) {
+  const auto parse = [](const char* controller) {
+    return Parse(
+        {"--controller", controller, "--slot", "2", "--data-dir", "/tmp/x", "--job", "uid"});
+  };
+  const auto parsed = parse("a:1,[::1]:2");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.controller, "a:1,[::1]:2");
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.job, "uid");
+  for (const char* wrong : {"a:1,", ",a:1", "a:1,b", ""}) {
+    EXPECT_EQ(std::get<int>(parse(wrong)), 2) << wrong;
+  }
+}
+
 TEST(FlagsTest, RequiredFlagsAreEnough) {
   const auto parsed = Parse(kRequired);
   ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
