@@ -1,10 +1,11 @@
 # Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: train test bench simulate images format tidy clean help
+.PHONY: train test bench simulate images cluster cluster-down format tidy clean help
 
 JOBS ?= $(shell nproc)
 SEEDS ?= 100000
 FIRST_SEED ?= 1
+NODES ?= 3
 
 train: ## install what is missing, build, train the digits example: prints accuracy and the model's path
 	@tools/setup
@@ -31,6 +32,14 @@ simulate: ## run the simulations of the cluster and of replication: make simulat
 images: ## build the container image; make images FULL=1 compiles inside it
 	@tools/images $(if $(FULL),full)
 
+cluster: ## start a Kubernetes on this machine, until Ctrl-C: make cluster NODES=3 (needs root)
+	@tools/setup
+	@command -v containerd >/dev/null || tools/setup cluster
+	@tests/cluster/cluster.py up --nodes $(NODES)
+
+cluster-down: ## remove the one that `make cluster` started
+	@tests/cluster/cluster.py down
+
 format: ## format the tracked sources
 	@tools/setup checks
 	@tools/check_format --fix
@@ -44,4 +53,4 @@ clean: ## remove what was built; runs/ stays
 	@rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

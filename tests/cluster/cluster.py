@@ -1,4 +1,8 @@
-"""A real Kubernetes on this machine, for tests: `with Cluster.api_only() as cluster:`. README.md says what there is."""
+#!/usr/bin/env python3
+"""A real Kubernetes on this machine, for tests: `with Cluster.api_only() as cluster:`. README.md says what there is.
+
+usage: tests/cluster/cluster.py --help
+"""
 
 import concurrent.futures
 import contextlib
@@ -18,12 +22,14 @@ import storage
 from control_plane import ControlPlane
 from images import write_probe_image
 from machine import Daemons, Machine
-from node import Node
+from node import CNI_PLUGINS, Node
 from pki import Authority, write_kubeconfig
 from state import await_that
 
-_TOOLS = ("openssl",)
-_NODE_TOOLS = ("cc", "containerd", "ctr", "ip", "iptables", "nsenter", "runc", "unshare")
+# What each kind needs of the machine, by the sections of tools/packages.txt.
+_TOOLS = {"tests": ("openssl",)}
+_NODE_TOOLS = {"tests": ("cc", "ip", "iptables", "nsenter", "openssl", "unshare"),
+               "cluster": ("containerd", "ctr", "runc", f"{CNI_PLUGINS}/ptp")}
 _READY = 120  # seconds within which a node must be ready on a busy machine
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 _PROGRAMS = {
@@ -33,24 +39,33 @@ _PROGRAMS = {
 }
 
 
-def unavailable(nodes=False):
-    """Why there can be no cluster, or none with nodes, on this machine; None when there can."""
+def require(kind):
+    """Ends the calling test program as skipped where it cannot have clusters of the kind, "api-only", "control-plane" or
+    "nodes"; with CI=true as failed."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"
-    for tool in _TOOLS + (_NODE_TOOLS if nodes else ()):
-        if shutil.which(tool) is None:
-            return f"needs {tool}: tools/setup installs it"
-    if nodes:
-        if os.geteuid() != 0:
-            return "nodes need root"
-        try:
-            probe = f"probe-{secrets.token_hex(3)}"
-            state.make_cgroup(probe, "node")
-            for group in state.cgroups(probe):
-                state.remove_cgroup(group)
-            state.run("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true")
-        except OSError as error:
-            return f"needs control groups and namespaces: {error}"
-    return None
+    try:
+        for section, tools in (_NODE_TOOLS if kind == "nodes" else _TOOLS).items():
+            for tool in tools:
+                if shutil.which(tool) is None:
+                    raise OSError(f"needs {tool}: tools/setup {section} installs it")
+        if kind == "nodes":
+            _require_rights()
+        build_binaries.find(_PROGRAMS[kind])
+    except OSError as error:
+        build_binaries.skip(error)
+
+
+def _require_rights():
+    if os.geteuid() != 0:
+        raise OSError("nodes need root")
+    probe = f"probe-{secrets.token_hex(3)}"
+    try:
+        state.make_cgroup(probe, "node")
+        for group in state.cgroups(probe):
+            state.remove_cgroup(group)
+        state.run("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true")
+    except OSError as error:
+        raise OSError(f"nodes need control groups and namespaces: {error}") from error
 
 
 class Cluster:
@@ -61,6 +76,9 @@ class Cluster:
 
     def __init__(self, kind, nodes, name=None, api_arguments=()):
         self.name = name or secrets.token_hex(3)
+        self.folder = state.home() / self.name
+        self.daemons = Daemons(self.folder)
+        self.authority = Authority(self.folder / "pki")
         self._settings = {"kind": kind, "nodes": nodes, "api_arguments": list(api_arguments)}
         self._keeper = None
 
@@ -82,48 +100,52 @@ class Cluster:
     @classmethod
     def attach(cls, name):
         """One that runs already, started by whomever."""
-        if name not in (folder.name for folder in state.folders()):
+        state.remove_leftovers()
+        if not (state.home() / name / "cluster.json").exists():
             raise OSError(f"there is no cluster {name}; there are: {' '.join(f.name for f in state.folders()) or 'none'}")
         settings = json.loads((state.home() / name / "cluster.json").read_text())
-        cluster = cls(settings["kind"], settings["nodes"], name, settings["api_arguments"])
-        cluster._assemble(state.home() / name, settings)
+        cluster = cls(settings["kind"], settings["nodes"], name)
+        cluster._assemble(settings)
         return cluster
 
     def __enter__(self):
         programs = build_binaries.find(_PROGRAMS[self._settings["kind"]])
-        folder, lock = state.create(self.name)
+        lock = state.create(self.folder)
         with lock, socket.socket() as port:
             # Held as long as the cluster lives: nobody takes the port while the API server is down.
             port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             port.bind(("127.0.0.1", 0))
-            self._settings["port"] = port.getsockname()[1]
             self._keeper = subprocess.Popen(
-                [sys.executable, pathlib.Path(__file__).with_name("keeper.py"), folder], stdin=subprocess.PIPE,
+                [sys.executable, pathlib.Path(__file__).with_name("keeper.py"), self.folder], stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
                 pass_fds=[lock.fileno(), port.fileno()])
+            settings = {**self._settings, "port": port.getsockname()[1], "keeper": self._keeper.pid,
+                        "programs": {name: str(path) for name, path in programs.items()}}
         with contextlib.ExitStack() as stack:
-            stack.push(self.__exit__)
-            self._settings["programs"] = {name: str(path) for name, path in programs.items()}
-            self._settings["keeper"] = self._keeper.pid
-            (folder / "cluster.json").write_text(json.dumps(self._settings))
-            self._assemble(folder, self._settings)
+            stack.callback(self._remove)
+            (self.folder / "cluster.json").write_text(json.dumps(settings))
+            self._assemble(settings)
             self._start()
             stack.pop_all()
         return self
 
     def __exit__(self, *error):
-        self._copy_logs()
-        keep = os.environ.get("ADAMANT_CLUSTER_KEEP") == "1"
-        with contextlib.suppress(BrokenPipeError):  # removed by someone else already
-            self._keeper.stdin.write(b"keep" if keep else b"")
+        if os.environ.get("ADAMANT_CLUSTER_KEEP") == "1":
+            self._keeper.stdin.write(b"keep")
             self._keeper.stdin.close()
-        if keep:
             print(f"kept: export KUBECONFIG={self.kubeconfig()}\nremove it: tests/cluster/cluster.py down {self.name}")
-            return
+        else:
+            self._remove()
+
+    def _remove(self):
+        self._copy_logs()
+        with contextlib.suppress(BrokenPipeError):  # somebody else has removed it
+            self._keeper.stdin.close()
         complaint = self._keeper.stderr.read().decode()
         self._keeper.stderr.close()
         if self._keeper.wait() != 0:
             raise OSError(f"cluster {self.name} is not removed: {complaint}")
+        self.daemons.await_end()
 
     def await_end(self):
         """Returns when somebody has removed it."""
@@ -131,8 +153,7 @@ class Cluster:
 
     def down(self):
         """Removes one that another process has started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._settings["keeper"], signal.SIGTERM)
+        os.kill(self._settings["keeper"], signal.SIGTERM)
         await_that(lambda: not self.folder.exists(), f"cluster {self.name} is removed", _READY)
 
     # --- Who asks, and how
@@ -150,11 +171,9 @@ class Cluster:
     def kubeconfig(self, user="admin", groups=()):
         """Path of a file for a user with a client certificate. The administrator may do everything, others what roles
         allow them."""
-        if user == "admin":
-            groups = ("system:masters",)
-        subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"
-        credentials = self.authority.issue("-".join([user, *groups]).replace(":", "-"), subject)
-        return self._write_kubeconfig(user, credentials)
+        name = "-".join([user, *groups])
+        subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"  # the administrator's exists already
+        return self._write_kubeconfig(name, self.authority.issue(name, subject))
 
     def token(self, namespace, account, seconds=3600):
         """A token of a service account, which must exist; valid for at least 600 s."""
@@ -167,9 +186,9 @@ class Cluster:
         return self._write_kubeconfig(f"{namespace}-{account}", {"token": self.token(namespace, account, seconds)})
 
     def kubectl(self, *arguments, input=None, user="admin"):
-        """What kubectl printed. `input`: text, or an object that is sent as JSON."""
-        text = input if input is None or isinstance(input, str) else json.dumps(input)
-        return state.run(self._programs["kubectl"], "--kubeconfig", self.kubeconfig(user), *arguments, input=text)
+        """What kubectl printed. `input`: text, or an object that becomes JSON."""
+        text = json.dumps(input) if isinstance(input, dict) else input
+        return state.run(self.programs["kubectl"], "--kubeconfig", self.kubeconfig(user), *arguments, input=text)
 
     # --- Faults of the control plane
 
@@ -186,6 +205,7 @@ class Cluster:
         self._plane.pause_api()
 
     def resume_api(self):
+        """Undoes pause_api()."""
         self._plane.resume_api()
 
     def restart_etcd(self):
@@ -207,6 +227,7 @@ class Cluster:
         self._node(number).disconnect()
 
     def reconnect_node(self, number):
+        """Undoes disconnect_node()."""
         self._node(number).reconnect()
 
     def node_exec(self, number, *command):
@@ -229,16 +250,13 @@ class Cluster:
 
     # --- How it starts
 
-    def _assemble(self, folder, settings):
-        self.folder = folder
-        self.authority = Authority(folder / "pki")
+    def _assemble(self, settings):
         self._settings = settings
-        self._programs = settings["programs"]
-        self.daemons = Daemons(folder)
+        self.programs = settings["programs"]
         hub = Machine(self.daemons, "hub") if settings["kind"] == "nodes" else None
-        self._plane = ControlPlane(folder, self.daemons, self.authority, self._programs, settings, hub)
-        self._nodes = [Node(folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane, self.daemons,
-                            self._programs) for number in range(1, settings["nodes"] + 1)]
+        self._plane = ControlPlane(self.folder, self.daemons, self.authority, settings, hub)
+        self._nodes = [Node(self.folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane)
+                       for number in range(1, settings["nodes"] + 1)]
 
     def _start(self):
         self.authority.create()
@@ -274,3 +292,9 @@ class Cluster:
         target = os.environ.get("ADAMANT_KEEP_LOGS")
         if target and (self.folder / "log").exists():
             shutil.copytree(self.folder / "log", pathlib.Path(target) / f"cluster-{self.name}")
+
+
+if __name__ == "__main__":
+    import command_line
+
+    command_line.main()

@@ -26,14 +26,14 @@ cluster.local:53 {{
 
 
 class ControlPlane:
-    """`settings`: {"port": on loopback, "api_arguments": more arguments of the API server}. `machine`: None when all
-    runs on loopback."""
+    """`settings`: {"programs": {name: path}, "port": on loopback, "api_arguments": more of the API server's}. `machine`:
+    None when all runs on loopback."""
 
-    def __init__(self, folder, daemons, authority, programs, settings, machine=None):
-        self._folder = folder
-        self._daemons = daemons
+    def __init__(self, folder, daemons, authority, settings, machine):
+        self.daemons = daemons
         self.authority = authority
-        self._programs = programs
+        self.programs = settings["programs"]
+        self._folder = folder
         self._settings = settings
         self._machine = machine
         self.url = f"https://127.0.0.1:{settings['port']}"  # for those outside
@@ -62,7 +62,7 @@ class ControlPlane:
                     "--listen-peer-urls", "unix://etcd:2", "--unsafe-no-fsync")
 
     def restart_etcd(self):
-        self._daemons.kill("etcd")
+        self.daemons.kill("etcd")
         self.start_etcd()
 
     # --- The API server
@@ -70,17 +70,17 @@ class ControlPlane:
     def start_api(self):
         """Returns when it serves."""
         self._start("kube-apiserver", *self._api_arguments())
-        self._daemons.await_ready("kube-apiserver", self.api().is_ready, _START)
+        self.daemons.await_ready("kube-apiserver", self.api().is_ready, _START)
 
     def stop_api(self):
-        self._daemons.kill("kube-apiserver")
+        self.daemons.kill("kube-apiserver")
 
     def pause_api(self):
         """It keeps its connections and answers nothing."""
-        self._daemons.signal("kube-apiserver", signal.SIGSTOP)
+        self.daemons.signal("kube-apiserver", signal.SIGSTOP)
 
     def resume_api(self):
-        self._daemons.signal("kube-apiserver", signal.SIGCONT)
+        self.daemons.signal("kube-apiserver", signal.SIGCONT)
 
     def _api_arguments(self):
         certificate, key = self.authority.issue("apiserver", "/CN=kube-apiserver")
@@ -140,9 +140,9 @@ class ControlPlane:
             run(*self._machine.in_network("ip", *command.split()))
         with socket.create_server(("127.0.0.1", self._settings["port"]), reuse_port=True) as listener:
             forward = pathlib.Path(__file__).with_name("forward.py")
-            self._daemons.start("forward", self._machine.in_network(
+            self.daemons.start("forward", self._machine.in_network(
                 sys.executable, forward, str(listener.fileno()), ADDRESS, str(_PORT)), pass_fds=[listener.fileno()])
 
     def _start(self, name, *arguments):
-        command = [self._programs[name], *arguments]
-        self._daemons.start(name, command if self._machine is None else self._machine.in_network(*command))
+        command = [self.programs[name], *arguments]
+        self.daemons.start(name, command if self._machine is None else self._machine.in_network(*command))

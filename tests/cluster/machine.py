@@ -59,6 +59,11 @@ class Daemons:
         self.signal(name, signal.SIGKILL)
         await_that(lambda: state.has_ended(pid), f"{name} has ended")
 
+    def await_end(self):
+        """Returns when all that this process has started has ended."""
+        for child in self._children:
+            child.wait()
+
     def await_ready(self, name, is_ready, patience=state.PATIENCE):
         """Waits for is_ready(); OSError with the end of its log when the program ends or takes too long."""
 

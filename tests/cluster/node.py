@@ -8,7 +8,7 @@ from control_plane import ADDRESS, PODS
 from images import PAUSE
 from state import run
 
-_CNI_PLUGINS = "/usr/lib/cni"
+CNI_PLUGINS = "/usr/lib/cni"
 _CONTAINERD = """\
 version = 2
 root = "{folder}/containerd"
@@ -27,19 +27,18 @@ state = "/run/containerd"
 
 
 class Node:
-    """`number` from 1. Its disk, which outlives a power cut, is a folder: containers, images, the kubelet's state and
-    the volumes. The link to the control plane's machine is `link` there and eth0 here."""
+    """`number` from 1; `hub`: the control plane's machine, which has all nodes on its bridge. The node's disk, which
+    outlives a power cut, is a folder: containers, images, the kubelet's state, volumes."""
 
-    def __init__(self, folder, number, machine, hub, control_plane, daemons, programs):
+    def __init__(self, folder, number, machine, hub, control_plane):
         self.name = f"node{number}"
         self._cluster = folder.name
         self._disk = folder / self.name
         self._number = number
         self._machine = machine
-        self._hub = hub  # the control plane's machine
+        self._hub = hub
         self._control_plane = control_plane
-        self._daemons = daemons
-        self._programs = programs
+        self._daemons = control_plane.daemons
         self.address = f"198.18.0.{10 + number}"
         self._pods = f"198.19.{128 + number}.0/24"
 
@@ -47,7 +46,6 @@ class Node:
         """Switches it on; `nodes`: all of the cluster. containerd runs when this returns, the others soon after."""
         self._disk.mkdir(exist_ok=True)
         (self._disk / "volumes").mkdir(exist_ok=True)
-        (self._disk / "volumes").chmod(0o755)
         self._machine.start()
         self._machine.furnish(self._disk / "sysctl")
         self._connect(nodes)
@@ -107,7 +105,7 @@ class Node:
 
     def _start_containerd(self):
         configuration = self._disk / "containerd.toml"
-        configuration.write_text(_CONTAINERD.format(folder=self._disk, pause=PAUSE, plugins=_CNI_PLUGINS))
+        configuration.write_text(_CONTAINERD.format(folder=self._disk, pause=PAUSE, plugins=CNI_PLUGINS))
         (self._disk / "cni").mkdir(exist_ok=True)
         pods = {"type": "host-local", "dataDir": str(self._disk / "addresses"), "ranges": [[{"subnet": self._pods}]],
                 "routes": [{"dst": "0.0.0.0/0"}]}
@@ -145,7 +143,7 @@ class Node:
             "imageGCHighThresholdPercent": 100,
             "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         }))
-        self._start("kubelet", self._programs["kubelet"], "--config", configuration,
+        self._start("kubelet", self._control_plane.programs["kubelet"], "--config", configuration,
                     "--kubeconfig", self._control_plane.inner_kubeconfig(*identity),
                     "--hostname-override", self.name, "--node-ip", self.address, "--root-dir", self._disk / "kubelet")
 
@@ -157,7 +155,7 @@ class Node:
             "hostnameOverride": self.name, "clusterCIDR": PODS,
             "conntrack": {"maxPerCore": 0},  # the kernel's, not a namespace's
         }))
-        self._start("proxy", self._programs["kube-proxy"], "--config", configuration)
+        self._start("proxy", self._control_plane.programs["kube-proxy"], "--config", configuration)
 
     def _start(self, program, *command):
         self._daemons.start(f"{self.name}-{program}", self._machine.inside(*command))

