@@ -19,7 +19,8 @@ absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source) {
   }
   if (!source.has_idx() || source.idx().has_claim()) {
     return absl::UnimplementedError(
-        "on one machine data is files of that machine or the digits generator; claims and downloads "
+        "on one machine data is files of that machine or the digits generator; claims and "
+        "downloads "
         "are for clusters");
   }
   ADAMANT_ASSIGN_OR_RETURN(

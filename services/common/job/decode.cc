@@ -5,6 +5,7 @@
 #include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,15 @@ const char* ExpectedText(ScalarType type) {
       return "a name";
   }
   return "";
+}
+
+/// Whether an unsigned field can hold the value.
+bool FitsType(const FieldDescriptor& field, const Scalar& value) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
+    const auto number = std::get<std::int64_t>(value);
+    return number >= 0 && number <= std::numeric_limits<std::uint32_t>::max();
+  }
+  return field.cpp_type() != FieldDescriptor::CPPTYPE_UINT64 || std::get<std::int64_t>(value) >= 0;
 }
 
 /// One pass over a tree, filling messages.
@@ -279,7 +289,7 @@ class Decoder {
                     "expected a text, found " + Describe(entry.value) + "; write it in quotes");
       return false;
     }
-    return HasShape(KeyShape(), entry.key, entry.at, path) &&
+    return HasShape(KeyShapeOf(rules.format()), entry.key, entry.at, path) &&
            HasShape(ShapeOf(rules.format()), entry.value.text, entry.value.at, path);
   }
 
@@ -315,7 +325,8 @@ class Decoder {
     }
     const bool may_be_quoted = type == ScalarType::kBytes || type == ScalarType::kDuration;
     std::optional<Scalar> value;
-    if (node.kind == YamlNode::Kind::kScalar && (!node.quoted || may_be_quoted)) {
+    if (node.kind == YamlNode::Kind::kScalar && (!node.quoted || may_be_quoted) &&
+        (!may_be_quoted || node.text.size() <= kLongestNotation)) {
       value = ParseScalar(type, node.text);
     }
     if (!value) {
@@ -324,7 +335,7 @@ class Decoder {
                     std::string("expected ") + ExpectedText(type) + ", found " + Describe(node));
       return std::nullopt;
     }
-    if (!InRange(RulesOf(field), type, *value)) {
+    if (!FitsType(field, *value) || !InRange(RulesOf(field), type, *value)) {
       problems_.Add(
           node.at, path, Shown(node) + " is out of range" + Allowed(RangeText(RulesOf(field))));
       return std::nullopt;

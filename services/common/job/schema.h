@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,6 +64,9 @@ using Scalar = std::variant<bool,
                             std::chrono::nanoseconds,
                             std::string,
                             const google::protobuf::EnumValueDescriptor*>;
+
+/// Characters of a quantity or duration that a manifest may write.
+inline constexpr std::size_t kLongestNotation = 64;
 
 /// Reads the notation of `type`, which is none of text and enum.
 std::optional<Scalar> ParseScalar(ScalarType type, std::string_view text);

@@ -51,14 +51,26 @@ constexpr std::array kRows = {
          0,
          kLongestLabel,
          "up to 63 of a-z, A-Z, 0-9, -, _ and ., beginning and ending with a letter or digit"}},
+    Row{v1::TEXT_FORMAT_TIME,
+        {R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d))",
+         1,
+         kLongestLabel,
+         "a moment such as 2024-02-29T12:00:00Z"}},
     Row{v1::TEXT_FORMAT_FREE, {"", 0, std::size_t{1} << 18, "up to 262144 characters"}},
 };
 
-constexpr TextShape kKey = {
+constexpr TextShape kLabelKey = {
     R"(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)",
     1,
     kLongestKey,
     "up to 63 of a-z, A-Z, 0-9, -, _ and ., after a domain and / where there is one"};
+
+// The domain of an annotation may have capital letters.
+constexpr TextShape kAnnotationKey = {
+    R"(([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)",
+    kLabelKey.shortest,
+    kLabelKey.longest,
+    kLabelKey.meaning};
 
 }  // namespace
 
@@ -71,7 +83,9 @@ const TextShape& ShapeOf(v1::TextFormat format) {
   ADAMANT_CHECK(false, "a format that manifests do not have");
 }
 
-const TextShape& KeyShape() { return kKey; }
+const TextShape& KeyShapeOf(v1::TextFormat values) {
+  return values == v1::TEXT_FORMAT_FREE ? kAnnotationKey : kLabelKey;
+}
 
 bool Matches(const TextShape& shape, std::string_view text) {
   if (text.size() < shape.shortest || text.size() > shape.longest) {

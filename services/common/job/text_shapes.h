@@ -19,8 +19,9 @@ struct TextShape {
 
 const TextShape& ShapeOf(v1::TextFormat format);
 
-/// The keys of maps: names of labels and annotations, as Kubernetes has them.
-const TextShape& KeyShape();
+/// The keys of a map with values of this format: names of labels, or, if the values are free, of
+/// annotations, as Kubernetes has them.
+const TextShape& KeyShapeOf(v1::TextFormat values);
 
 /// Whether `text` has the shape.
 bool Matches(const TextShape& shape, std::string_view text);

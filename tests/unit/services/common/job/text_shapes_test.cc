@@ -43,6 +43,9 @@ TEST(TextShapesTest, EachFormatTakesItsTextsAndNoOthers) {
       {v1::TEXT_FORMAT_LABEL_VALUE,
        {"", "a", "A.b_c-1"},
        {"-a", "a-", "a b", "a/b", std::string(64, 'a')}},
+      {v1::TEXT_FORMAT_TIME,
+       {"2024-02-29T12:00:00Z", "2024-02-29T12:00:00.5+01:00"},
+       {"", "2024-02-29", "2024-02-29 12:00:00", "2024-02-29T12:00:00"}},
       {v1::TEXT_FORMAT_FREE, {"", "a b\n"}, {std::string((1 << 18) + 1, 'a')}},
   };
   for (const Sample& sample : samples) {
@@ -53,8 +56,13 @@ TEST(TextShapesTest, EachFormatTakesItsTextsAndNoOthers) {
 }
 
 TEST(TextShapesTest, KeysMayHaveADomain) {
-  ExpectAll(KeyShape(), {"a", "A_b.c", "example.org/a", "kubernetes.io/b-C"}, true);
-  ExpectAll(KeyShape(), {"", "/a", "a/", "a/b/c", "-a", "A.org/a", std::string(64, 'a')}, false);
+  for (const v1::TextFormat values : {v1::TEXT_FORMAT_LABEL_VALUE, v1::TEXT_FORMAT_FREE}) {
+    const TextShape& shape = KeyShapeOf(values);
+    ExpectAll(shape, {"a", "A_b.c", "example.org/a", "kubernetes.io/b-C"}, true);
+    ExpectAll(shape, {"", "/a", "a/", "a/b/c", "-a", std::string(64, 'a')}, false);
+  }
+  ExpectAll(KeyShapeOf(v1::TEXT_FORMAT_LABEL_VALUE), {"A.org/a"}, false);
+  ExpectAll(KeyShapeOf(v1::TEXT_FORMAT_FREE), {"A.org/a"}, true);
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace google::protobuf {
+class Descriptor;
+class FieldDescriptor;
+}  // namespace google::protobuf
+
+// What a schema cannot say, as `x-kubernetes-validations`. Source of the language: CEL with the
+// libraries of Kubernetes 1.30.
+namespace adamant::kube {
+
+/// Rules of a message: its oneofs, its `when` rules, its checks, and, where some of its fields may
+/// change, those that keep the others from it. An empty list if there are none.
+nlohmann::ordered_json MessageRules(const google::protobuf::Descriptor& type);
+
+/// Rules of a quantity or duration: its range.
+nlohmann::ordered_json RangeRules(const google::protobuf::FieldDescriptor& field);
+
+/// Whether a field of the message, or of one within it, may change.
+bool MayChange(const google::protobuf::Descriptor& type);
+
+/// The notation of a quantity or duration, as a regular expression for the whole text.
+const char* NotationOf(const google::protobuf::FieldDescriptor& field);
+
+}  // namespace adamant::kube

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace adamant::job {
+class Comments;
+}
+
+// The CustomResourceDefinitions under deploy/crd, made from job.proto and resources.proto.
+namespace adamant::kube {
+
+nlohmann::ordered_json TrainingJobDefinition(const job::Comments& comments);
+
+nlohmann::ordered_json ShardMapDefinition(const job::Comments& comments);
+
+}  // namespace adamant::kube
