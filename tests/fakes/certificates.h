@@ -15,7 +15,7 @@ struct KeyPair {
 
 /// What a certificate is issued for.
 struct CertificateRequest {
-  std::string common_name;
+  std::string common_name = "test";
   std::vector<std::string> names = {};  ///< DNS names and IP addresses that a server answers to
   std::chrono::hours valid_for{24};     ///< negative: it has expired
 };

@@ -1,5 +1,7 @@
 #include "tests/fakes/scripted_connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,10 +38,11 @@ ReceivedRequest ParseHead(const std::string& head) {
   std::string line;
   std::getline(lines, line);
   while (std::getline(lines, line)) {
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string::npos) {
+    const std::size_t colon = line.find(':');
+    const std::size_t value = line.find_first_not_of(' ', colon + 1);
+    if (colon != std::string::npos && value != std::string::npos) {
       request.headers[LowerCase(line.substr(0, colon))] =
-          line.substr(colon + 2, line.find('\r') - colon - 2);
+          line.substr(value, line.find('\r') - value);
     }
   }
   return request;
@@ -51,6 +54,8 @@ ScriptedConnection::ScriptedConnection(int descriptor, SSL_CTX* context, int num
     : descriptor_(descriptor),
       number_(number),
       ssl_(context == nullptr ? nullptr : SSL_new(context), &SSL_free) {
+  const int on = 1;
+  setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (ssl_) {
     SSL_set_fd(ssl_.get(), descriptor_);
   }

@@ -14,7 +14,7 @@ constexpr std::string_view kAlphabet =
 absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
   std::string bytes;
   std::uint32_t group = 0;
-  int digits = 0;   // in `group`
+  int digits = 0;  // in `group`
   int padding = 0;
   for (const char c : text) {
     if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
@@ -30,8 +30,8 @@ absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
     }
     group = group << 6 | static_cast<std::uint32_t>(digit);
     if (++digits == 4) {
-      bytes += {static_cast<char>(group >> 16), static_cast<char>(group >> 8),
-                static_cast<char>(group)};
+      bytes +=
+          {static_cast<char>(group >> 16), static_cast<char>(group >> 8), static_cast<char>(group)};
       group = 0;
       digits = 0;
     }

@@ -36,6 +36,9 @@ struct TextSource {
   [[nodiscard]] bool empty() const { return text.empty() && file.empty(); }
 };
 
+/// What `source` holds now, "" if it is empty. Errors: as ReadFile, of at most 1 MiB.
+absl::StatusOr<std::string> ReadText(const TextSource& source);
+
 /// A program that prints credentials (KEP-541, "exec" in kubeconfig).
 struct ExecPlugin {
   std::string command;  ///< a path, or a name to be looked up in PATH

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,9 +32,8 @@ struct Credential {
 
 /// The credentials that a Config describes, kept fresh: files are read again every five seconds (a
 /// token changes about once an hour, a certificate more rarely; both while we run), plugins run
-/// again when what they gave has expired. A file that cannot be read any more is warned of, and what
-/// it held before stays in use.
-/// Threads: any; a plugin runs once, whoever waits for it.
+/// again when what they gave has expired. A file that cannot be read any more is warned of, and
+/// what it held before stays in use. Threads: any; a plugin runs once, whoever waits for it.
 class Credentials {
  public:
   /// `clock` must outlive this.
@@ -43,14 +43,15 @@ class Credentials {
   /// Errors: as ReadFile and ExecCredentials; InvalidArgument for a token that cannot be sent.
   absl::StatusOr<std::shared_ptr<const Credential>> Get(const Cancellation& cancellation);
 
-  /// After a 401: as Get, but reads files and runs the plugin now, unless that has happened since
-  /// `refused` was handed out. May return what equals `refused`: then there is nothing else.
+  /// After a 401: as Get, but reads the files now and runs the plugin, unless it has given
+  /// something else than `refused` already. May return what equals `refused`: then there is nothing
+  /// else.
   absl::StatusOr<std::shared_ptr<const Credential>> GetAfter(const Credential& refused,
                                                              const Cancellation& cancellation);
 
  private:
-  absl::StatusOr<Credential> ReadFiles(const Credential* refused);
-  absl::StatusOr<Credential> ReadAll() const;
+  absl::StatusOr<Credential> ReadFiles(bool now);
+  [[nodiscard]] absl::StatusOr<Credential> ReadAll() const;
   absl::StatusOr<std::shared_ptr<const Credential>> Compose(const Credential* refused,
                                                             const Cancellation& cancellation);
 

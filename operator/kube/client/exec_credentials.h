@@ -17,8 +17,8 @@ namespace adamant::kube {
 /// What a credential plugin gave.
 struct ExecCredential {
   std::string token;
-  std::string certificate;  ///< PEM
-  std::string key;          ///< PEM
+  std::string certificate;                                       ///< PEM
+  std::string key;                                               ///< PEM
   std::optional<std::chrono::system_clock::time_point> expires;  ///< none: good until refused
 
   bool operator==(const ExecCredential&) const = default;
@@ -29,8 +29,8 @@ struct ExecCredential {
 absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view text,
                                                    std::string_view api_version);
 
-/// What is told to the plugin in KUBERNETES_EXEC_INFO: an ExecCredential's spec, as JSON.
-std::string ExecInfo(const Config& config);
+/// What is told to the plugin in KUBERNETES_EXEC_INFO, as JSON. `authorities`: PEM.
+std::string ExecInfo(const Config& config, const std::string& authorities);
 
 /// The credentials of a plugin (client.authentication.k8s.io/v1, v1beta1), kept until they expire.
 /// Threads: any; the plugin runs once, and whoever needs its answer waits for it.
@@ -54,8 +54,7 @@ class ExecCredentials {
   [[nodiscard]] Result Run(const Cancellation& cancellation) const;
   [[nodiscard]] bool Usable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const ExecPlugin plugin_;
-  const std::string info_;
+  const Config config_;
   const Clock& clock_;
 
   Mutex mutex_;

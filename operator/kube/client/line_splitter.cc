@@ -2,7 +2,7 @@
 
 namespace adamant::kube {
 
-absl::Status LineSplitter::Add(std::string_view piece, const OnLine& on_line) {
+absl::StatusOr<bool> LineSplitter::Add(std::string_view piece, const OnLine& on_line) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     const std::string_view part = piece.substr(0, end);
@@ -24,11 +24,11 @@ absl::Status LineSplitter::Add(std::string_view piece, const OnLine& on_line) {
       line.remove_suffix(1);
     }
     if (!line.empty() && !on_line(line)) {
-      return absl::CancelledError("the reader has ended the stream");
+      return false;
     }
     rest_.clear();
   }
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace adamant::kube

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace adamant::kube {
 
@@ -20,10 +20,9 @@ class LineSplitter {
   /// `max_line`: bytes a line may have.
   explicit LineSplitter(std::size_t max_line) : max_line_(max_line) {}
 
-  /// Calls `on_line` for every line that `piece` completes, empty ones left out.
-  /// Returns OK; Cancelled when `on_line` returned false; ResourceExhausted for a line that is too
-  /// long.
-  absl::Status Add(std::string_view piece, const OnLine& on_line);
+  /// Calls `on_line` for every line that `piece` completes, empty ones left out. Returns false when
+  /// `on_line` did. Errors: ResourceExhausted for a line that is too long.
+  absl::StatusOr<bool> Add(std::string_view piece, const OnLine& on_line);
 
  private:
   const std::size_t max_line_;

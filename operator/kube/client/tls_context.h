@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,9 +32,8 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// Makes `context` trust, show and check what this says; this must outlive its handshakes. With
-  /// no authorities of our own, those of the system are trusted. `on_handshake` is called within
-  /// every handshake, on its thread, before the server is verified.
-  absl::Status ApplyTo(ssl_ctx_st* context, const std::function<void(ssl_st*)>* on_handshake) const;
+  /// no authorities of our own, those of the system are trusted.
+  absl::Status ApplyTo(ssl_ctx_st* context) const;
 
   /// Before a handshake: names the server that is wanted (SNI), if it has a name.
   void NameServer(ssl_st* connection) const;
