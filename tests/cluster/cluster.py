@@ -188,7 +188,12 @@ class Cluster:
     def kubectl(self, *arguments, input=None, user="admin"):
         """What kubectl printed. `input`: text, or an object that becomes JSON."""
         text = json.dumps(input) if isinstance(input, dict) else input
-        return state.run(self.programs["kubectl"], "--kubeconfig", self.kubeconfig(user), *arguments, input=text)
+        return state.run(self.programs["kubectl"], "--kubeconfig", self.kubeconfig(user), *arguments, input=text,
+                         env=self.kubectl_environment())
+
+    def kubectl_environment(self):
+        """Where kubectl keeps what it knows of the API server, which is gone with the cluster."""
+        return {**os.environ, "KUBECACHEDIR": str(self.folder / "kubectl")}
 
     # --- Faults of the control plane
 
@@ -207,6 +212,10 @@ class Cluster:
     def resume_api(self):
         """Undoes pause_api()."""
         self._plane.resume_api()
+
+    def reset_connections(self):
+        """Ends all connections to the API server, watches too; it serves on. Needs root."""
+        self._plane.reset_connections()
 
     def restart_etcd(self):
         """SIGKILL and a new start at once; the API server stays."""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Clusters without nodes do what README.md says, and nothing of them is left behind."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -13,6 +14,7 @@ import unittest
 import cluster as harness
 import state
 from cluster import Cluster
+from owner import Owner
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -73,6 +75,26 @@ class ApiOnlyTest(unittest.TestCase):
         asker.join()
         self.assertRegex(answers[0], r"^v1\.")
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_reset_connection_ends_a_watch_and_the_next_request_is_answered(self):
+        ended = threading.Event()
+
+        def follow():
+            with contextlib.suppress(OSError):
+                for _ in self.api.watch(CONFIG_MAPS):
+                    watching.set()
+            ended.set()
+
+        watching = threading.Event()
+        self.api.create(CONFIG_MAPS, config_map("first"))
+        watcher = threading.Thread(target=follow)
+        watcher.start()
+        watching.wait()
+        self.assertFalse(ended.is_set())
+        self.cluster.reset_connections()
+        watcher.join()
+        self.api.get("/version")
+
     def test_user_with_a_certificate_may_do_what_roles_allow(self):
         self.assertEqual(self.cluster.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", user="ann"),
                          "ann")
@@ -125,66 +147,54 @@ class ControlPlaneTest(unittest.TestCase):
             cluster.kubectl("delete", "namespace", "brief", "--timeout=30s")
 
 
-# Run as a program of its own by the tests below: says what it started, and waits.
-FORSAKEN = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from cluster import Cluster
-with Cluster.api_only() as cluster:
-    print(cluster.folder, cluster._keeper.pid, flush=True)
-    try:
-        time.sleep(600)
-    except KeyboardInterrupt:
-        pass
-"""
-
-
 class CleanUpTest(unittest.TestCase):
     def setUp(self):
-        self.owner = subprocess.Popen([sys.executable, "-c", FORSAKEN, pathlib.Path(__file__).parent],
-                                      stdout=subprocess.PIPE, text=True)
-        folder, keeper = self.owner.stdout.readline().split()
-        self.owner.stdout.close()
-        self.folder, self.keeper = pathlib.Path(folder), int(keeper)
+        self.owner = Owner("api_only()")
+        self.folder = self.owner.folder
         self.assertGreaterEqual(len(state.processes(self.folder)), 2)
-
-    def end(self, number):
-        self.owner.send_signal(number)
-        self.owner.wait()
 
     def assert_removed(self):
         state.await_that(lambda: not self.folder.exists(), "the folder is removed")
         self.assertEqual(state.processes(self.folder), [])
 
     def test_nothing_is_left_when_the_owner_is_asked_to_end(self):
-        self.end(signal.SIGTERM)
+        self.owner.end(signal.SIGTERM)
         self.assert_removed()
 
     def test_nothing_is_left_when_the_owner_is_interrupted(self):
-        self.end(signal.SIGINT)
+        self.owner.end(signal.SIGINT)
         self.assert_removed()
 
     def test_nothing_is_left_when_the_owner_is_killed(self):
-        self.end(signal.SIGKILL)
+        self.owner.end(signal.SIGKILL)
         self.assert_removed()
 
     def test_next_start_removes_what_a_killed_owner_and_keeper_left(self):
-        os.kill(self.keeper, signal.SIGKILL)
-        self.end(signal.SIGKILL)
+        os.kill(self.owner.keeper, signal.SIGKILL)
+        self.owner.end(signal.SIGKILL)
         time.sleep(0.2)
         self.assertTrue(self.folder.exists())
         with Cluster.api_only():
             self.assert_removed()
 
+    def test_kept_cluster_outlives_its_owner_until_it_is_removed(self):
+        owner = Owner("api_only()", ADAMANT_CLUSTER_KEEP="1")
+        owner.end(signal.SIGINT)
+        kept = Cluster.attach(owner.folder.name)
+        kept.api.get("/version")
+        kept.down()
+        self.assertEqual(state.processes(owner.folder), [])
+        self.owner.end(signal.SIGTERM)
+
     def test_another_process_can_remove_it(self):
         Cluster.attach(self.folder.name).down()
         self.assert_removed()
-        self.end(signal.SIGTERM)
+        self.owner.end(signal.SIGTERM)
 
     def test_unknown_cluster_is_refused_with_the_names_that_there_are(self):
         with self.assertRaisesRegex(OSError, f"there is no cluster nowhere; there are: .*{self.folder.name}"):
             Cluster.attach("nowhere")
-        self.end(signal.SIGTERM)
+        self.owner.end(signal.SIGTERM)
         self.assert_removed()
 
 

@@ -11,7 +11,7 @@ import time
 import state
 from cluster import Cluster, require
 
-_OF_CLUSTER = ("stop_api", "start_api", "pause_api", "resume_api", "restart_etcd")
+_OF_CLUSTER = ("stop_api", "start_api", "pause_api", "resume_api", "reset_connections", "restart_etcd")
 _OF_NODE = ("cut_node", "restore_node", "disconnect_node", "reconnect_node")
 
 
@@ -49,7 +49,8 @@ def _list(_):
 
 def _kubectl(arguments):
     cluster = Cluster.attach(arguments.name)
-    os.execv(cluster.programs["kubectl"], ["kubectl", "--kubeconfig", cluster.kubeconfig(), *arguments.command])
+    os.execve(cluster.programs["kubectl"], ["kubectl", "--kubeconfig", cluster.kubeconfig(), *arguments.command],
+              cluster.kubectl_environment())
 
 
 def _parser():

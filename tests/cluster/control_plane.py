@@ -82,6 +82,11 @@ class ControlPlane:
     def resume_api(self):
         self.daemons.signal("kube-apiserver", signal.SIGCONT)
 
+    def reset_connections(self):
+        """Ends all connections to the API server, watches too; it serves on. Needs root."""
+        port = self._settings["port"] if self._machine is None else _PORT
+        run(*self._placed("ss", "--kill", "--tcp", f"sport = :{port}"))
+
     def _api_arguments(self):
         certificate, key = self.authority.issue("apiserver", "/CN=kube-apiserver")
         admin_certificate, admin_key = self.authority.issue("admin", "/O=system:masters/CN=admin")
@@ -144,5 +149,7 @@ class ControlPlane:
                 sys.executable, forward, str(listener.fileno()), ADDRESS, str(_PORT)), pass_fds=[listener.fileno()])
 
     def _start(self, name, *arguments):
-        command = [self.programs[name], *arguments]
-        self.daemons.start(name, command if self._machine is None else self._machine.in_network(*command))
+        self.daemons.start(name, self._placed(self.programs[name], *arguments))
+
+    def _placed(self, *command):
+        return command if self._machine is None else self._machine.in_network(*command)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Clusters with nodes run pods as README.md says: networks, names, volumes, and nodes that fail."""
 
+import os
 import pathlib
 import signal
 import unittest
@@ -9,6 +10,7 @@ import cluster as harness
 import state
 from cluster import Cluster
 from images import PROBE, write_image
+from owner import Owner
 from pods import Namespace
 
 
@@ -42,6 +44,15 @@ class OneNodeTest(unittest.TestCase):
         self.assertEqual(len(list(volumes.iterdir())), 1)
         self.namespace.kubectl("delete", "pod/first", "pod/second", "persistentvolumeclaim/disk")
         state.await_that(lambda: not list(volumes.iterdir()), "the volume is removed")
+
+    def test_pods_run_on_without_the_api_server(self):
+        self.namespace.start("steady")
+        self.cluster.stop_api()
+        with self.assertRaises(OSError):
+            self.cluster.api.get("/version")
+        self.cluster.start_api()
+        self.assertEqual(self.namespace.kubectl("get", "pod", "steady", "-o", "jsonpath={.status.phase}"), "Running")
+        self.namespace.start("later")
 
     def test_image_of_a_test_is_loaded(self):
         archive = self.cluster.folder / "other.tar"
@@ -135,6 +146,16 @@ class ThreeNodesTest(unittest.TestCase):
         self.assertEqual(state.cgroups(other.name), [])
         self.assertNotIn(other.name, pathlib.Path("/proc/mounts").read_text())
         self.assertEqual(network(), before)
+
+    def test_next_start_removes_the_nodes_that_a_killed_owner_and_keeper_left(self):
+        owner = Owner("nodes(1)")
+        os.kill(owner.keeper, signal.SIGKILL)
+        owner.end(signal.SIGKILL)
+        self.assertTrue(state.cgroups(owner.folder.name))
+        with Cluster.api_only():
+            self.assertEqual(state.processes(owner.folder), [])
+            self.assertEqual(state.cgroups(owner.folder.name), [])
+            self.assertFalse(owner.folder.exists())
 
 
 if __name__ == "__main__":
