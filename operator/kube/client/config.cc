@@ -36,7 +36,7 @@ bool SplitHostAndPort(std::string_view text, std::string_view& host, std::string
   host = bracketed ? text.substr(1, end - 1) : text.substr(0, end);
   std::string_view rest = text.substr(std::min(text.size(), bracketed ? end + 1 : host.size()));
   if (!rest.empty()) {
-    if (!rest.starts_with(':')) {
+    if (!rest.starts_with(':') || rest.size() == 1) {
       return false;
     }
     port = rest.substr(1);

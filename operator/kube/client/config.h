@@ -42,12 +42,12 @@ absl::StatusOr<std::string> ReadText(const TextSource& source);
 /// A program that prints credentials (KEP-541, "exec" in kubeconfig).
 struct ExecPlugin {
   std::string command;  ///< a path, or a name to be looked up in PATH
-  std::vector<std::string> arguments;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  std::vector<std::string> arguments = {};
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
   std::string api_version;  ///< client.authentication.k8s.io/v1 or …/v1beta1
-  std::string install_hint;
+  std::string install_hint = {};
   bool provide_cluster_info = false;
-  std::string cluster_config;  ///< JSON, from the cluster's extensions; empty: none
+  std::string cluster_config = {};  ///< JSON, from the cluster's extensions; empty: none
 };
 
 /// How to reach an API server and as whom.

@@ -54,7 +54,10 @@ kube::Json ToJson(const YAML::Node& node, std::size_t& budget) {
 }  // namespace
 
 Fields::Fields(const YAML::Node& node, const std::filesystem::path& file, absl::Status& problem)
-    : node_(MapOrEmpty(node)), file_(file), problem_(&problem) {
+    : node_(MapOrEmpty(node)),
+      file_(file),
+      line_(IsSet(node) ? node.Mark().line + 1 : 1),
+      problem_(&problem) {
   CheckIsMap(node);
 }
 

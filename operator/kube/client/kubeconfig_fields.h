@@ -47,7 +47,7 @@ class Fields {
   YAML::Node node_;  // a map, perhaps empty
   std::filesystem::path file_;
   std::string path_;
-  int line_ = 1;
+  int line_;
   absl::Status* problem_;
 };
 

@@ -13,7 +13,7 @@ namespace adamant::kube {
 
 struct Program {
   std::vector<std::string> arguments;  ///< the first: a path, or a name to be looked up in PATH
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
   std::chrono::milliseconds timeout{60'000};
   std::size_t max_output = std::size_t{1} << 20;  ///< bytes, of each kind
 };

@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <fstream>
 #include <thread>
 #include <vector>
 
 #include "tests/fakes/scripted_api_server.h"
 #include "tests/unit/operator/kube/client/transport_rig.h"
-#include "tests/unit/services/common/storage/test_folder.h"
 
 namespace adamant::kube {
 namespace {
@@ -18,7 +16,6 @@ namespace {
 using fakes::Reply;
 using fakes::ScriptedApiServer;
 using std::chrono::milliseconds;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr milliseconds kLong{20'000};
@@ -271,13 +268,13 @@ TEST(TransportTest, RequestsOfManyThreadsAreCancelledWithoutHarm) {
   server.Always("GET /no", Reply::Stream().Line("{}").Silence());
   TransportRig transport(ConfigFor(server));
   std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t) {
+  for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < 10; ++i) {
         EXPECT_TRUE(transport.Get("/yes").ok());
         const Cancellation cancellation;
         std::thread canceller([&, i] {
-          std::this_thread::sleep_for(std::chrono::microseconds(i * (t + 1) * 50));
+          std::this_thread::sleep_for(std::chrono::microseconds(i * (t + 1) * 400));
           cancellation.Cancel();
         });
         const auto stream = transport->Stream(
