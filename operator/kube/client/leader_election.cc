@@ -56,7 +56,7 @@ Clock::Duration LeaderElection::Step() {
 }
 
 absl::Status LeaderElection::Attempt() {
-  if (!ours()) {
+  if (role_ != Role::kLeader || !ours()) {
     ADAMANT_RETURN_IF_ERROR(Read());
   }
   const absl::Status status = Take();
