@@ -128,6 +128,32 @@ std::vector<std::pair<std::string, std::string>> Ends(const v1::FieldRules& rule
   return ends;
 }
 
+/// `self` against one end of its range.
+std::string Compared(ScalarType type, const std::string& comparison, const std::string& bound) {
+  switch (type) {
+    case ScalarType::kDuration:
+      return "duration(self) " + comparison + " duration('" + bound + "')";
+    case ScalarType::kBytes:
+      return "quantity(string(self)).compareTo(quantity('" + bound + "')) " + comparison + " 0";
+    default:
+      return "self " + comparison + " " + bound;
+  }
+}
+
+/// "... || " for a text in another notation, which the pattern reports.
+std::string OtherNotation(const FieldDescriptor& field) {
+  const ScalarType type = *job::ScalarTypeOf(field);
+  if (type == ScalarType::kReal) {
+    return "";
+  }
+  std::string notation = NotationOf(field);
+  for (std::size_t at = 0; (at = notation.find('\\', at)) != std::string::npos; at += 2) {
+    notation.insert(at, "\\");
+  }
+  const std::string other = "!self.matches('" + notation + "')";
+  return (type == ScalarType::kBytes ? "(type(self) == string && " + other + ")" : other) + " || ";
+}
+
 }  // namespace
 
 bool MayChange(const Descriptor& type) {
@@ -163,28 +189,21 @@ Json MessageRules(const Descriptor& type) {
 }
 
 Json RangeRules(const FieldDescriptor& field) {
-  const bool duration = job::ScalarTypeOf(field) == ScalarType::kDuration;
-  const v1::FieldRules& field_rules = job::RulesOf(field);
-  const std::string text = duration ? "self" : "string(self)";
-  std::string holds = duration ? "" : "quantity(string(self)).isInteger()";
-  for (const auto& [comparison, bound] : Ends(field_rules)) {
-    holds += holds.empty() ? "" : " && ";
-    if (duration) {
-      holds += "duration(self) " + comparison + " duration('" + bound + "')";
-    } else {
-      holds += "quantity(string(self)).compareTo(quantity('" + bound + "')) " + comparison + " 0";
+  const ScalarType type = *job::ScalarTypeOf(field);
+  const v1::FieldRules& rules = job::RulesOf(field);
+  std::string holds;
+  for (const auto& [comparison, bound] : Ends(rules)) {
+    if (type == ScalarType::kReal && bound.find('.') == std::string::npos) {
+      continue;  // the schema's own bounds do
     }
+    holds += holds.empty() ? "" : " && ";
+    holds += Compared(type, comparison, bound);
   }
   if (holds.empty()) {
     return Json::array();
   }
-  // What has another notation is the pattern's to report.
-  std::string notation = NotationOf(field);
-  for (std::size_t at = 0; (at = notation.find('\\', at)) != std::string::npos; at += 2) {
-    notation.insert(at, "\\");
-  }
-  return Json::array({Rule("!" + text + ".matches('" + notation + "') || (" + holds + ")",
-                           "out of range (allowed: " + job::RangeText(field_rules) + ")")});
+  return Json::array({Rule(OtherNotation(field) + "(" + holds + ")",
+                           "out of range (allowed: " + job::RangeText(rules) + ")")});
 }
 
 const char* NotationOf(const FieldDescriptor& field) {

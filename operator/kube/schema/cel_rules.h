@@ -15,7 +15,8 @@ namespace adamant::kube {
 /// change, those that keep the others from it. An empty list if there are none.
 nlohmann::ordered_json MessageRules(const google::protobuf::Descriptor& type);
 
-/// Rules of a quantity or duration: its range.
+/// The range of a quantity or duration, and the fractional bounds of a real, which the API server's
+/// schema cuts to whole numbers when it compares them with one.
 nlohmann::ordered_json RangeRules(const google::protobuf::FieldDescriptor& field);
 
 /// Whether a field of the message, or of one within it, may change.

@@ -89,20 +89,21 @@ Json ScalarJson(const FieldDescriptor& field, ScalarType type) {
     case ScalarType::kReal:
       schema = {{"type", "number"}};
       AddRange(field, type, schema);
-      return schema;
+      break;
     case ScalarType::kBytes:
-      schema = {{"x-kubernetes-int-or-string", true}};
+      schema = {{"x-kubernetes-int-or-string", true},
+                {"pattern", NotationOf(field)},
+                {"maxLength", job::kLongestNotation}};
       break;
     case ScalarType::kDuration:
-      schema = {{"type", "string"}};
+      schema = {
+          {"type", "string"}, {"pattern", NotationOf(field)}, {"maxLength", job::kLongestNotation}};
       break;
     case ScalarType::kText:
       return TextJson(job::RulesOf(field));
     case ScalarType::kEnum:
       return {{"type", "string"}, {"enum", job::EnumTexts(*field.enum_type())}};
   }
-  schema["pattern"] = NotationOf(field);
-  schema["maxLength"] = job::kLongestNotation;
   if (Json rules = RangeRules(field); !rules.empty()) {
     schema["x-kubernetes-validations"] = std::move(rules);
   }
