@@ -55,6 +55,7 @@ int Main(int argc, char** argv) {
   AddData(app, exit_code);
   AddEval(app, exit_code);
   AddExport(app, exit_code);
+  AddSaveModel(app, exit_code);
   AddStatus(app, exit_code);
   AddVersion(app, exit_code);
   AddCompletion(app, exit_code);

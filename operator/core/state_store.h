@@ -26,7 +26,7 @@ class StateStore {
   virtual ~StateStore() = default;
 
   /// Errors: those of the storage.
-  virtual absl::StatusOr<Snapshot> Load() const = 0;
+  virtual absl::StatusOr<Snapshot> Load() = 0;
 
   /// Sets these entries, all or none, if the version is still this one; it rises by one.
   /// Errors: Aborted when another has written; those of the storage, after which nothing or all is

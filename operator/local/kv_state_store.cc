@@ -29,7 +29,7 @@ absl::StatusOr<std::uint64_t> KvStateStore::Version() const {
   return version;
 }
 
-absl::StatusOr<controller::StateStore::Snapshot> KvStateStore::Load() const {
+absl::StatusOr<controller::StateStore::Snapshot> KvStateStore::Load() {
   Snapshot snapshot;
   ADAMANT_ASSIGN_OR_RETURN(snapshot.version, Version());
   ADAMANT_RETURN_IF_ERROR(store_.Scan("", [&](std::string_view key, std::string_view value) {

@@ -24,7 +24,7 @@ class KvStateStore final : public controller::StateStore {
   KvStateStore(storage::KvStore& store, std::uint64_t writer)
       : store_(store), writer_(std::to_string(writer)) {}
 
-  absl::StatusOr<Snapshot> Load() const override;
+  absl::StatusOr<Snapshot> Load() override;
   absl::Status CompareAndSwap(std::uint64_t version,
                               const std::vector<controller::Persist::Entry>& entries) override;
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -40,6 +41,7 @@ void Knock(const std::string& address) {
 
 struct Exposer::Impl {
   std::shared_ptr<prometheus::Registry> registry;  // the library keeps only a weak reference
+  std::map<std::string, std::shared_ptr<prometheus::Registry>> answered;  // by path; all empty
   std::unique_ptr<prometheus::Exposer> exposer;
 };
 
@@ -55,6 +57,18 @@ Exposer::~Exposer() {
     }
   });
   impl_->exposer.reset();
+}
+
+void Exposer::Answer(const std::string& path, bool yes) {
+  const auto known = impl_->answered.find(path);
+  if (yes && known == impl_->answered.end()) {
+    const auto nothing = std::make_shared<prometheus::Registry>();
+    impl_->exposer->RegisterCollectable(nothing, path);
+    impl_->answered.emplace(path, nothing);
+  } else if (!yes && known != impl_->answered.end()) {
+    impl_->exposer->RemoveCollectable(known->second, path);
+    impl_->answered.erase(known);
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address,

@@ -17,6 +17,9 @@ class Exposer {
                                                         const Registry& registry);
   ~Exposer();
 
+  /// Whether GET `path` is answered with 200 from now on, else 404: for probes.
+  void Answer(const std::string& path, bool yes);
+
   /// host:port with the port in use.
   [[nodiscard]] const std::string& address() const { return address_; }
 

@@ -1,0 +1,105 @@
+// What the pod runs that writes a finished job's model to the output volume.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/cli/commands.h"
+#include "operator/cli/exit_codes.h"
+#include "operator/cli/print_error.h"
+#include "operator/core/state.h"
+#include "operator/kube/client/base64.h"
+#include "operator/kube/client/json.h"
+#include "operator/kube/schema/job_object.h"
+#include "operator/local/export_model.h"
+#include "operator/local/recorder.h"
+#include "operator/local/run_dir.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/files.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+
+namespace adamant::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMaxInputBytes = std::uint64_t{4} << 20;
+
+struct SaveModelFlags {
+  std::string inputs;
+  std::string out;
+};
+
+absl::StatusOr<Json> ReadInput(const SaveModelFlags& flags, const std::string& name) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text,
+                           ReadFile(std::filesystem::path(flags.inputs) / name, kMaxInputBytes));
+  return kube::ParseJson(text);
+}
+
+absl::StatusOr<std::vector<controller::EpochResult>> ReadResults(const Json& encoded) {
+  std::vector<controller::EpochResult> results;
+  for (const Json& each : encoded) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, kube::DecodeBase64(each.get<std::string>()));
+    ADAMANT_ASSIGN_OR_RETURN(results.emplace_back(), controller::DecodeResult(bytes));
+  }
+  return results;
+}
+
+absl::Status SaveModel(const SaveModelFlags& flags) {
+  ADAMANT_ASSIGN_OR_RETURN(const Json object, ReadInput(flags, "job.json"));
+  ADAMANT_ASSIGN_OR_RETURN(const Json from, ReadInput(flags, "source.json"));
+  ADAMANT_ASSIGN_OR_RETURN(const Json encoded, ReadInput(flags, "results.json"));
+  const job::ParseResult parsed = kube::ReadJob(object);
+  if (parsed.job == nullptr) {
+    return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
+  }
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<controller::EpochResult> results, ReadResults(encoded));
+  std::error_code error;
+  std::filesystem::create_directories(flags.out, error);
+  if (error) {
+    return SystemError(error.value(), "cannot create", flags.out);
+  }
+  const std::string name = parsed.job->metadata().name();
+  const exports::Metadata metadata = {
+      {"job", name},
+      {"epoch", std::to_string(results.empty() ? 0 : results.back().epoch)},
+      {"top1", std::to_string(from.at("accuracy").get<double>())}};
+  const local::ModelSource source{
+      .job_uid = from.at("jobUid"),
+      .snapshot = from.at("snapshot"),
+      .servers = from.at("servers").get<std::vector<std::string>>(),
+      .primaries = from.at("primaries").get<std::vector<std::uint32_t>>()};
+  const local::RunPaths paths(flags.out);
+  ADAMANT_RETURN_IF_ERROR(local::ExportModel(*parsed.job, source, metadata, paths));
+  ADAMANT_ASSIGN_OR_RETURN(local::Recorder recorder,
+                           local::Recorder::Open(paths, name, std::move(results)));
+  return recorder.Finish();
+}
+
+}  // namespace
+
+void AddSaveModel(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("save-model", "Write a job's model from its servers to a folder");
+  command.group("");  // for the operator's pods, not for people
+  const auto flags = std::make_shared<SaveModelFlags>();
+  command.add_option("--inputs", flags->inputs, "Folder of job.json, source.json, results.json")
+      ->required();
+  command.add_option("--out", flags->out, "Folder to write to")->required();
+  command.callback([flags, &exit_code] {
+    const absl::Status status = SaveModel(*flags);
+    if (!status.ok()) {
+      PrintError(std::string(status.message()));
+    }
+    exit_code = status.ok() ? kOk : kJobFailed;
+  });
+}
+
+}  // namespace adamant::cli

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "operator/kube/client/resource.h"
+#include "operator/kube/schema/job_object.h"
+
+namespace adamant::kube {
+
+inline constexpr Resource kTrainingJobs{kGroup, kVersion, "trainingjobs", "TrainingJob"};
+inline constexpr Resource kShardMaps{kGroup, kVersion, "shardmaps", "ShardMap"};
+
+}  // namespace adamant::kube

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/core/actions.h"
+
+namespace adamant::kube {
+
+/// What a controller has decided while its state could not be stored. What leads an epoch goes on
+/// without: members answer by epoch and snapshot, so repeating it later is harmless. Everything
+/// else, what makes or unmakes members and records above all, waits until the state is stored.
+/// Threads: one.
+class HeldActions {
+ public:
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+
+  /// The entries that are to be stored: of several values for a key the last.
+  [[nodiscard]] std::vector<controller::Persist::Entry> entries() const;
+
+  /// A swap has failed, or another is to be stored with it.
+  void Add(const controller::Persist& persist);
+
+  /// Whether the action may be carried out now although something is held; else it is kept.
+  bool PassesOrKeeps(controller::Action& action);
+
+  /// The entries are stored: what was kept, in order. Empties this.
+  std::vector<controller::Action> Release();
+
+ private:
+  std::map<std::string, std::string> entries_;
+  std::vector<controller::Action> actions_;
+  std::set<controller::ConnectionId> unwelcomed_;  // whose Welcome is kept
+};
+
+}  // namespace adamant::kube

@@ -1,0 +1,460 @@
+#include "operator/kube/job_body.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "operator/control/codec.h"
+#include "operator/core/state.h"
+#include "operator/kube/client/base64.h"
+#include "operator/kube/client/json.h"
+#include "operator/kube/client/time.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/job_status.h"
+#include "operator/kube/schema/message_json.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+using controller::Action;
+using controller::JobController;
+using controller::ObservedPod;
+using controller::Phase;
+using controller::StartProcess;
+
+constexpr char kFieldManager[] = "adamant-operator";
+constexpr char kDataRoot[] = "/";  // relative paths of data start there
+constexpr std::chrono::milliseconds kStatusInterval{1'000};
+constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
+constexpr std::chrono::milliseconds kRetry{1'000};
+constexpr std::chrono::milliseconds kJoinTimeout{15 * 60'000};  // a pod may wait for room
+
+std::string RandomName() {
+  std::random_device device;
+  return std::to_string((std::uint64_t{device()} << 32) | device());
+}
+
+std::uint64_t RandomUid() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
+  controller::JobSettings settings = control::SettingsOf(job);
+  settings.join_timeout = kJoinTimeout;
+  return settings;
+}
+
+bool IsWarning(controller::Note::Kind kind) {
+  using Kind = controller::Note::Kind;
+  return kind == Kind::kLost || kind == Kind::kAlarm || kind == Kind::kFailure ||
+         kind == Kind::kFailover;
+}
+
+}  // namespace
+
+// Takes events from the streams' threads; outlives the body where a stream does.
+class JobBody::Inbox {
+ public:
+  explicit Inbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  void Push(controller::Event event) {
+    {
+      const MutexLock lock(mutex_);
+      if (closed_) {
+        return;
+      }
+      events_.push_back(std::move(event));
+    }
+    wake_();
+  }
+
+  std::vector<controller::Event> TakeAll() {
+    const MutexLock lock(mutex_);
+    return std::exchange(events_, {});
+  }
+
+  void Close() {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+  }
+
+ private:
+  const std::function<void()> wake_;
+  Mutex mutex_;
+  std::vector<controller::Event> events_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+JobBody::JobBody(const BodyContext& context,
+                 std::shared_ptr<const JobView> view,
+                 std::function<void()> wake)
+    : context_(context),
+      client_(context.client.With(kWriteTimeout).WithoutRetries()),
+      job_{.key = view->key, .uid = view->uid},
+      inbox_(std::make_shared<Inbox>(std::move(wake))),
+      view_(std::move(view)),
+      store_(client_, job_, RandomName()) {}
+
+JobBody::~JobBody() {
+  context_.control.RemoveJob(job_.uid);
+  inbox_->Close();
+}
+
+absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> view,
+                                               const PodViews& pods) {
+  view_ = std::move(view);
+  if (controller_ == nullptr) {
+    if (view_->job->spec().run_policy().suspend() && pods.empty()) {
+      ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
+      return Clock::TimePoint::max();
+    }
+    ADAMANT_RETURN_IF_ERROR(Open(pods));
+  }
+  absl::Status status = StoreHeld();
+  HandleEvents();
+  ADAMANT_RETURN_IF_ERROR(taken_over_);
+  if (held_.empty()) {
+    ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
+    status.Update(MakePods(pods));
+    status.Update(MakeExport(pods));
+    ADAMANT_RETURN_IF_ERROR(taken_over_);
+  }
+  const controller::JobReport report = controller_->Report();
+  context_.control.SetReport(job_.uid, report);
+  const Clock::TimePoint now = context_.clock.Now();
+  if (now >= next_status_) {
+    next_status_ = now + kStatusInterval;
+    status.Update(WriteStatus(StatusOf(report, *view_, Now())));
+  }
+  const Clock::TimePoint timer = std::min(controller_->NextTimer(now), next_status_);
+  return status.ok() && held_.empty() ? timer : std::min(timer, now + kRetry);
+}
+
+// --- The controller
+
+absl::Status JobBody::Open(const PodViews& pods) {
+  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
+  version_ = stored.version;
+  for (const auto& [key, value] : stored.entries) {
+    if (key.starts_with(controller::kResultPrefix)) {
+      results_[key] = value;
+    }
+  }
+  if (const auto state = stored.entries.find(controller::kStateKey);
+      state != stored.entries.end()) {
+    ADAMANT_ASSIGN_OR_RETURN(controller_,
+                             JobController::Restore(SettingsOf(*view_->job), state->second));
+  } else {
+    controller_ = JobController::Create(SettingsOf(*view_->job), RandomUid());
+  }
+  context_.control.AddJob(
+      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
+        inbox->Push(std::move(event));
+      });
+  return Begin(pods);
+}
+
+absl::Status JobBody::Begin(const PodViews& pods) {
+  JobController::Survivors survivors;
+  for (const auto& pod : pods) {
+    if (pod->export_snapshot == 0 && pod->pod.state != ObservedPod::State::kEnded &&
+        !pod->pod.deleting) {
+      survivors.running.push_back(pod->pod.process);
+    }
+  }
+  finished_ = false;
+  Perform(controller_->Begin(context_.clock.Now(), survivors));
+  return taken_over_;
+}
+
+absl::Status JobBody::HandleSuspension(const PodViews& pods) {
+  const bool wanted = view_->job->spec().run_policy().suspend();
+  const bool suspended = controller_->state().phase == Phase::kSuspended;
+  if (wanted && !suspended) {
+    Handle(controller::SuspendRequested{"spec.runPolicy.suspend is true"});
+  }
+  const bool quiet = std::ranges::all_of(
+      pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
+  if (!wanted && suspended && finished_ && quiet) {
+    ADAMANT_ASSIGN_OR_RETURN(
+        controller_, JobController::Restore(SettingsOf(*view_->job), Encode(controller_->state())));
+    return Begin({});
+  }
+  return taken_over_;
+}
+
+void JobBody::HandleEvents() {
+  for (const controller::Event& event : inbox_->TakeAll()) {
+    Handle(event);
+  }
+  Handle(controller::Tick{});
+}
+
+void JobBody::Handle(const controller::Event& event) {
+  if (taken_over_.ok()) {
+    Perform(controller_->Handle(event, context_.clock.Now()));
+  }
+}
+
+void JobBody::Perform(std::vector<Action> actions) {
+  for (Action& action : actions) {
+    if (!taken_over_.ok()) {
+      return;
+    }
+    if (held_.empty() || held_.PassesOrKeeps(action)) {
+      Do(action);
+    }
+  }
+}
+
+void JobBody::Do(Action& action) {
+  if (const auto* persist = std::get_if<controller::Persist>(&action)) {
+    Persist(*persist);
+  } else if (const auto* send = std::get_if<controller::Send>(&action)) {
+    context_.control.Send(*send);
+  } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
+    context_.control.Close(close->connection);
+  } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
+    export_ = wanted->snapshot;
+  } else if (const auto* note = std::get_if<controller::Note>(&action)) {
+    Tell(*note);
+  } else if (std::holds_alternative<controller::Finished>(action)) {
+    finished_ = true;
+  }
+  // What should run follows from JobController::Wanted.
+}
+
+void JobBody::Persist(const controller::Persist& persist) {
+  held_.Add(persist);
+  StoreHeld().IgnoreError();  // it is held, and tried again
+}
+
+absl::Status JobBody::StoreHeld() {
+  if (held_.empty()) {
+    return absl::OkStatus();
+  }
+  const std::vector<controller::Persist::Entry> entries = held_.entries();
+  const absl::Status status = store_.CompareAndSwap(version_, entries);
+  if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
+    taken_over_ = status;
+    return status;
+  }
+  ADAMANT_RETURN_IF_ERROR(status);
+  ++version_;
+  for (const controller::Persist::Entry& entry : entries) {
+    if (entry.key.starts_with(controller::kResultPrefix)) {
+      results_[entry.key] = entry.value;
+    }
+  }
+  Perform(held_.Release());
+  return absl::OkStatus();
+}
+
+void JobBody::Tell(const controller::Note& note) {
+  context_.events.Record({.object = {.api_version = kTrainingJobs.api_version(),
+                                     .kind = std::string(kTrainingJobs.kind),
+                                     .key = job_.key,
+                                     .uid = job_.uid},
+                          .warning = IsWarning(note.kind),
+                          .reason = std::string(controller::NoteName(note.kind)),
+                          .message = note.text});
+}
+
+// --- Pods
+
+std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
+  std::vector<ObservedPod> observed;
+  std::set<StartProcess> there;
+  for (const auto& view : pods) {
+    if (view->export_snapshot == 0) {
+      observed.push_back(view->pod);
+      there.insert(view->pod.process);
+      made_.erase(view->pod.process);
+      seen_[view->pod.process] = view->pod.uid;
+    }
+  }
+  const auto add = [&](const StartProcess& process, const std::string& pod_uid, auto state) {
+    if (!there.contains(process)) {
+      observed.push_back({.process = process,
+                          .name = PodName(job_.key.name, process),
+                          .uid = pod_uid,
+                          .state = state});
+    }
+  };
+  for (const auto& [process, pod_uid] : made_) {
+    add(process, pod_uid, ObservedPod::State::kPending);
+  }
+  for (const auto& [process, pod_uid] : seen_) {
+    add(process, pod_uid, ObservedPod::State::kGone);
+  }
+  return observed;
+}
+
+absl::Status JobBody::MakePods(const PodViews& pods) {
+  // What has happened may change what is wanted, but only what is stored is acted on.
+  for (const controller::ProcessExited& exited :
+       Reconcile(controller_->Wanted(), Observe(pods)).exited) {
+    Handle(exited);
+  }
+  if (!held_.empty() || !taken_over_.ok()) {
+    return taken_over_;
+  }
+  const controller::PodPlan plan = Reconcile(controller_->Wanted(), Observe(pods));
+  absl::Status status;
+  for (const StartProcess& process : plan.create) {
+    status.Update(CreatePod(process));
+  }
+  for (const controller::DeletePod& removal : plan.remove) {
+    status.Update(RemovePod(removal));
+  }
+  return status;
+}
+
+absl::Status JobBody::CreatePod(const StartProcess& process) {
+  if (process.id.role == controller::Role::kParameterServer) {
+    ADAMANT_RETURN_IF_ERROR(CreateClaim(ClaimObject(job_, *view_->job, process.id.slot)));
+  }
+  std::string pod_uid;
+  const absl::Status created =
+      CreateOnce(kPods, PodObject(job_, *view_->job, process, context_.pods), pod_uid);
+  if (absl::IsInvalidArgument(created)) {
+    Handle(controller::BodyFailed{"the API refuses the pod of " + controller::ToString(process.id) +
+                                  ": " + std::string(created.message())});
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(created);
+  made_[process] = pod_uid;
+  return absl::OkStatus();
+}
+
+absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
+  DeleteOptions options{.uid = removal.uid};
+  if (removal.at_once) {
+    options.grace_period = std::chrono::seconds(0);
+  }
+  const absl::Status status = client_.Delete(kPods, {job_.key.ns, removal.name}, options);
+  if (absl::IsNotFound(status) || absl::IsAborted(status)) {  // gone, or another of that name
+    for (auto it = made_.begin(); it != made_.end(); ++it) {
+      if (it->second == removal.uid) {
+        seen_[it->first] = it->second;
+        made_.erase(it);
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+  return status;
+}
+
+absl::Status JobBody::CreateClaim(const Json& claim) {
+  std::string unused;
+  return claim.is_null() ? absl::OkStatus() : CreateOnce(kPersistentVolumeClaims, claim, unused);
+}
+
+// An object that is there already is the one that an unseen write of ours has made, if it is this
+// job's.
+absl::Status JobBody::CreateOnce(const Resource& resource, Json object, std::string& uid) {
+  const ObjectKey key = KeyOf(object);
+  absl::StatusOr<Json> created = client_.Create(resource, std::move(object));
+  if (absl::IsAlreadyExists(created.status())) {
+    created = client_.Get(resource, key);
+    if (created.ok() && StringAt(*created, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
+      return absl::UnavailableError(ToString(key) +
+                                    " exists and is not of this job; is an earlier one of the same "
+                                    "name still being deleted?");
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(created.status());
+  uid = UidOf(*created);
+  return absl::OkStatus();
+}
+
+// --- The model
+
+absl::Status JobBody::MakeExport(const PodViews& pods) {
+  if (export_ == 0) {
+    return absl::OkStatus();
+  }
+  for (const auto& view : pods) {
+    if (view->export_snapshot != export_) {
+      continue;
+    }
+    if (view->pod.state == ObservedPod::State::kEnded) {
+      const std::uint64_t snapshot = std::exchange(export_, 0);
+      absl::Status outcome;
+      if (view->exit_code != 0) {
+        outcome = absl::UnavailableError("the pod " + view->pod.name + " " + view->pod.how);
+        ADAMANT_RETURN_IF_ERROR(RemovePod({.name = view->pod.name, .uid = view->pod.uid}));
+      }
+      Handle(controller::Exported{.snapshot = snapshot, .status = outcome});
+    }
+    return absl::OkStatus();
+  }
+  return StartExport();
+}
+
+absl::Status JobBody::StartExport() {
+  ADAMANT_RETURN_IF_ERROR(CreateClaim(OutputClaimObject(job_, *view_->job)));
+  const std::string name = ExportName(job_.key.name, export_);
+  Json inputs = {{"metadata", MetadataOf(job_, name)}, {"data", ExportInputs()}};
+  ADAMANT_RETURN_IF_ERROR(
+      client_.Apply(kConfigMaps, std::move(inputs), {.field_manager = kFieldManager, .force = true})
+          .status());
+  std::string unused;
+  return CreateOnce(kPods, ExportPodObject(job_, *view_->job, export_, context_.pods), unused);
+}
+
+Json JobBody::ExportInputs() const {
+  const controller::JobState& state = controller_->state();
+  Json source = {{"jobUid", state.job_uid},
+                 {"snapshot", export_},
+                 {"accuracy", state.accuracy},
+                 {"servers", Json::array()},
+                 {"primaries", Json::array()}};
+  for (std::uint32_t slot = 0; slot < SettingsOf(*view_->job).parameter_servers; ++slot) {
+    source["servers"].push_back(controller_->AddressOf({controller::Role::kParameterServer, slot}));
+  }
+  for (const controller::Bucket& bucket : state.buckets) {
+    source["primaries"].push_back(bucket.primary.slot);
+  }
+  Json results = Json::array();
+  for (const auto& [key, result] : results_) {
+    results.push_back(EncodeBase64(result));
+  }
+  return {{"job.json", DumpJson(MessageJson(*view_->job))},
+          {"source.json", DumpJson(source)},
+          {"results.json", DumpJson(results)}};
+}
+
+// --- The status
+
+std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
+
+absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
+  Json object = {{"metadata", {{"name", job_.key.name}, {"namespace", job_.key.ns}}},
+                 {"status", MessageJson(status)}};
+  std::string text = DumpJson(object);
+  if (text == written_status_) {
+    return absl::OkStatus();
+  }
+  object["metadata"]["uid"] = job_.uid;
+  const auto applied =
+      client_.Apply(kTrainingJobs,
+                    std::move(object),
+                    {.field_manager = kFieldManager, .force = true, .subresource = "status"});
+  if (absl::IsNotFound(applied.status())) {  // it is being deleted
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(applied.status());
+  written_status_ = std::move(text);
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::kube

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "operator/control/control_server.h"
+#include "operator/core/job_controller.h"
+#include "operator/core/reconcile.h"
+#include "operator/kube/client/client.h"
+#include "operator/kube/client/event_recorder.h"
+#include "operator/kube/held_actions.h"
+#include "operator/kube/job_view.h"
+#include "operator/kube/kube_state_store.h"
+#include "operator/kube/pod_object.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+
+namespace adamant::kube {
+
+/// What the bodies of all jobs share; all of it outlives them.
+struct BodyContext {
+  Client client;
+  control::ControlServer& control;
+  EventRecorder& events;
+  const Clock& clock;
+  PodSettings pods;
+};
+
+using PodViews = std::vector<std::shared_ptr<const PodView>>;
+
+/// One job in a cluster: the body around its controller. What happens is collected; Work handles
+/// it, stores what must be stored, and makes pods what they should be.
+/// Threads: events come from any; the members belong to one thread at a time.
+class JobBody {
+ public:
+  /// `wake` is called, on any thread, when there is something to do.
+  JobBody(const BodyContext& context,
+          std::shared_ptr<const JobView> view,
+          std::function<void()> wake);
+  ~JobBody();
+  JobBody(const JobBody&) = delete;
+  JobBody& operator=(const JobBody&) = delete;
+
+  [[nodiscard]] const std::string& uid() const { return job_.uid; }
+
+  /// Does what is to be done, given the job and its pods as they were last seen. Returns when to be
+  /// called again though nothing has happened.
+  /// Errors: those of the API: to be called again after a while. Aborted: another controller leads
+  /// this job, and this body must be dropped.
+  absl::StatusOr<Clock::TimePoint> Work(std::shared_ptr<const JobView> view, const PodViews& pods);
+
+ private:
+  class Inbox;
+
+  absl::Status Open(const PodViews& pods);
+  absl::Status Begin(const PodViews& pods);
+  absl::Status StoreHeld();
+  void HandleEvents();
+  absl::Status HandleSuspension(const PodViews& pods);
+  void Handle(const controller::Event& event);
+  void Perform(std::vector<controller::Action> actions);
+  void Do(controller::Action& action);
+  void Persist(const controller::Persist& persist);
+  void Tell(const controller::Note& note);
+
+  [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
+  absl::Status MakePods(const PodViews& pods);
+  absl::Status CreatePod(const controller::StartProcess& process);
+  absl::Status RemovePod(const controller::DeletePod& removal);
+  absl::Status CreateClaim(const Json& claim);
+  absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
+
+  absl::Status MakeExport(const PodViews& pods);
+  absl::Status StartExport();
+  [[nodiscard]] Json ExportInputs() const;
+
+  [[nodiscard]] std::string Now() const;  // as the API writes times
+  absl::Status WriteStatus(const v1::TrainingJobStatus& status);
+
+  const BodyContext& context_;
+  const Client client_;
+  const JobIdentity job_;
+  const std::shared_ptr<Inbox> inbox_;
+
+  std::shared_ptr<const JobView> view_;
+  KubeStateStore store_;
+  std::uint64_t version_ = 0;  // of the state that is stored
+  std::unique_ptr<controller::JobController> controller_;
+  std::map<std::string, std::string> results_;  // the stored EpochResults, by key
+  HeldActions held_;
+  absl::Status taken_over_;  // not OK: another controller has written to the state
+  bool finished_ = false;
+
+  // Pods that were made or seen, by UID: a view that lacks them is old, or they are gone.
+  std::map<controller::StartProcess, std::string> made_;
+  std::map<controller::StartProcess, std::string> seen_;
+
+  std::uint64_t export_ = 0;  // snapshot to be written; 0: none
+  std::string written_status_;
+  Clock::TimePoint next_status_{};
+};
+
+}  // namespace adamant::kube

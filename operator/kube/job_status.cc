@@ -1,0 +1,173 @@
+#include "operator/kube/job_status.h"
+
+#include <cmath>
+#include <map>
+
+#include "operator/core/state.h"
+#include "operator/kube/pod_object.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "proto/adamant/v1/resources.pb.h"
+
+namespace adamant::kube {
+namespace {
+
+using controller::JobReport;
+using controller::Phase;
+using controller::Role;
+using Status = v1::TrainingJobStatus;
+
+Status::Phase PhaseOf(Phase phase) {
+  switch (phase) {
+    case Phase::kPending:
+      return Status::PHASE_PENDING;
+    case Phase::kStarting:
+      return Status::PHASE_STARTING;
+    case Phase::kRunning:
+      return Status::PHASE_RUNNING;
+    case Phase::kEvaluating:
+      return Status::PHASE_EVALUATING;
+    case Phase::kSucceeded:
+      return Status::PHASE_SUCCEEDED;
+    case Phase::kFailed:
+      return Status::PHASE_FAILED;
+    case Phase::kSuspended:
+      return Status::PHASE_SUSPENDED;
+  }
+  return Status::PHASE_UNSPECIFIED;
+}
+
+// A condition as it is now; it keeps the time of its last transition.
+struct Finding {
+  const char* type;
+  bool holds;
+  std::string reason;
+  std::string message;
+};
+
+void AddCondition(const Finding& finding,
+                  const JobView& view,
+                  const std::string& now,
+                  Status& status) {
+  v1::Condition& condition = *status.add_conditions();
+  condition.set_type(finding.type);
+  condition.set_status(finding.holds ? v1::Condition::STATUS_TRUE : v1::Condition::STATUS_FALSE);
+  condition.set_observed_generation(view.generation);
+  condition.set_reason(finding.reason);
+  condition.set_message(finding.message);
+  condition.set_last_transition_time(now);
+  for (const v1::Condition& before : view.status->conditions()) {
+    if (before.type() == finding.type && before.status() == condition.status()) {
+      condition.set_last_transition_time(before.last_transition_time());
+    }
+  }
+}
+
+void FillRole(const JobReport& report, Role role, const JobView& view, v1::RoleStatus& status) {
+  std::int64_t desired = 0;
+  std::int64_t pods = 0;
+  std::int64_t ready = 0;
+  for (const JobReport::MemberReport& member : report.members) {
+    if (member.id.role == role) {
+      ++desired;
+      pods += member.state == "Starting" || member.state == "Running" ? 1 : 0;
+      ready += member.state == "Running" ? 1 : 0;
+    }
+  }
+  status.set_desired(desired);
+  status.set_pods(pods);
+  status.set_ready(ready);
+  status.set_selector(std::string(kJobUidLabel) + "=" + view.uid + "," + kRoleLabel + "=" +
+                      std::string(controller::RoleName(role)));
+}
+
+std::string RunningMessage(const JobReport& report) {
+  if (report.phase == Phase::kRunning) {
+    return "epoch " + std::to_string(report.epoch) + " of " + std::to_string(report.epochs);
+  }
+  return report.message;
+}
+
+void AddConditions(const JobReport& report,
+                   const JobView& view,
+                   const std::string& now,
+                   Status& status) {
+  const std::string phase(controller::PhaseName(report.phase));
+  const bool running = report.phase == Phase::kRunning || report.phase == Phase::kEvaluating;
+  AddCondition({"Valid", true, "Accepted", ""}, view, now, status);
+  AddCondition({"Running", running, phase, RunningMessage(report)}, view, now, status);
+  AddCondition({"Suspended",
+                report.phase == Phase::kSuspended,
+                phase,
+                report.phase == Phase::kSuspended ? report.message : ""},
+               view,
+               now,
+               status);
+  AddCondition({"Succeeded", report.phase == Phase::kSucceeded, phase, ""}, view, now, status);
+  AddCondition({"Failed",
+                report.phase == Phase::kFailed,
+                phase,
+                report.phase == Phase::kFailed ? report.message : ""},
+               view,
+               now,
+               status);
+}
+
+}  // namespace
+
+Status StatusOf(const JobReport& report, const JobView& view, const std::string& now) {
+  Status status;
+  status.set_observed_generation(view.generation);
+  status.set_phase(PhaseOf(report.phase));
+  if (!report.message.empty()) {
+    status.set_message(report.message);
+  }
+  AddConditions(report, view, now, status);
+  status.set_epoch(static_cast<std::int64_t>(report.epoch));
+  status.set_epochs(static_cast<std::int64_t>(report.epochs));
+  if (report.accuracy > 0) {
+    status.set_accuracy(report.accuracy);
+  }
+  status.set_training_loss(report.training_loss);
+  status.set_examples_per_second(std::llround(report.examples_per_second));
+  status.set_examples(static_cast<std::int64_t>(report.counted_examples));
+  if (report.total_examples > 0) {
+    status.set_examples_per_epoch(static_cast<std::int64_t>(report.total_examples));
+  }
+  status.set_restarts(report.restarts);
+  FillRole(report, Role::kWorker, view, *status.mutable_roles()->mutable_worker());
+  FillRole(report, Role::kDataServer, view, *status.mutable_roles()->mutable_data_server());
+  FillRole(
+      report, Role::kParameterServer, view, *status.mutable_roles()->mutable_parameter_server());
+  if (report.checkpoint != 0) {
+    status.mutable_checkpoint()->set_snapshot(static_cast<std::int64_t>(report.checkpoint));
+  }
+  status.set_start_time(view.status->has_start_time() ? view.status->start_time() : now);
+  if (report.phase == Phase::kSucceeded || report.phase == Phase::kFailed) {
+    status.set_completion_time(view.status->has_completion_time() ? view.status->completion_time()
+                                                                  : now);
+  }
+  status.set_output_claim(OutputClaimName(view.key.name, *view.job));
+  return status;
+}
+
+Status SuspendedStatus(const JobView& view, const std::string& now) {
+  Status status = *view.status;
+  status.set_observed_generation(view.generation);
+  status.set_phase(Status::PHASE_SUSPENDED);
+  status.clear_conditions();
+  AddCondition({"Valid", true, "Accepted", ""}, view, now, status);
+  AddCondition(
+      {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
+  return status;
+}
+
+Status InvalidStatus(const JobView& view, const std::string& now) {
+  Status status;
+  status.set_observed_generation(view.generation);
+  status.set_phase(Status::PHASE_FAILED);
+  status.set_message("the spec is not valid: " + view.problems);
+  AddCondition({"Valid", false, "InvalidSpec", view.problems}, view, now, status);
+  return status;
+}
+
+}  // namespace adamant::kube

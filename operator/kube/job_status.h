@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "operator/core/job_controller.h"
+#include "operator/kube/job_view.h"
+
+namespace adamant::kube {
+
+/// The status of a job as its controller reports it. `now`: as the API writes times. What is to
+/// stay as it was (times of transitions, the start) comes from the view.
+v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
+                               const JobView& view,
+                               const std::string& now);
+
+/// The status of a job that is not to run now, and of which nothing runs.
+v1::TrainingJobStatus SuspendedStatus(const JobView& view, const std::string& now);
+
+/// The status of a job that cannot run, with condition Valid=False.
+v1::TrainingJobStatus InvalidStatus(const JobView& view, const std::string& now);
+
+}  // namespace adamant::kube

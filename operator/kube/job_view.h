@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "operator/kube/client/resource.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+class TrainingJobStatus;
+}  // namespace adamant::v1
+
+namespace adamant::kube {
+
+/// What an informer keeps of a TrainingJob.
+struct JobView {
+  ObjectKey key;
+  std::string uid;
+  std::int64_t generation = 0;
+  bool deleting = false;
+  std::shared_ptr<const v1::TrainingJob> job;  ///< null: it is not valid
+  std::string problems;                        ///< then: what is wrong, a line each
+  std::shared_ptr<const v1::TrainingJobStatus> status;
+};
+
+std::shared_ptr<const JobView> ParseJobObject(const nlohmann::json& object);
+
+}  // namespace adamant::kube

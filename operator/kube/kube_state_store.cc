@@ -1,0 +1,255 @@
+#include "operator/kube/kube_state_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/control/record_codec.h"
+#include "operator/core/state.h"
+#include "operator/kube/client/base64.h"
+#include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/schema/job_object.h"
+#include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/failpoint.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+constexpr std::size_t kBucketsOfAMap = 64;
+
+ObjectKey RestKey(const JobIdentity& job) { return {job.key.ns, job.key.name + "-state"}; }
+
+std::string MapName(const JobIdentity& job, std::size_t index) {
+  return job.key.name + "-" + std::to_string(index);
+}
+
+// Keys of a ConfigMap have no slashes.
+std::string ToDataKey(std::string key) {
+  std::replace(key.begin(), key.end(), '/', '.');
+  return key;
+}
+
+std::string FromDataKey(std::string key) {
+  std::replace(key.begin(), key.end(), '.', '/');
+  return key;
+}
+
+}  // namespace
+
+KubeStateStore::KubeStateStore(Client client, JobIdentity job, std::string writer)
+    : client_(std::move(client)), job_(std::move(job)), writer_(std::move(writer)) {}
+
+absl::Status KubeStateStore::Objection(const Json& object) const {
+  if (StringAt(object, {"metadata", "labels", kJobUidLabel}) == job_.uid) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(ToString(KeyOf(object)) +
+                                " is not of this job; is an earlier one of the same name still "
+                                "being deleted?");
+}
+
+absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
+  ADAMANT_RETURN_IF_ERROR(LoadRest());
+  ADAMANT_RETURN_IF_ERROR(LoadMaps());
+  Snapshot snapshot{.version = version_, .entries = rest_};
+  const auto stored = snapshot.entries.find(controller::kStateKey);
+  if (stored == snapshot.entries.end()) {
+    return snapshot;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(controller::JobState state, controller::DecodeState(stored->second));
+  for (const Map& map : maps_) {
+    state.buckets.insert(state.buckets.end(), map.buckets.begin(), map.buckets.end());
+  }
+  if (state.buckets.size() != state.histories.size()) {
+    if (state.buckets.size() > state.histories.size() && state.histories.empty()) {
+      state.buckets.clear();  // assigned, but not heard of by anybody
+    } else {
+      return absl::DataLossError("ShardMaps of " + ToString(job_.key) +
+                                 " are missing: " + std::to_string(state.buckets.size()) +
+                                 " buckets are there of " + std::to_string(state.histories.size()));
+    }
+  }
+  stored->second = Encode(state);
+  return snapshot;
+}
+
+absl::Status KubeStateStore::LoadRest() {
+  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  if (absl::IsNotFound(object.status())) {
+    resource_version_.clear();
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(object.status());
+  ADAMANT_RETURN_IF_ERROR(Objection(*object));
+  resource_version_ = ResourceVersionOf(*object);
+  const std::string version = StringAt(*object, {"data", "version"});
+  if (std::from_chars(version.data(), version.data() + version.size(), version_).ec !=
+      std::errc()) {
+    return absl::DataLossError(ToString(RestKey(job_)) + " has no version");
+  }
+  if (const Json* entries = Find(*object, {"binaryData"})) {
+    for (const auto& [key, value] : entries->items()) {
+      ADAMANT_ASSIGN_OR_RETURN(rest_[FromDataKey(key)],
+                               DecodeBase64(value.get_ref<const std::string&>()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KubeStateStore::LoadMaps() {
+  ADAMANT_ASSIGN_OR_RETURN(
+      std::vector<Json> objects,
+      client_.List(kShardMaps,
+                   {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
+  std::map<std::int64_t, Map> found;
+  for (const Json& object : objects) {
+    v1::ShardMap stored;
+    ADAMANT_RETURN_IF_ERROR(ReadShardMap(object, stored));
+    Map map{.resource_version = ResourceVersionOf(object),
+            .term = static_cast<std::uint64_t>(stored.term()),
+            .buckets = {}};
+    for (const v1::Bucket& bucket : stored.buckets()) {
+      map.buckets.push_back(control::DecodeRecord(bucket));
+    }
+    found[stored.first()] = std::move(map);
+  }
+  maps_.clear();
+  for (auto& [first, map] : found) {
+    if (first != static_cast<std::int64_t>(maps_.size() * kBucketsOfAMap)) {
+      return absl::DataLossError("a ShardMap of " + ToString(job_.key) + " is missing before " +
+                                 MapName(job_, static_cast<std::size_t>(first) / kBucketsOfAMap));
+    }
+    maps_.push_back(std::move(map));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KubeStateStore::CompareAndSwap(
+    std::uint64_t version, const std::vector<controller::Persist::Entry>& entries) {
+  std::optional<controller::JobState> state;
+  for (const controller::Persist::Entry& entry : entries) {
+    if (entry.key == controller::kStateKey) {
+      ADAMANT_ASSIGN_OR_RETURN(state, controller::DecodeState(entry.value));
+    } else {
+      rest_[entry.key] = entry.value;
+    }
+  }
+  if (version != version_) {
+    return absl::AbortedError("the state of " + ToString(job_.key) + " has version " +
+                              std::to_string(version_) + ", not " + std::to_string(version));
+  }
+  term_ = state ? state->term : term_;
+  if (unconfirmed_) {
+    ADAMANT_RETURN_IF_ERROR(FindOwnWrites());
+  }
+  unconfirmed_ = true;
+  ADAMANT_FAILPOINT("controller/store");
+  if (state) {
+    ADAMANT_RETURN_IF_ERROR(WriteMaps(state->term, state->buckets));
+    state->buckets.clear();
+    rest_[controller::kStateKey] = Encode(*state);
+  }
+  ADAMANT_RETURN_IF_ERROR(WriteRest());
+  ADAMANT_FAILPOINT("controller/stored");
+  unconfirmed_ = false;
+  ++version_;
+  return absl::OkStatus();
+}
+
+absl::Status KubeStateStore::WriteMaps(std::uint64_t term,
+                                       const std::vector<controller::Bucket>& buckets) {
+  const std::size_t count = (buckets.size() + kBucketsOfAMap - 1) / kBucketsOfAMap;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = buckets.begin() + static_cast<std::ptrdiff_t>(i * kBucketsOfAMap);
+    const auto end = buckets.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min(buckets.size(), (i + 1) * kBucketsOfAMap));
+    Map map{.resource_version = i < maps_.size() ? maps_[i].resource_version : "",
+            .term = term,
+            .buckets = {begin, end}};
+    if (i < maps_.size() && maps_[i].term == term && maps_[i].buckets == map.buckets) {
+      continue;
+    }
+    ADAMANT_RETURN_IF_ERROR(WriteMap(i, std::move(map)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
+  v1::ShardMap message;
+  message.set_job(job_.key.name);
+  message.set_job_uid(job_.uid);
+  message.set_term(static_cast<std::int64_t>(map.term));
+  message.set_first(static_cast<std::int64_t>(index * kBucketsOfAMap));
+  message.set_count(static_cast<std::int64_t>(map.buckets.size()));
+  for (const controller::Bucket& bucket : map.buckets) {
+    control::EncodeRecord(bucket, *message.add_buckets());
+  }
+  const std::string name = MapName(job_, index);
+  Json object = ShardMapObject(message, name, job_.key.ns);
+  object["metadata"] = MetadataOf(job_, name);
+  absl::StatusOr<Json> written;
+  if (map.resource_version.empty()) {
+    written = client_.Create(kShardMaps, std::move(object));
+  } else {
+    object["metadata"]["resourceVersion"] = map.resource_version;
+    written = client_.Update(kShardMaps, std::move(object));
+  }
+  if (absl::IsAlreadyExists(written.status())) {
+    return absl::AbortedError(written.status().message());
+  }
+  ADAMANT_RETURN_IF_ERROR(written.status());
+  map.resource_version = ResourceVersionOf(*written);
+  maps_.resize(std::max(maps_.size(), index + 1));
+  maps_[index] = std::move(map);
+  return absl::OkStatus();
+}
+
+absl::Status KubeStateStore::WriteRest() {
+  Json object = {{"metadata", MetadataOf(job_, RestKey(job_).name)},
+                 {"data", {{"version", std::to_string(version_ + 1)}, {"writer", writer_}}}};
+  for (const auto& [key, value] : rest_) {
+    object["binaryData"][ToDataKey(key)] = EncodeBase64(value);
+  }
+  absl::StatusOr<Json> written;
+  if (resource_version_.empty()) {
+    written = client_.Create(kConfigMaps, std::move(object));
+  } else {
+    object["metadata"]["resourceVersion"] = resource_version_;
+    written = client_.Update(kConfigMaps, std::move(object));
+  }
+  if (absl::IsAlreadyExists(written.status())) {
+    return absl::AbortedError(written.status().message());
+  }
+  ADAMANT_RETURN_IF_ERROR(written.status());
+  resource_version_ = ResourceVersionOf(*written);
+  return absl::OkStatus();
+}
+
+// What the last swap, which seemed to fail, has written after all is written again.
+absl::Status KubeStateStore::FindOwnWrites() {
+  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  if (absl::IsNotFound(object.status())) {
+    resource_version_.clear();
+  } else {
+    ADAMANT_RETURN_IF_ERROR(object.status());
+    ADAMANT_RETURN_IF_ERROR(Objection(*object));
+    const bool unchanged = ResourceVersionOf(*object) == resource_version_;
+    if (!unchanged && StringAt(*object, {"data", "writer"}) != writer_) {
+      return absl::AbortedError("another controller has written " + ToString(RestKey(job_)));
+    }
+    resource_version_ = ResourceVersionOf(*object);
+  }
+  ADAMANT_RETURN_IF_ERROR(LoadMaps());
+  for (const Map& map : maps_) {
+    if (map.term > term_) {
+      return absl::AbortedError("a controller of term " + std::to_string(map.term) + " leads " +
+                                ToString(job_.key));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::kube

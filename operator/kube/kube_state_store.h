@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/core/state_store.h"
+#include "operator/kube/client/client.h"
+#include "operator/kube/pod_object.h"
+
+namespace adamant::kube {
+
+/// A controller's state in the Kubernetes API: the buckets' records in ShardMaps of 64, which users
+/// read, the rest in the ConfigMap `<job>-state`. Every object changes by compare-and-swap on its
+/// resourceVersion.
+///
+/// A swap writes the ShardMaps that changed first and the ConfigMap last: until that has succeeded
+/// nobody acts on the records, and who loads them finds each complete in itself. All ShardMaps are
+/// written when the term rises, so that an older controller's next write to any of them fails.
+/// Source: docs/design/0003-operator.md.
+class KubeStateStore final : public controller::StateStore {
+ public:
+  /// `writer` names this controller among all that ever write; it must be random.
+  KubeStateStore(Client client, JobIdentity job, std::string writer);
+
+  /// Reads everything. Once, before the first swap. Errors: those of the client; Unavailable while
+  /// objects of an earlier job of this name are still there; DataLoss.
+  absl::StatusOr<Snapshot> Load() override;
+
+  absl::Status CompareAndSwap(std::uint64_t version,
+                              const std::vector<controller::Persist::Entry>& entries) override;
+
+ private:
+  // A ShardMap as it was read or written last.
+  struct Map {
+    std::string resource_version;
+    std::uint64_t term = 0;
+    std::vector<controller::Bucket> buckets;
+  };
+
+  absl::Status LoadMaps();
+  absl::Status LoadRest();
+  absl::Status WriteMaps(std::uint64_t term, const std::vector<controller::Bucket>& buckets);
+  absl::Status WriteMap(std::size_t index, Map map);
+  absl::Status WriteRest();
+  absl::Status FindOwnWrites();
+  absl::Status Objection(const Json& object) const;
+
+  const Client client_;
+  const JobIdentity job_;
+  const std::string writer_;
+
+  std::uint64_t version_ = 0;
+  std::uint64_t term_ = 0;
+  std::string resource_version_;             // of the ConfigMap; empty: there is none
+  std::map<std::string, std::string> rest_;  // its entries, as they are to be
+  std::vector<Map> maps_;
+  bool unconfirmed_ = false;  // a write may have been carried out though it seemed to fail
+};
+
+}  // namespace adamant::kube

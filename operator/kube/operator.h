@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/control/control_server.h"
+#include "operator/kube/client/client.h"
+#include "operator/kube/client/event_recorder.h"
+#include "operator/kube/client/informer.h"
+#include "operator/kube/client/leader_election.h"
+#include "operator/kube/client/work_queue.h"
+#include "operator/kube/job_body.h"
+#include "operator/kube/job_view.h"
+#include "operator/kube/pod_object.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+
+namespace adamant::kube {
+
+struct OperatorOptions {
+  std::string name_space;      ///< where its lease is
+  std::string identity;        ///< unique among operators: the pod's name
+  std::string control_listen;  ///< host:port of control streams, while it leads
+  PodSettings pods;
+  int workers = 16;  ///< jobs that are worked on at a time; each waits for the API now and then
+};
+
+/// Leads the TrainingJobs of a cluster, while it holds the operators' lease.
+/// Threads: Start, Stop and the destructor by one; the others by any.
+class Operator {
+ public:
+  /// All must outlive this.
+  Operator(const Client& client, const Clock& clock, Sleeper& sleeper, OperatorOptions options);
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  void Start();
+
+  /// Takes no more work, finishes what was begun, and gives the lease up last. Idempotent.
+  void Stop();
+
+  /// Whether it knows the cluster's jobs and pods.
+  [[nodiscard]] bool ready() const { return jobs_.synced() && pods_.synced(); }
+  [[nodiscard]] bool leads() const;
+
+ private:
+  void OnStarted();
+  void OnStopped();
+  void EnqueueAll();
+  void WorkLoop();
+  void Work(const std::string& key);
+  absl::StatusOr<Clock::TimePoint> WorkOn(const std::string& key,
+                                          const std::shared_ptr<const JobView>& view);
+  absl::Status RejectInvalid(const JobView& view) const;
+  std::shared_ptr<JobBody> BodyOf(const std::string& key,
+                                  const std::shared_ptr<const JobView>& view);
+  void Drop(const std::string& key);
+
+  const Client client_;
+  const Clock& clock_;
+  const OperatorOptions options_;
+
+  Informer<JobView> jobs_;
+  Informer<PodView> pods_;
+  EventRecorder events_;
+  LeaderElection election_;
+
+  mutable Mutex mutex_;
+  // Of the present leadership; null while it does not lead.
+  std::shared_ptr<WorkQueue> queue_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
+  std::unique_ptr<control::ControlServer> control_;  // changes only without workers
+  std::unique_ptr<BodyContext> context_;
+  std::vector<std::jthread> workers_;
+  bool stopped_ = false;
+};
+
+}  // namespace adamant::kube

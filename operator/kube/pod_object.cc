@@ -1,0 +1,356 @@
+#include "operator/kube/pod_object.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "operator/kube/client/json.h"
+#include "operator/kube/schema/job_object.h"
+#include "operator/kube/schema/message_json.h"
+#include "operator/kube/strategic_merge.h"
+#include "proto/adamant/v1/job.pb.h"
+
+namespace adamant::kube {
+namespace {
+
+using controller::MemberId;
+using controller::ObservedPod;
+using controller::Role;
+using controller::StartProcess;
+
+constexpr int kUser = 65532;
+constexpr int kMetricsPort = 7070;
+constexpr int kServicePort = 7071;
+constexpr int kReplicationPort = 7072;
+constexpr int kBadConfiguration = 2;  // exit code of a service: service.h
+constexpr int kGraceSeconds = 30;
+constexpr char kContainer[] = "adamant";
+constexpr char kDataFolder[] = "/data";
+constexpr char kInputsFolder[] = "/inputs";
+constexpr char kExportLabel[] = "adamant.dev/export";
+
+std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }
+
+Json Port(const char* name, int port) { return {{"name", name}, {"containerPort", port}}; }
+
+Json FieldVariable(const char* name, const char* path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
+  Json arguments = {"--controller=" + settings.control_service,
+                    "--job=" + job.uid,
+                    "--slot=" + std::to_string(process.id.slot),
+                    std::string("--data-dir=") + kDataFolder + "/adamant",
+                    "--metrics-listen=" + OnPodAddress(kMetricsPort),
+                    "--listen=" + OnPodAddress(kServicePort)};
+  if (process.id.role == Role::kParameterServer) {
+    arguments.push_back("--replication-listen=" + OnPodAddress(kReplicationPort));
+    arguments.push_back("--node=$(NODE_NAME)");
+  }
+  return arguments;
+}
+
+Json HardenedContainer() {
+  return {{"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+}
+
+Json Container(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
+  Json ports = Json::array({Port("metrics", kMetricsPort)});
+  if (process.id.role != Role::kWorker) {
+    ports.push_back(Port("service", kServicePort));
+  }
+  if (process.id.role == Role::kParameterServer) {
+    ports.push_back(Port("replication", kReplicationPort));
+  }
+  return {
+      {"name", kContainer},
+      {"image", settings.image},
+      {"command", Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))})},
+      {"args", Arguments(job, process, settings)},
+      {"env",
+       Json::array(
+           {FieldVariable("POD_IP", "status.podIP"), FieldVariable("NODE_NAME", "spec.nodeName")})},
+      {"ports", ports},
+      {"volumeMounts",
+       Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
+                    {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+      {"securityContext", HardenedContainer()}};
+}
+
+Json Volumes(const JobIdentity& job, const StartProcess& process) {
+  Json data = {{"name", "data"}};
+  if (process.id.role == Role::kParameterServer) {
+    data["persistentVolumeClaim"] = {{"claimName", ClaimName(job.key.name, process.id.slot)}};
+  } else {
+    data["emptyDir"] = Json::object();
+  }
+  return Json::array({data, {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+}
+
+// Pods of a role keep away from each other where they can.
+Json Affinity(const JobIdentity& job, Role role) {
+  const Json term = {
+      {"topologyKey", "kubernetes.io/hostname"},
+      {"labelSelector",
+       {{"matchLabels", {{kJobUidLabel, job.uid}, {kRoleLabel, controller::RoleName(role)}}}}}};
+  return {{"podAntiAffinity",
+           {{"preferredDuringSchedulingIgnoredDuringExecution",
+             Json::array({{{"weight", 100}, {"podAffinityTerm", term}}})}}}};
+}
+
+const v1::PodTemplate& TemplateOf(const v1::TrainingJob& spec, Role role) {
+  const v1::Pods& pods = spec.spec().pods();
+  switch (role) {
+    case Role::kWorker:
+      return pods.worker();
+    case Role::kDataServer:
+      return pods.data_server();
+    case Role::kParameterServer:
+      return pods.parameter_server();
+  }
+  return pods.worker();
+}
+
+void MergeTemplate(const v1::PodTemplate& overlay, Json& pod) {
+  for (const auto& [name, value] : overlay.metadata().labels()) {
+    pod["metadata"]["labels"].emplace(name, value);
+  }
+  for (const auto& [name, value] : overlay.metadata().annotations()) {
+    pod["metadata"]["annotations"].emplace(name, value);
+  }
+  const Json merged = MessageJson(overlay);
+  if (const Json* spec = Find(merged, {"spec"})) {
+    StrategicMerge(pod["spec"], *spec);
+  }
+  pod["spec"]["restartPolicy"] = "Never";
+}
+
+std::optional<Role> RoleOf(std::string_view name) {
+  for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
+    if (controller::RoleName(role) == name) {
+      return role;
+    }
+  }
+  return std::nullopt;
+}
+
+// A pod with the defaults of all, without its own labels and volumes.
+Json HardenedPod(const JobIdentity& job, const std::string& name, const Json& container) {
+  return {{"metadata", MetadataOf(job, name)},
+          {"spec",
+           {{"restartPolicy", "Never"},  // a restart is a new pod
+            {"automountServiceAccountToken", false},
+            {"enableServiceLinks", false},
+            {"terminationGracePeriodSeconds", kGraceSeconds},
+            {"securityContext",
+             {{"runAsNonRoot", true},
+              {"runAsUser", kUser},
+              {"runAsGroup", kUser},
+              {"fsGroup", kUser},
+              {"fsGroupChangePolicy", "OnRootMismatch"},
+              {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+            {"containers", Json::array({container})}}}};
+}
+
+Json Claim(const JobIdentity& job, const std::string& name, const v1::Storage& storage) {
+  Json claim = {{"metadata", MetadataOf(job, name)},
+                {"spec",
+                 {{"accessModes", Json::array({"ReadWriteOnce"})},
+                  {"resources", {{"requests", {{"storage", std::to_string(storage.size())}}}}}}}};
+  if (storage.has_storage_class()) {
+    claim["spec"]["storageClassName"] = storage.storage_class();
+  }
+  return claim;
+}
+
+template <class T>
+bool ParseNumber(const std::string& text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+bool ReadProcess(const std::string& role,
+                 const std::string& slot,
+                 const std::string& generation,
+                 ObservedPod& pod) {
+  const std::optional<Role> known = RoleOf(role);
+  pod.process.id.role = known.value_or(Role::kWorker);
+  return known && ParseNumber(slot, pod.process.id.slot) &&
+         ParseNumber(generation, pod.process.generation);
+}
+
+// The state of our container once it has ended; null while it has not.
+const Json* Terminated(const Json& object) {
+  const Json* statuses = Find(object, {"status", "containerStatuses"});
+  if (statuses == nullptr || !statuses->is_array()) {
+    return nullptr;
+  }
+  for (const Json& status : *statuses) {
+    if (StringAt(status, {"name"}) == kContainer) {
+      return Find(status, {"state", "terminated"});
+    }
+  }
+  return nullptr;
+}
+
+std::string HowItEnded(const Json& terminated) {
+  const std::string reason = StringAt(terminated, {"reason"});
+  const std::int64_t signal = IntAt(terminated, {"signal"});
+  const std::int64_t code = IntAt(terminated, {"exitCode"});
+  std::string how = signal != 0  ? "was killed by signal " + std::to_string(signal)
+                    : code > 128 ? "was killed by signal " + std::to_string(code - 128)
+                                 : "exited with code " + std::to_string(code);
+  if (!reason.empty() && reason != "Error" && reason != "Completed") {
+    how += " (" + reason + ")";
+  }
+  return how;
+}
+
+bool IsDisruptionTarget(const Json& object) {
+  const Json* conditions = Find(object, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) {
+    return false;
+  }
+  for (const Json& condition : *conditions) {
+    if (StringAt(condition, {"type"}) == "DisruptionTarget" &&
+        StringAt(condition, {"status"}) == "True") {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ReadState(const Json& object, PodView& view) {
+  ObservedPod& pod = view.pod;
+  const std::string phase = StringAt(object, {"status", "phase"});
+  pod.deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
+  pod.disrupted = pod.deleting || IsDisruptionTarget(object);
+  if (const Json* terminated = Terminated(object)) {
+    pod.state = ObservedPod::State::kEnded;
+    pod.how = HowItEnded(*terminated);
+    view.exit_code = static_cast<int>(IntAt(*terminated, {"exitCode"}));
+    pod.bad_configuration = view.exit_code == kBadConfiguration;
+  } else if (phase == "Failed" || phase == "Succeeded") {  // never started: refused by its node
+    pod.state = ObservedPod::State::kEnded;
+    pod.disrupted = true;
+    view.exit_code = -1;
+    pod.how = "was ended by its node (" + StringAt(object, {"status", "reason"}, "no reason") +
+              "): " + StringAt(object, {"status", "message"});
+  } else {
+    pod.state = phase == "Running" ? ObservedPod::State::kRunning : ObservedPod::State::kPending;
+  }
+}
+
+}  // namespace
+
+Json MetadataOf(const JobIdentity& job, const std::string& name) {
+  return {{"name", name},
+          {"namespace", job.key.ns},
+          {"labels",
+           {{"app.kubernetes.io/name", "adamant"},
+            {"app.kubernetes.io/managed-by", "adamant-operator"},
+            {kJobLabel, job.key.name},
+            {kJobUidLabel, job.uid}}},
+          {"ownerReferences",
+           Json::array({{{"apiVersion", std::string(kGroup) + "/" + kVersion},
+                         {"kind", "TrainingJob"},
+                         {"name", job.key.name},
+                         {"uid", job.uid},
+                         {"controller", true},
+                         {"blockOwnerDeletion", true}}})}};
+}
+
+std::string PodName(const std::string& job, const StartProcess& process) {
+  return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
+}
+
+std::string ClaimName(const std::string& job, std::uint32_t slot) {
+  return job + "-" + controller::ToString({.role = Role::kParameterServer, .slot = slot});
+}
+
+Json PodObject(const JobIdentity& job,
+               const v1::TrainingJob& spec,
+               const StartProcess& process,
+               const PodSettings& settings) {
+  Json pod = HardenedPod(job, PodName(job.key.name, process), Container(job, process, settings));
+  pod["spec"]["affinity"] = Affinity(job, process.id.role);
+  pod["spec"]["volumes"] = Volumes(job, process);
+  Json& labels = pod["metadata"]["labels"];
+  labels[kRoleLabel] = controller::RoleName(process.id.role);
+  labels[kSlotLabel] = std::to_string(process.id.slot);
+  labels[kGenerationLabel] = std::to_string(process.generation);
+  MergeTemplate(TemplateOf(spec, process.id.role), pod);
+  return pod;
+}
+
+Json ClaimObject(const JobIdentity& job, const v1::TrainingJob& spec, std::uint32_t slot) {
+  return Claim(
+      job, ClaimName(job.key.name, slot), spec.spec().distribution().parameter_servers().storage());
+}
+
+std::string ExportName(const std::string& job, std::uint64_t snapshot) {
+  return job + "-export-" + std::to_string(snapshot);
+}
+
+std::string OutputClaimName(const std::string& job, const v1::TrainingJob& spec) {
+  const v1::Output& output = spec.spec().output();
+  return output.has_claim() ? output.claim() : job + "-output";
+}
+
+Json OutputClaimObject(const JobIdentity& job, const v1::TrainingJob& spec) {
+  const v1::Output& output = spec.spec().output();
+  return output.has_claim() ? Json()
+                            : Claim(job, OutputClaimName(job.key.name, spec), output.storage());
+}
+
+Json ExportPodObject(const JobIdentity& job,
+                     const v1::TrainingJob& spec,
+                     std::uint64_t snapshot,
+                     const PodSettings& settings) {
+  const std::string& path = spec.spec().output().path();
+  const Json container = {
+      {"name", kContainer},
+      {"image", settings.image},
+      {"command", Json::array({"adamant"})},
+      {"args",
+       Json::array({"save-model",
+                    std::string("--inputs=") + kInputsFolder,
+                    std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path)})},
+      {"volumeMounts",
+       Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
+                    {{"name", "inputs"}, {"mountPath", kInputsFolder}},
+                    {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+      {"securityContext", HardenedContainer()}};
+  Json pod = HardenedPod(job, ExportName(job.key.name, snapshot), container);
+  pod["metadata"]["labels"][kExportLabel] = std::to_string(snapshot);
+  pod["spec"]["volumes"] = Json::array(
+      {{{"name", "data"},
+        {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
+       {{"name", "inputs"}, {"configMap", {{"name", ExportName(job.key.name, snapshot)}}}},
+       {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+  return pod;
+}
+
+std::shared_ptr<const PodView> ParsePod(const Json& object) {
+  const auto label = [&](const char* name) {
+    return StringAt(object, {"metadata", "labels", name});
+  };
+  auto view = std::make_shared<PodView>();
+  if (!ParseNumber(label(kExportLabel), view->export_snapshot) &&
+      !ReadProcess(label(kRoleLabel), label(kSlotLabel), label(kGenerationLabel), view->pod)) {
+    return nullptr;
+  }
+  view->job_name = label(kJobLabel);
+  view->job_uid = label(kJobUidLabel);
+  view->node = StringAt(object, {"spec", "nodeName"});
+  view->pod.name = StringAt(object, {"metadata", "name"});
+  view->pod.uid = UidOf(object);
+  ReadState(object, *view);
+  return view;
+}
+
+}  // namespace adamant::kube

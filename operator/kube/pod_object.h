@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "operator/core/reconcile.h"
+#include "operator/kube/client/resource.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+// Pods and claims of a job: how they are made, and what is read out of them.
+namespace adamant::kube {
+
+/// Labels of everything that belongs to a job.
+inline constexpr char kJobLabel[] = "adamant.dev/job";         ///< its name
+inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
+inline constexpr char kRoleLabel[] = "adamant.dev/role";
+inline constexpr char kSlotLabel[] = "adamant.dev/slot";
+inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
+
+/// Whose objects these are.
+struct JobIdentity {
+  ObjectKey key;
+  std::string uid;
+};
+
+/// What the pods of all jobs have in common.
+struct PodSettings {
+  std::string image;
+  std::string control_service;  ///< host:port where the operators are
+};
+
+/// metadata of an object of the job: name, namespace, labels, and the job as its owner.
+nlohmann::json MetadataOf(const JobIdentity& job, const std::string& name);
+
+/// "mnist-worker-1-3": slot and generation.
+std::string PodName(const std::string& job, const controller::StartProcess& process);
+
+/// "mnist-parameter-server-1": of the claim that the server's data is on.
+std::string ClaimName(const std::string& job, std::uint32_t slot);
+
+/// The pod of a process: hardened defaults, with the role's template of the spec merged over them.
+/// A parameter server's data is on its claim, that of others goes with the pod.
+nlohmann::json PodObject(const JobIdentity& job,
+                         const v1::TrainingJob& spec,
+                         const controller::StartProcess& process,
+                         const PodSettings& settings);
+
+/// The claim of a parameter server.
+nlohmann::json ClaimObject(const JobIdentity& job, const v1::TrainingJob& spec, std::uint32_t slot);
+
+/// The pod that writes the model of a snapshot to the job's output volume: "mnist-export-7". The
+/// files of `inputs`, a ConfigMap, tell it what to fetch from where.
+nlohmann::json ExportPodObject(const JobIdentity& job,
+                               const v1::TrainingJob& spec,
+                               std::uint64_t snapshot,
+                               const PodSettings& settings);
+std::string ExportName(const std::string& job, std::uint64_t snapshot);
+
+/// The claim for the output; null when the spec names one of the user's.
+nlohmann::json OutputClaimObject(const JobIdentity& job, const v1::TrainingJob& spec);
+std::string OutputClaimName(const std::string& job, const v1::TrainingJob& spec);
+
+/// What an informer keeps of a pod.
+struct PodView {
+  std::string job_name;
+  std::string job_uid;
+  std::string node;
+  std::uint64_t export_snapshot = 0;  ///< not 0: the pod writes this model, and is no process
+  int exit_code = 0;                  ///< once it has ended
+  controller::ObservedPod pod;
+};
+
+/// Null for a pod that is not of a job, or whose labels were tampered with.
+std::shared_ptr<const PodView> ParsePod(const nlohmann::json& object);
+
+}  // namespace adamant::kube
