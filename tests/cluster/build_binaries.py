@@ -34,6 +34,7 @@ PROGRAMS = {
     "kubelet": ("kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
     "kube-proxy": ("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
     "coredns": ("coredns", "."),
+    "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 
 

@@ -22,7 +22,7 @@ import storage
 from control_plane import ControlPlane
 from images import write_probe_image
 from machine import Daemons, Machine
-from node import CNI_PLUGINS, Node
+from node import CNI_PLUGINS, Node, fake_node
 from pki import Authority, write_kubeconfig
 from state import await_that
 
@@ -35,13 +35,14 @@ _CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 _PROGRAMS = {
     "api-only": build_binaries.API_ONLY,
     "control-plane": (*build_binaries.API_ONLY, *_CONTROLLERS),
+    "fake-nodes": (*build_binaries.API_ONLY, *_CONTROLLERS, "kwok"),
     "nodes": (*build_binaries.API_ONLY, *_CONTROLLERS, "kubelet", "kube-proxy", "coredns"),
 }
 
 
 def require(kind):
-    """Ends the calling test program as skipped where it cannot have clusters of the kind, "api-only", "control-plane" or
-    "nodes"; with CI=true as failed."""
+    """Ends the calling test program as skipped where it cannot have clusters of the kind, "api-only", "control-plane",
+    "fake-nodes" or "nodes"; with CI=true as failed."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     try:
         for section, tools in (_NODE_TOOLS if kind == "nodes" else _TOOLS).items():
@@ -91,6 +92,12 @@ class Cluster:
     def control_plane(cls, **options):
         """Also the controllers and the scheduler: garbage is collected, pods are bound to nodes that a test makes."""
         return cls("control-plane", 0, **options)
+
+    @classmethod
+    def fake_nodes(cls, count, **options):
+        """Also nodes node1, node2, … that are ready, and on which thousands of pods are Running at once, but nothing runs:
+        for tests of scale. A deleted pod vanishes at once."""
+        return cls("fake-nodes", count, **options)
 
     @classmethod
     def nodes(cls, count, **options):
@@ -265,23 +272,36 @@ class Cluster:
         hub = Machine(self.daemons, "hub") if settings["kind"] == "nodes" else None
         self._plane = ControlPlane(self.folder, self.daemons, self.authority, settings, hub)
         self._nodes = [Node(self.folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane)
-                       for number in range(1, settings["nodes"] + 1)]
+                       for number in range(1, settings["nodes"] + 1)] if hub is not None else []
 
     def _start(self):
         self.authority.create()
         self._plane.start()
         if self._settings["kind"] != "api-only":
             self._plane.start_controllers()
+        if self._settings["kind"] == "fake-nodes":
+            self._plane.start_kwok()
+            for number in range(1, self._settings["nodes"] + 1):
+                self.api.create("/api/v1/nodes", fake_node(f"node{number}"))
         if self._settings["kind"] == "nodes":
-            self._plane.start_dns()
-            self.api.create("/apis/storage.k8s.io/v1/storageclasses", storage.CLASS)
-            self.daemons.start("storage", [sys.executable, storage.__file__, self.url, self.authority.certificate,
-                                           *self.authority.issue("admin", ""), self.folder])
-            for node in self._nodes:
-                node.start(self._nodes)
-            self.load_images([write_probe_image(self.folder)])
-            for node in self._nodes:
-                self.daemons.await_ready(f"{node.name}-kubelet", lambda node=node: self._is_ready(node), _READY)
+            self._start_nodes()
+        if self._settings["kind"] != "api-only":
+            self.daemons.await_ready("kube-controller-manager", self._takes_pods)
+
+    def _start_nodes(self):
+        self._plane.start_dns()
+        self.api.create("/apis/storage.k8s.io/v1/storageclasses", storage.CLASS)
+        self.daemons.start("storage", [sys.executable, storage.__file__, self.url, self.authority.certificate,
+                                       *self.authority.issue("admin", ""), self.folder])
+        for node in self._nodes:
+            node.start(self._nodes)
+        self.load_images([write_probe_image(self.folder)])
+        for node in self._nodes:
+            self.daemons.await_ready(f"{node.name}-kubelet", lambda node=node: self._is_ready(node), _READY)
+
+    def _takes_pods(self):
+        accounts = self.api.get("/api/v1/namespaces/default/serviceaccounts")["items"]
+        return "default" in (account["metadata"]["name"] for account in accounts)
 
     def _is_ready(self, node):
         try:

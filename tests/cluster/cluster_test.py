@@ -15,6 +15,7 @@ import cluster as harness
 import state
 from cluster import Cluster
 from owner import Owner
+from pods import pod
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -137,6 +138,13 @@ class ApiOnlyTest(unittest.TestCase):
 
 
 class ControlPlaneTest(unittest.TestCase):
+    def test_pods_run_on_nodes_that_do_not_exist(self):
+        with Cluster.fake_nodes(2) as cluster:
+            for number in range(10):
+                cluster.api.create("/api/v1/namespaces/default/pods", pod(f"pod{number}", node=1 + number % 2))
+            cluster.kubectl("wait", "pods", "--all", "--for=condition=Ready", "--timeout=30s")
+            cluster.kubectl("delete", "pods", "--all", "--timeout=30s")
+
     def test_garbage_is_collected_and_namespaces_vanish(self):
         with Cluster.control_plane() as cluster:
             owner = cluster.api.create(CONFIG_MAPS, config_map("owner"))
@@ -217,5 +225,5 @@ class CommandLineTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    harness.require("control-plane")
+    harness.require("fake-nodes")
     unittest.main()

@@ -17,9 +17,14 @@ _OF_NODE = ("cut_node", "restore_node", "disconnect_node", "reconnect_node")
 
 def _make(arguments, name=None):
     """The cluster that the options ask for."""
-    kind = "nodes" if arguments.nodes else "control-plane" if arguments.controllers else "api-only"
+    if arguments.nodes:
+        kind, nodes = "nodes", arguments.nodes
+    elif arguments.fake_nodes:
+        kind, nodes = "fake-nodes", arguments.fake_nodes
+    else:
+        kind, nodes = "control-plane" if arguments.controllers else "api-only", 0
     require(kind)
-    return Cluster(kind, arguments.nodes, name)
+    return Cluster(kind, nodes, name)
 
 
 def _up(arguments):
@@ -70,8 +75,10 @@ def _parser():
     up = command_of_cluster("up", _up, "start a cluster and stay until it ends")
     run = command("run", _run, "start a cluster for a command, which finds it by KUBECONFIG")
     for made in (up, run):
-        made.add_argument("--nodes", type=int, default=0, help="nodes that run pods (needs root); 0: none")
-        made.add_argument("--controllers", action="store_true", help="without nodes: controllers and scheduler, too")
+        kind = made.add_mutually_exclusive_group()  # of none: etcd and the API server only
+        kind.add_argument("--controllers", action="store_true", help="also controllers and scheduler")
+        kind.add_argument("--fake-nodes", type=int, metavar="N", help="also nodes that run nothing")
+        kind.add_argument("--nodes", type=int, metavar="N", help="also nodes that run pods; needs root")
     run.add_argument("command", nargs="+", help="after --")
     command_of_cluster("down", lambda given: Cluster.attach(given.name).down(), "remove a cluster, whoever started it")
     command("list", _list, "the clusters of this user and the memory of each")

@@ -115,17 +115,22 @@ class ControlPlane:
     # --- What acts on objects
 
     def start_controllers(self):
-        manager = self.kubeconfig_of("kube-controller-manager")
-        self._start("kube-controller-manager", "--kubeconfig", manager, "--root-ca-file", self.authority.certificate,
-                    "--use-service-account-credentials", "--leader-elect=false", "--secure-port", 0)
-        self._start("kube-scheduler", "--kubeconfig", self.kubeconfig_of("kube-scheduler"), "--leader-elect=false",
-                    "--secure-port", 0)
+        # No second ones, no ports of their own, and no limit that would be the one that a test of scale measures.
+        common = ["--leader-elect=false", "--secure-port", 0, "--kube-api-qps", 1000, "--kube-api-burst", 2000]
+        self._start("kube-controller-manager", "--kubeconfig", self.kubeconfig_of("kube-controller-manager"), *common,
+                    "--root-ca-file", self.authority.certificate, "--use-service-account-credentials")
+        self._start("kube-scheduler", "--kubeconfig", self.kubeconfig_of("kube-scheduler"), *common)
 
     def start_dns(self):
         """Names of services, asked of this machine by all pods."""
         corefile = self._folder / "Corefile"
         corefile.write_text(_COREFILE.format(kubeconfig=self.inner_kubeconfig("coredns", "/O=system:masters/CN=coredns")))
         self._start("coredns", "-conf", corefile)
+
+    def start_kwok(self):
+        """Makes every node ready and every pod on one run, without containers."""
+        self._start("kwok", "--kubeconfig", self.inner_kubeconfig("kwok", "/O=system:masters/CN=kwok"),
+                    "--manage-all-nodes", "--node-lease-duration-seconds", 40, "--cidr", PODS)
 
     def kubeconfig_of(self, component):
         """Of a component that Kubernetes has a role for."""

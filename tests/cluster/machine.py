@@ -22,7 +22,7 @@ class Daemons:
 
     def __init__(self, folder):
         self._folder = folder
-        self._children = []  # started by this process: to be asked, or they stay zombies
+        self._children = {}  # by pid: those started by this process
 
     def start(self, name, command, **options):
         """`command` becomes the program, or starts it and lives as long. It survives this process."""
@@ -32,7 +32,7 @@ class Daemons:
             child = subprocess.Popen([str(word) for word in command], env=state.environment(self._folder),
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                      cwd=self._folder, **options)
-        self._children.append(child)
+        self._children[child.pid] = child
         self._pid_file(name).write_text(str(child.pid))
 
     def log(self, name):
@@ -40,11 +40,10 @@ class Daemons:
 
     def pid(self, name):
         """None when it does not run."""
-        self._children = [child for child in self._children if child.poll() is None]
         with contextlib.suppress(FileNotFoundError):
             pid = int(self._pid_file(name).read_text())
-            if state.is_marked(self._folder, pid):
-                return pid
+            runs = self._children[pid].poll() is None if pid in self._children else state.is_marked(self._folder, pid)
+            return pid if runs else None
         return None
 
     def signal(self, name, number):
@@ -61,7 +60,7 @@ class Daemons:
 
     def await_end(self):
         """Returns when all that this process has started has ended."""
-        for child in self._children:
+        for child in self._children.values():
             child.wait()
 
     def await_ready(self, name, is_ready, patience=state.PATIENCE):

@@ -26,6 +26,13 @@ state = "/run/containerd"
 """
 
 
+def fake_node(name):
+    """The object of a node that does not exist and has room for everything."""
+    room = {"cpu": "10000", "memory": "10000Gi", "pods": "10000"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "status": {"capacity": room, "allocatable": room}}
+
+
 class Node:
     """`number` from 1; `hub`: the control plane's machine, which has all nodes on its bridge. The node's disk, which
     outlives a power cut, is a folder: containers, images, the kubelet's state, volumes."""

@@ -109,7 +109,9 @@ def _remove(folder):
                 os.kill(pid, signal.SIGKILL)
         return not pids
 
-    await_that(none_left, f"the processes of {folder.name} have ended")
+    for _ in range(2):  # a process that is becoming another program has no environment for a moment
+        await_that(none_left, f"the processes of {folder.name} have ended")
+        time.sleep(0.01)
     for group in cgroups(folder.name):
         remove_cgroup(group)
     shutil.rmtree(folder)
@@ -124,7 +126,7 @@ def environment(folder):
 
 
 def is_marked(folder, pid):
-    """Whether the process runs for the cluster. One that has ended does not, though its parent has not asked yet."""
+    """Whether the process runs for the cluster. One that has ended does not, though its parent may not have asked yet."""
     try:
         return f"{_MARK}={folder}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
