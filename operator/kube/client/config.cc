@@ -8,6 +8,7 @@
 
 #include "operator/kube/client/kubeconfig.h"
 #include "services/common/base/files.h"
+#include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
 namespace {
@@ -128,19 +129,18 @@ Environment ProcessEnvironment() {
 
 absl::StatusOr<Config> InClusterConfig(const Environment& environment,
                                        const std::filesystem::path& service_account) {
-  const std::string host = environment("KUBERNETES_SERVICE_HOST").value_or("");
+  std::string host = environment("KUBERNETES_SERVICE_HOST").value_or("");
   const std::string port = environment("KUBERNETES_SERVICE_PORT").value_or("");
-  const std::optional<int> number = ParsePort(port);
-  if (host.empty() || !number) {
+  if (host.empty() || port.empty()) {
     return absl::FailedPreconditionError(
         "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set");
   }
+  if (host.find(':') != std::string::npos && !host.starts_with('[')) {
+    host = "[" + host + "]";
+  }
   Config config;
   config.source = "the pod's service account";
-  config.server = {.tls = true, .host = host, .port = *number, .path = ""};
-  if (host.starts_with('[') && host.ends_with(']')) {
-    config.server.host = host.substr(1, host.size() - 2);
-  }
+  ADAMANT_ASSIGN_OR_RETURN(config.server, ParseEndpoint("https://" + host + ":" + port));
   config.token.file = service_account / "token";
   config.authorities.file = service_account / "ca.crt";
   for (const TextSource* source : {&config.token, &config.authorities}) {

@@ -76,7 +76,7 @@ Environment ProcessEnvironment();
 
 /// What a pod is given: files in `service_account`, and the server's address in
 /// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.
-/// Errors: FailedPrecondition, saying what is missing.
+/// Errors: FailedPrecondition, saying what is missing; as ParseEndpoint.
 absl::StatusOr<Config> InClusterConfig(
     const Environment& environment,
     const std::filesystem::path& service_account = "/var/run/secrets/kubernetes.io/serviceaccount");

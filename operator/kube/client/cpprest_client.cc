@@ -3,15 +3,10 @@
 #define _TURN_OFF_PLATFORM_STRING  // the library's macro U
 #include <cpprest/http_client.h>
 #include <cpprest/producerconsumerstream.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <pplx/threadpool.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "operator/kube/client/connection_watch.h"
+#include "operator/kube/client/explain_failure.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
 
@@ -35,92 +32,55 @@ constexpr std::size_t kThreads = 4;
 // The library's own timer, for each read and write. Ours end a request long before.
 constexpr std::chrono::hours kLibraryTimeout{1};
 
-// Sent on a connection in use when it is quiet: a peer that answers none of it is gone.
-constexpr int kProbeAfterSeconds = 10;
-constexpr int kProbeEverySeconds = 5;
-constexpr int kProbes = 3;
-constexpr int kUnansweredMilliseconds = 20'000;
-
 /// Thrown to the library to keep it from using a connection; it comes back to us.
 class StaleConnection : public std::exception {};
 
-/// Whether the server has closed a connection that waits for a request, or sends what nobody asked
-/// for.
-bool IsStale(int descriptor) {
-  char byte = 0;
-  return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-         (errno != EAGAIN && errno != EWOULDBLOCK);
-}
-
+// Where we keep things with OpenSSL's objects; their "app data" is asio's.
 int SocketIndex() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
 }
+int TlsIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
 
-/// Makes the kernel watch over a connection. The end of the handshake is the first moment at which
-/// the library lets us have the socket connected.
-void WatchOver(const SSL* connection, int event, int /*result*/) {
-  if (event != SSL_CB_HANDSHAKE_DONE) {
-    return;
+/// OpenSSL's reports of what happens on a connection. The begin of its handshake is the last moment
+/// to name the server, its end the first at which we can have the socket connected.
+void OnTlsEvent(const SSL* connection, int event, int /*result*/) {
+  if (event == SSL_CB_HANDSHAKE_START) {
+    const void* tls = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), TlsIndex());
+    static_cast<const TlsContext*>(tls)->NameServer(const_cast<SSL*>(connection));
+  } else if (event == SSL_CB_HANDSHAKE_DONE) {
+    // Null for a further address of a name, after the first has failed: the library shows us only
+    // the connection that it begins with.
+    if (auto* socket = static_cast<Socket*>(SSL_get_ex_data(connection, SocketIndex()))) {
+      WatchConnection(socket->native_handle());
+    }
   }
-  auto* socket = static_cast<Socket*>(SSL_get_ex_data(connection, SocketIndex()));
-  const int descriptor = socket->native_handle();
-  const auto set = [descriptor](int level, int option, int value) {
-    setsockopt(descriptor, level, option, &value, sizeof(value));
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterSeconds);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeEverySeconds);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnansweredMilliseconds);
 }
 
 /// Called by the library with the connection that it is going to send a request on.
-void Prepare(web::http::client::native_handle connection, const TlsContext* tls) {
-  if (tls == nullptr) {
-    auto& socket = *static_cast<Socket*>(connection);
-    if (socket.is_open() && IsStale(socket.native_handle())) {
+void Prepare(web::http::client::native_handle connection, bool tls) {
+  auto* stream = tls ? static_cast<TlsStream*>(connection) : nullptr;
+  Socket& socket = tls ? stream->next_layer() : *static_cast<Socket*>(connection);
+  if (socket.is_open()) {
+    if (IsStale(socket.native_handle())) {
       throw StaleConnection();
     }
-    return;
+  } else if (tls) {
+    SSL_set_ex_data(stream->native_handle(), SocketIndex(), &socket);
   }
-  auto& stream = *static_cast<TlsStream*>(connection);
-  if (SSL_is_init_finished(stream.native_handle()) == 0) {
-    tls->NameServer(stream.native_handle());
-    SSL_set_ex_data(stream.native_handle(), SocketIndex(), &stream.next_layer());
-  } else if (IsStale(stream.next_layer().native_handle())) {
-    throw StaleConnection();
-  }
-}
-
-/// The library's words, and its reason as far as they can be trusted: it passes on numbers without
-/// saying of which kind they are.
-std::string Explain(const web::http::http_exception& error) {
-  const int value = error.error_code().value();
-  std::string text = error.what();
-  if (text.find("resolv") != std::string::npos && text.find("connect") == std::string::npos) {
-    return text;  // the number is getaddrinfo's
-  }
-  if (const char* tls = ERR_reason_error_string(static_cast<unsigned long>(value));
-      value > 4096 && tls != nullptr) {
-    return text + ": " + tls;
-  }
-  if (value == 1 || value == 2) {  // asio's end of file, with and without TLS
-    return text + ": the server has closed the connection";
-  }
-  if (value == static_cast<int>(std::errc::host_unreachable)) {  // the library says so of both
-    return text + ": connection refused, or no route to the host";
-  }
-  return value == 0 ? text : text + ": " + std::generic_category().message(value);
 }
 
 absl::Status StatusOf(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const web::http::http_exception& error) {
-    return error.error_code().value() == static_cast<int>(std::errc::timed_out)
-               ? absl::DeadlineExceededError(Explain(error))
-               : absl::UnavailableError(Explain(error));
+    const int value = error.error_code().value();
+    const std::string text = ExplainFailure(error.what(), value);
+    return value == static_cast<int>(std::errc::timed_out) ? absl::DeadlineExceededError(text)
+                                                           : absl::UnavailableError(text);
   } catch (const StaleConnection&) {
     return absl::AbortedError("stale connection");
   } catch (const web::uri_exception& error) {
@@ -166,6 +126,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   class Body;
 
   pplx::task<std::size_t> Put(std::string_view piece);
+  void ReturnPiece();
   void OnHead(const pplx::task<web::http::http_response>& task);
   void OnEnd(const std::exception_ptr& failure);
   template <class Ready>
@@ -276,18 +237,28 @@ absl::StatusOr<HttpResponse> Exchange::WaitForHead(Deadline deadline) {
 }
 
 absl::StatusOr<std::string_view> Exchange::WaitForPiece(Deadline deadline) {
+  ReturnPiece();
   const MutexLock lock(mutex_);
-  if (taken_) {
-    const std::size_t size = std::exchange(piece_, {}).size();
-    taken_ = false;
-    used_.set(size);
-  }
   ADAMANT_RETURN_IF_ERROR(WaitUntil(deadline, [this] { return ended_ || !piece_.empty(); }));
   if (piece_.empty()) {
     ADAMANT_RETURN_IF_ERROR(failure_);
   }
   taken_ = !piece_.empty();
   return piece_;
+}
+
+void Exchange::ReturnPiece() {
+  std::size_t size = 0;
+  pplx::task_completion_event<std::size_t> used;
+  {
+    const MutexLock lock(mutex_);
+    if (!std::exchange(taken_, false)) {
+      return;
+    }
+    size = std::exchange(piece_, {}).size();
+    used = used_;
+  }
+  used.set(size);  // the library reads on
 }
 
 void Exchange::GiveUp() {
@@ -341,14 +312,18 @@ web::http::client::http_client_config Configuration(const std::shared_ptr<const 
   configuration.set_timeout(kLibraryTimeout);
   configuration.set_max_redirects(0);
   configuration.set_proxy(web::web_proxy(web::web_proxy::disabled));
-  configuration.set_tlsext_sni_enabled(false);  // NameServer does it
+  configuration.set_tlsext_sni_enabled(false);  // OnTlsEvent does it
   configuration.set_nativehandle_options(
-      [tls](web::http::client::native_handle handle) { Prepare(handle, tls.get()); });
+      [with_tls = tls != nullptr](web::http::client::native_handle handle) {
+        Prepare(handle, with_tls);
+      });
   configuration.set_ssl_context_callback([tls](boost::asio::ssl::context& context) {
     if (const absl::Status status = tls->ApplyTo(context.native_handle()); !status.ok()) {
       throw std::runtime_error(std::string(status.message()));
     }
-    SSL_CTX_set_info_callback(context.native_handle(), &WatchOver);
+    // It outlives the connection's handshake, as the client's configuration does.
+    SSL_CTX_set_ex_data(context.native_handle(), TlsIndex(), const_cast<TlsContext*>(tls.get()));
+    SSL_CTX_set_info_callback(context.native_handle(), &OnTlsEvent);
   });
   return configuration;
 }
@@ -398,14 +373,18 @@ class CpprestClient final : public HttpClient {
 
 }  // namespace
 
-std::unique_ptr<HttpClient> MakeCpprestClient(const Endpoint& server,
-                                              std::shared_ptr<const TlsContext> tls) {
+absl::StatusOr<std::unique_ptr<HttpClient>> MakeCpprestClient(
+    const Endpoint& server, const std::shared_ptr<const TlsContext>& tls) {
   static const bool started = [] {
     crossplat::threadpool::initialize_with_threads(kThreads);  // the library would start 40
     return true;
   }();
   static_cast<void>(started);
-  return std::make_unique<CpprestClient>(server, tls);
+  try {
+    return std::make_unique<CpprestClient>(server, tls);
+  } catch (...) {
+    return StatusOf(std::current_exception());
+  }
 }
 
 }  // namespace adamant::kube

@@ -44,7 +44,7 @@ class HttpClient {
 };
 
 /// Makes a client; `tls` is null for a server without TLS.
-using HttpClientFactory = std::function<std::unique_ptr<HttpClient>(
-    const Endpoint& server, std::shared_ptr<const TlsContext> tls)>;
+using HttpClientFactory = std::function<absl::StatusOr<std::unique_ptr<HttpClient>>(
+    const Endpoint& server, const std::shared_ptr<const TlsContext>& tls)>;
 
 }  // namespace adamant::kube

@@ -165,7 +165,7 @@ absl::StatusOr<std::shared_ptr<const HttpTransport::Connections>> HttpTransport:
     }
     connections->tls = *std::move(tls);
   }
-  connections->client = make_client_(server_, connections->tls);
+  ADAMANT_ASSIGN_OR_RETURN(connections->client, make_client_(server_, connections->tls));
   connections_ = std::move(connections);
   unusable_.reset();
   return connections_;

@@ -70,7 +70,7 @@ class FakeServer {
   explicit FakeServer(std::vector<Script> scripts) : scripts_(scripts.begin(), scripts.end()) {}
 
   HttpClientFactory Factory() {
-    return [this](const Endpoint&, std::shared_ptr<const TlsContext>) {
+    return [this](const Endpoint&, const std::shared_ptr<const TlsContext>&) {
       const MutexLock lock(mutex_);
       ++clients_;
       return std::make_unique<Client>(*this);

@@ -64,6 +64,17 @@ TEST(TransportTest, AnAddressOfIPv6IsReached) {
   EXPECT_EQ(server.requests()[0].headers.at("host"), "[::1]:" + std::to_string(server.port()));
 }
 
+TEST(TransportTest, OfTheAddressesOfANameOneIsEnough) {
+  ScriptedApiServer server;  // on 127.0.0.1, and not on ::1
+  server.Always("", Reply::Json(200, "{}"));
+  Config config = ConfigFor(server);
+  config.server.host = "localhost";
+  TransportRig transport(config);
+  const auto response = transport.Get("/version");
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(server.requests()[0].server_name, "localhost");
+}
+
 TEST(TransportTest, ThePathOfTheServersUrlIsKept) {
   ScriptedApiServer server;
   server.Once("GET /clusters/east/api?limit=1", Reply::Json(200, "{}"));
