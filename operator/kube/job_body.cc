@@ -29,8 +29,8 @@ using controller::Phase;
 using controller::StartProcess;
 
 constexpr char kFieldManager[] = "adamant-operator";
-constexpr char kDataRoot[] = "/";  // relative paths of data start there
-constexpr std::chrono::milliseconds kStatusInterval{1'000};
+constexpr char kDataRoot[] = "/";                          // relative paths of data start there
+constexpr std::chrono::seconds kProgressInterval{10};      // of what changes all the time
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 constexpr std::chrono::milliseconds kRetry{1'000};
 constexpr std::chrono::milliseconds kJoinTimeout{15 * 60'000};  // a pod may wait for room
@@ -49,6 +49,20 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   controller::JobSettings settings = control::SettingsOf(job);
   settings.join_timeout = kJoinTimeout;
   return settings;
+}
+
+bool AllEnded(const PodViews& pods) {
+  return std::ranges::all_of(
+      pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
+}
+
+// Without what changes all the time, by which nobody decides anything.
+v1::TrainingJobStatus WithoutProgress(v1::TrainingJobStatus status) {
+  status.clear_examples();
+  status.clear_examples_per_second();
+  status.clear_training_loss();
+  status.clear_active();
+  return status;
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -129,11 +143,12 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const controller::JobReport report = controller_->Report();
   context_.control.SetReport(job_.uid, report);
   const Clock::TimePoint now = context_.clock.Now();
-  if (now >= next_status_) {
-    next_status_ = now + kStatusInterval;
-    status.Update(WriteStatus(StatusOf(report, *view_, Now())));
+  status.Update(WriteStatus(StatusOf(report, pods, *view_, Now())));
+  done_ = status.ok() && finished_ && held_.empty() && AllEnded(pods);
+  Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
+  if (!finished_) {
+    timer = std::min(timer, next_progress_);
   }
-  const Clock::TimePoint timer = std::min(controller_->NextTimer(now), next_status_);
   return status.ok() && held_.empty() ? timer : std::min(timer, now + kRetry);
 }
 
@@ -180,9 +195,7 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   if (wanted && !suspended) {
     Handle(controller::SuspendRequested{"spec.runPolicy.suspend is true"});
   }
-  const bool quiet = std::ranges::all_of(
-      pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
-  if (!wanted && suspended && finished_ && quiet) {
+  if (!wanted && suspended && finished_ && AllEnded(pods)) {
     ADAMANT_ASSIGN_OR_RETURN(
         controller_, JobController::Restore(SettingsOf(*view_->job), Encode(controller_->state())));
     return Begin({});
@@ -440,8 +453,10 @@ std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   Json object = {{"metadata", {{"name", job_.key.name}, {"namespace", job_.key.ns}}},
                  {"status", MessageJson(status)}};
-  std::string text = DumpJson(object);
-  if (text == written_status_) {
+  const std::string all = DumpJson(object);
+  const std::string decisive = DumpJson(MessageJson(WithoutProgress(status)));
+  const Clock::TimePoint now = context_.clock.Now();
+  if (decisive == written_decisive_ && (now < next_progress_ || all == written_)) {
     return absl::OkStatus();
   }
   object["metadata"]["uid"] = job_.uid;
@@ -453,7 +468,9 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(applied.status());
-  written_status_ = std::move(text);
+  written_ = all;
+  written_decisive_ = decisive;
+  next_progress_ = now + kProgressInterval;
   return absl::OkStatus();
 }
 

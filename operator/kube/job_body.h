@@ -15,6 +15,7 @@
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_recorder.h"
 #include "operator/kube/held_actions.h"
+#include "operator/kube/job_status.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/kube_state_store.h"
 #include "operator/kube/pod_object.h"
@@ -32,8 +33,6 @@ struct BodyContext {
   PodSettings pods;
 };
 
-using PodViews = std::vector<std::shared_ptr<const PodView>>;
-
 /// One job in a cluster: the body around its controller. What happens is collected; Work handles
 /// it, stores what must be stored, and makes pods what they should be.
 /// Threads: events come from any; the members belong to one thread at a time.
@@ -48,6 +47,9 @@ class JobBody {
   JobBody& operator=(const JobBody&) = delete;
 
   [[nodiscard]] const std::string& uid() const { return job_.uid; }
+
+  /// Nothing is left to do for this job but to delete it some time.
+  [[nodiscard]] bool done() const { return done_; }
 
   /// Does what is to be done, given the job and its pods as they were last seen. Returns when to be
   /// called again though nothing has happened.
@@ -102,8 +104,11 @@ class JobBody {
   std::map<controller::StartProcess, std::string> seen_;
 
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
-  std::string written_status_;
-  Clock::TimePoint next_status_{};
+  // The status as it was written last.
+  std::string written_;
+  std::string written_decisive_;  // without what changes all the time
+  Clock::TimePoint next_progress_{};
+  bool done_ = false;
 };
 
 }  // namespace adamant::kube

@@ -1,7 +1,7 @@
 #include "operator/kube/job_status.h"
 
+#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "operator/core/state.h"
 #include "operator/kube/pod_object.h"
@@ -62,20 +62,24 @@ void AddCondition(const Finding& finding,
   }
 }
 
-void FillRole(const JobReport& report, Role role, const JobView& view, v1::RoleStatus& status) {
-  std::int64_t desired = 0;
-  std::int64_t pods = 0;
-  std::int64_t ready = 0;
-  for (const JobReport::MemberReport& member : report.members) {
-    if (member.id.role == role) {
-      ++desired;
-      pods += member.state == "Starting" || member.state == "Running" ? 1 : 0;
-      ready += member.state == "Running" ? 1 : 0;
-    }
-  }
-  status.set_desired(desired);
-  status.set_pods(pods);
-  status.set_ready(ready);
+void FillRole(const JobReport& report,
+              const PodViews& pods,
+              Role role,
+              const JobView& view,
+              v1::RoleStatus& status) {
+  const auto is_of_role = [role](const JobReport::MemberReport& member) {
+    return member.id.role == role;
+  };
+  const auto is_ready = [&](const JobReport::MemberReport& member) {
+    return is_of_role(member) && member.state == "Running" && !controller::IsFinal(report.phase);
+  };
+  const auto exists = [role](const std::shared_ptr<const PodView>& view_of_pod) {
+    return view_of_pod->export_snapshot == 0 && view_of_pod->pod.process.id.role == role &&
+           view_of_pod->pod.state != controller::ObservedPod::State::kEnded;
+  };
+  status.set_desired(std::ranges::count_if(report.members, is_of_role));
+  status.set_pods(std::ranges::count_if(pods, exists));
+  status.set_ready(std::ranges::count_if(report.members, is_ready));
   status.set_selector(std::string(kJobUidLabel) + "=" + view.uid + "," + kRoleLabel + "=" +
                       std::string(controller::RoleName(role)));
 }
@@ -114,7 +118,10 @@ void AddConditions(const JobReport& report,
 
 }  // namespace
 
-Status StatusOf(const JobReport& report, const JobView& view, const std::string& now) {
+Status StatusOf(const JobReport& report,
+                const PodViews& pods,
+                const JobView& view,
+                const std::string& now) {
   Status status;
   status.set_observed_generation(view.generation);
   status.set_phase(PhaseOf(report.phase));
@@ -134,10 +141,10 @@ Status StatusOf(const JobReport& report, const JobView& view, const std::string&
     status.set_examples_per_epoch(static_cast<std::int64_t>(report.total_examples));
   }
   status.set_restarts(report.restarts);
-  FillRole(report, Role::kWorker, view, *status.mutable_roles()->mutable_worker());
-  FillRole(report, Role::kDataServer, view, *status.mutable_roles()->mutable_data_server());
-  FillRole(
-      report, Role::kParameterServer, view, *status.mutable_roles()->mutable_parameter_server());
+  v1::RolesStatus& roles = *status.mutable_roles();
+  FillRole(report, pods, Role::kWorker, view, *roles.mutable_worker());
+  FillRole(report, pods, Role::kDataServer, view, *roles.mutable_data_server());
+  FillRole(report, pods, Role::kParameterServer, view, *roles.mutable_parameter_server());
   if (report.checkpoint != 0) {
     status.mutable_checkpoint()->set_snapshot(static_cast<std::int64_t>(report.checkpoint));
   }

@@ -1,15 +1,21 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "operator/core/job_controller.h"
 #include "operator/kube/job_view.h"
+#include "operator/kube/pod_object.h"
 
 namespace adamant::kube {
 
-/// The status of a job as its controller reports it. `now`: as the API writes times. What is to
-/// stay as it was (times of transitions, the start) comes from the view.
+using PodViews = std::vector<std::shared_ptr<const PodView>>;
+
+/// The status of a job as its controller reports it and its pods show. `now`: as the API writes
+/// times. What is to stay as it was (times of transitions, the start) comes from the view.
 v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
+                               const PodViews& pods,
                                const JobView& view,
                                const std::string& now);
 

@@ -74,8 +74,11 @@ void Operator::Start() {
 }
 
 void Operator::Stop() {
-  if (std::exchange(stopped_, true)) {
-    return;
+  {
+    const MutexLock leadership(leadership_mutex_);
+    if (std::exchange(stopped_, true)) {
+      return;
+    }
   }
   OnStopped();
   election_.Stop();
@@ -85,7 +88,10 @@ void Operator::Stop() {
 }
 
 void Operator::OnStarted() {
-  OnStopped();  // after a lease that was lost and won again, all is opened anew under a new term
+  const MutexLock leadership(leadership_mutex_);
+  if (stopped_ || leads()) {
+    return;  // led already: the lease was won again, and nobody had it meanwhile
+  }
   while (!ready()) {
     if (!jobs_.WaitUntilSynced(std::chrono::seconds(1)) ||
         !pods_.WaitUntilSynced(std::chrono::seconds(1))) {
@@ -115,6 +121,7 @@ void Operator::OnStarted() {
 }
 
 void Operator::OnStopped() {
+  const MutexLock leadership(leadership_mutex_);
   std::shared_ptr<WorkQueue> queue;
   {
     const MutexLock lock(mutex_);
@@ -196,7 +203,11 @@ absl::StatusOr<Clock::TimePoint> Operator::WorkOn(const std::string& key,
     }
     return Clock::TimePoint::max();
   }
-  return body->Work(view, pods_.ByIndex(kByJob, view->uid));
+  auto next = body->Work(view, pods_.ByIndex(kByJob, view->uid));
+  if (body->done() && HasEnded(*view->status)) {
+    Drop(key);
+  }
+  return next;
 }
 
 std::shared_ptr<JobBody> Operator::BodyOf(const std::string& key,

@@ -71,14 +71,18 @@ class Operator {
   EventRecorder events_;
   LeaderElection election_;
 
+  Mutex leadership_mutex_;  // held while it begins or ceases to lead; taken before the other
+
   mutable Mutex mutex_;
   // Of the present leadership; null while it does not lead.
   std::shared_ptr<WorkQueue> queue_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
-  std::unique_ptr<control::ControlServer> control_;  // changes only without workers
+
+  // These change only while there are no workers.
+  std::unique_ptr<control::ControlServer> control_;
   std::unique_ptr<BodyContext> context_;
-  std::vector<std::jthread> workers_;
-  bool stopped_ = false;
+  std::vector<std::jthread> workers_ ABSL_GUARDED_BY(leadership_mutex_);
+  bool stopped_ ABSL_GUARDED_BY(leadership_mutex_) = false;
 };
 
 }  // namespace adamant::kube
