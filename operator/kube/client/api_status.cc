@@ -50,7 +50,7 @@ std::string MessageOf(const Json& status) {
     const std::string field = StringAt(cause, {"field"});
     const std::string text = StringAt(cause, {"message"});
     if (message.find(field) == std::string::npos || message.find(text) == std::string::npos) {
-      message += "; " + field + ": " + text;
+      message.append("; ").append(field).append(": ").append(text);
     }
   }
   return message;

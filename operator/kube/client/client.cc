@@ -64,10 +64,6 @@ void FillInKind(const Resource& resource, std::string_view subresource, Json& ob
   }
 }
 
-bool MayPass(absl::StatusCode code) {
-  return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
-}
-
 }  // namespace
 
 std::optional<std::chrono::milliseconds> RetryAfter(const HttpResponse& response) {
@@ -97,10 +93,13 @@ std::string SelectionQuery(const Selection& selection) {
   return query;
 }
 
-Client::Client(Transport& transport, const Clock& clock, Sleeper& sleeper, ClientOptions options)
+Client::Client(Transport& transport,
+               const Clock& clock,
+               Sleeper& sleeper,
+               const ClientOptions& options)
     : transport_(&transport),
       sleeper_(&sleeper),
-      options_(std::move(options)),
+      options_(options),
       limiter_(std::make_shared<RateLimiter>(options_.rate, options_.burst, clock)) {}
 
 Client Client::With(Cancellation cancellation) const {
@@ -125,7 +124,7 @@ HttpRequest Client::RequestOf(const Call& call) const {
   HttpRequest request;
   request.method = call.method;
   request.target = call.target;
-  request.headers = {{"accept", std::string(kJsonType)}, {"user-agent", options_.user_agent}};
+  request.headers = {{"accept", std::string(kJsonType)}};
   if (!call.body.empty()) {
     request.headers.emplace("content-type", call.content_type);
   }
@@ -159,7 +158,7 @@ absl::StatusOr<HttpResponse> Client::Send(const Call& call) const {
     if (response.ok()) {
       wait = RetryAfter(*response);
     }
-    if (!wait.has_value() && reads && MayPass(status.code())) {
+    if (!wait.has_value() && reads && absl::IsUnavailable(status)) {
       wait = backoff.Next();
     }
     if (!wait.has_value() || *wait > options_.max_retry_after || tries >= options_.max_retries) {

@@ -26,8 +26,7 @@ struct ClientOptions {
   int max_retries = 5;
   std::chrono::milliseconds max_retry_after{15'000};  ///< a longer Retry-After is not waited for
   std::chrono::milliseconds timeout{30'000};          ///< of a request
-  std::string user_agent = "adamant";
-  std::uint64_t seed = 1;  ///< of the jitter in waiting times
+  std::uint64_t seed = 1;                             ///< of the jitter in waiting times
 };
 
 /// What a list or a watch is of.
@@ -85,7 +84,10 @@ struct DeleteOptions {
 class Client {
  public:
   /// All must outlive this and its copies.
-  Client(Transport& transport, const Clock& clock, Sleeper& sleeper, ClientOptions options = {});
+  Client(Transport& transport,
+         const Clock& clock,
+         Sleeper& sleeper,
+         const ClientOptions& options = {});
 
   /// Copies whose requests `cancellation` ends, or that wait only for `timeout`, or never retry.
   [[nodiscard]] Client With(Cancellation cancellation) const;

@@ -72,13 +72,12 @@ absl::StatusOr<std::string> Client::ListPages(const Resource& resource,
                                               bool paged,
                                               const ListReader& reader) const {
   ADAMANT_ASSIGN_OR_RETURN(const std::string path, CollectionPath(resource, selection.ns));
-  const std::string query =
-      "?limit=" + std::to_string(paged ? kPageObjects : 0) + SelectionQuery(selection);
+  const std::string first =
+      path + "?limit=" + std::to_string(paged ? kPageObjects : 0) + SelectionQuery(selection);
   reader.begin();
-  std::string next;
+  std::string target = first;
   while (true) {
-    ADAMANT_ASSIGN_OR_RETURN(Json page,
-                             SendForJson({.method = "GET", .target = path + query + next}));
+    ADAMANT_ASSIGN_OR_RETURN(Json page, SendForJson({.method = "GET", .target = target}));
     const auto items = page.find("items");
     if (items == page.end() || !(items->is_array() || items->is_null())) {
       return absl::DataLossError(path + ": the answer is no list");
@@ -90,7 +89,7 @@ absl::StatusOr<std::string> Client::ListPages(const Resource& resource,
     if (rest.empty()) {
       return ResourceVersionOf(page);
     }
-    next = "&continue=" + PercentEncode(rest);
+    target = first + "&continue=" + PercentEncode(rest);
   }
 }
 

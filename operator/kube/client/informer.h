@@ -95,10 +95,11 @@ class Informer {
             sleeper) {}
 
   /// Before Start.
-  void AddIndex(std::string name, IndexFunction values_of) {
-    core_.cache().AddIndex(std::move(name), [values_of = std::move(values_of)](const void* value) {
-      return values_of(*static_cast<const T*>(value));
-    });
+  void AddIndex(std::string_view name, IndexFunction values_of) {
+    core_.cache().AddIndex(std::string(name),
+                           [values_of = std::move(values_of)](const void* value) {
+                             return values_of(*static_cast<const T*>(value));
+                           });
   }
   void AddHandler(Handler handler) {
     core_.cache().AddHandler([handler = std::move(handler)](const ObjectCache::Change& change) {

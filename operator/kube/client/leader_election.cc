@@ -44,15 +44,17 @@ void LeaderElection::Stop() {
 
 Clock::Duration LeaderElection::Step() {
   const absl::Status status = Attempt();
-  if (!status.ok() && !absl::IsCancelled(status)) {
-    LogWarning("leader election failed",
+  const bool failed = !status.ok() && !absl::IsCancelled(status);
+  if (failed && !failing_) {
+    LogWarning("the lease can be neither read nor renewed",
                {{"lease", ToString(options_.lease)}, {"error", status.ToString()}});
   }
+  failing_ = failed;
   if (role_ == Role::kLeader && clock_.Now() >= renewed_ + options_.renew_deadline) {
     role_ = Role::kLost;
     callbacks_.lost();
   }
-  return UntilNextStep(!status.ok());
+  return UntilNextStep(failed);
 }
 
 absl::Status LeaderElection::Attempt() {

@@ -55,7 +55,7 @@ class LeaderElection {
                  LeaderCallbacks callbacks,
                  const Clock& clock,
                  Sleeper& sleeper);
-  ~LeaderElection() { Stop(); }
+  ~LeaderElection() { cancellation_.Cancel(); }  ///< keeps the lease, as if we had died
   LeaderElection(const LeaderElection&) = delete;
   LeaderElection& operator=(const LeaderElection&) = delete;
 
@@ -106,6 +106,7 @@ class LeaderElection {
   Clock::TimePoint observed_{};   // when it was seen to have changed
   Clock::TimePoint renewed_{};    // when our last successful write was sent
   std::string leader_;            // as last told
+  bool failing_ = false;          // the last step did
   std::optional<StepThread> thread_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstBackOff{800};
 constexpr std::chrono::milliseconds kLastBackOff{30'000};
 constexpr std::chrono::minutes kForgetFailures{2};
-constexpr std::chrono::seconds kShort{1};  // a watch that was not worth opening
+constexpr std::chrono::milliseconds kShort{500};  // a watch that has not worked
 
 std::optional<std::uint64_t> Number(std::string_view version) {
   std::uint64_t number = 0;
@@ -104,15 +104,14 @@ Clock::Duration WatchPlan::EndedWatchList(const absl::Status& status) {
 
 Clock::Duration WatchPlan::EndedWatch(const absl::Status& status) {
   quiet_ = !changed_;
+  const bool worked = heard_ || clock_.Now() - began_ >= kShort;
   switch (status.code()) {
     case absl::StatusCode::kCancelled:
       return Clock::Duration::zero();
     case absl::StatusCode::kOk:
     case absl::StatusCode::kDeadlineExceeded:
-      return !version_.empty() && (heard_ || clock_.Now() - began_ >= kShort)
-                 ? Clock::Duration::zero()
-                 : BackOff();
     case absl::StatusCode::kUnavailable:
+      return worked && !version_.empty() ? Clock::Duration::zero() : BackOff();
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnauthenticated:
       return BackOff();

@@ -16,9 +16,10 @@ namespace adamant::kube {
 ///
 ///   (no version) --WatchList, or a list where that is refused--> (version) --watch--> (version) …
 ///
-/// A watch that ends is resumed after the last version seen; a version that is too old, or a stream
-/// that makes no sense, means a list again. Failures wait 0.8 s, then twice as long each time up to
-/// 30 s, times 1 to 2 by chance; two minutes without one start over.
+/// A watch that ends or breaks is resumed after the last version seen, at once if it had worked; a
+/// version that is too old, or a stream that makes no sense, means a list again. Failures wait 0.8
+/// s, then twice as long each time up to 30 s, times 1 to 2 by chance; two minutes without one
+/// start over.
 ///
 /// A connection whose other end is gone says nothing, and neither does a watch on which nothing
 /// happens, but for a bookmark a minute. So a watch that has been silent for `kIdle` is ended and

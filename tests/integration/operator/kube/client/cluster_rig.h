@@ -24,7 +24,7 @@ namespace adamant::kube {
 /// How a watch ended.
 struct StreamEnd {
   std::string target;
-  absl::Status status;
+  absl::Status status = absl::OkStatus();
   int lines = 0;
   Clock::Duration silence{};  ///< since its last line, or its beginning
 };

@@ -100,6 +100,7 @@ TEST_F(VerbsTest, StatusIsASubresource) {
 }
 
 TEST_F(VerbsTest, ARefusalNamesTheField) {
+  CreateServiceAccount();
   Json pod = Pod("web");
   pod["spec"]["containers"][0]["name"] = "Not A Name";
   const absl::Status status = NewClient().Create(kPods, pod).status();
@@ -116,7 +117,9 @@ TEST_F(VerbsTest, AListComesInPagesAndOfWhatIsSelected) {
     ASSERT_TRUE(client.Create(kConfigMaps, map).ok());
   }
   std::set<std::string> names;
-  for (const Json& object : *client.List(kConfigMaps, {.ns = ns_})) {
+  const auto all = client.List(kConfigMaps, {.ns = ns_});
+  ASSERT_TRUE(all.ok()) << all.status();
+  for (const Json& object : *all) {
     names.insert(KeyOf(object).name);
   }
   EXPECT_EQ(names.size(), std::size_t{kObjects});

@@ -45,10 +45,9 @@ class ClientTest : public ::testing::Test {
 TEST_F(ClientTest, GetsObjectsAndTheirSubresources) {
   transport_.Expect("GET", kPodPath, Answer(200, R"({"metadata":{"uid":"u"}})"));
   transport_.Expect("GET", std::string(kPodPath) + "/status", Answer(200, R"({"status":{}})"));
-  const Client client = NewClient({.user_agent = "tester"});
+  const Client client = NewClient();
   EXPECT_EQ(UidOf(*client.Get(kPods, kWeb)), "u");
   EXPECT_TRUE(client.Get(kPods, kWeb, "status").ok());
-  EXPECT_EQ(Last().headers.at("user-agent"), "tester");
   EXPECT_EQ(Last().headers.at("accept"), "application/json");
 }
 
@@ -235,6 +234,9 @@ TEST_F(ClientTest, AReadIsRepeatedWithGrowingWaits) {
   EXPECT_TRUE(NewClient().Get(kPods, kWeb).ok());
   EXPECT_EQ(sleeper_.sleeps().size(), 2u);
   EXPECT_GE(Slept(), milliseconds(200));
+  // Who has waited for an answer in vain has waited long enough.
+  transport_.Expect("GET", kPodPath, Broken(absl::DeadlineExceededError("slow")));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(NewClient().Get(kPods, kWeb).status()));
   transport_.Expect("GET", kPodPath, Broken());
   EXPECT_TRUE(absl::IsUnavailable(NewClient().WithoutRetries().Get(kPods, kWeb).status()));
 }

@@ -147,7 +147,7 @@ TEST_F(WatchPlanTest, TwoMinutesWithoutAFailureForgetThem) {
   }
   Complete("10");
   clock_.Advance(minutes(2) + seconds(1));
-  EXPECT_LE(plan_.Ended(absl::UnavailableError("refused")), milliseconds(1600));
+  EXPECT_LE(plan_.Ended(absl::ResourceExhaustedError("429")), milliseconds(1600));
 }
 
 TEST_F(WatchPlanTest, AWatchThatEndsAtOnceIsNotRepeatedAtOnce) {
@@ -163,8 +163,8 @@ TEST_F(WatchPlanTest, AWatchThatIsCutEverySecondIsResumedAtOnce) {
   Complete("10");
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(seconds(1));
-    EXPECT_EQ(plan_.Ended(absl::OkStatus()), kAtOnce);
-    plan_.Next();
+    EXPECT_EQ(plan_.Ended(absl::UnavailableError("connection reset by peer")), kAtOnce);
+    EXPECT_EQ(plan_.Next().step, Step::kWatch);
   }
 }
 
