@@ -9,7 +9,7 @@ namespace {
 std::string Head(int status, const Reply::Headers& headers) {
   std::string head = "HTTP/1.1 " + std::to_string(status) + " Scripted\r\n";
   for (const auto& [name, value] : headers) {
-    head += name + ": " + value + "\r\n";
+    head.append(name).append(": ").append(value).append("\r\n");
   }
   return head;
 }

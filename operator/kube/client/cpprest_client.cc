@@ -1,6 +1,7 @@
 #include "operator/kube/client/cpprest_client.h"
 
-#define _TURN_OFF_PLATFORM_STRING  // the library's macro U
+// Keeps the library's macro U away.
+#define _TURN_OFF_PLATFORM_STRING  // NOLINT(readability-identifier-naming,bugprone-reserved-identifier)
 #include <cpprest/http_client.h>
 #include <cpprest/producerconsumerstream.h>
 #include <openssl/ssl.h>
@@ -37,12 +38,12 @@ class StaleConnection : public std::exception {};
 
 // Where we keep things with OpenSSL's objects; their "app data" is asio's.
 int SocketIndex() {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
+  static const int kIndex = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return kIndex;
 }
 int TlsIndex() {
-  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
+  static const int kIndex = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return kIndex;
 }
 
 /// OpenSSL's reports of what happens on a connection. The begin of its handshake is the last moment
@@ -129,8 +130,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void ReturnPiece();
   void OnHead(const pplx::task<web::http::http_response>& task);
   void OnEnd(const std::exception_ptr& failure);
-  template <class Ready>
-  absl::Status WaitUntil(Deadline deadline, const Ready& ready)
+  [[nodiscard]] bool HasHead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ended_ || head_.has_value();
+  }
+  [[nodiscard]] bool HasPiece() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ended_ || !piece_.empty();
+  }
+  absl::Status WaitUntil(Deadline deadline, bool (Exchange::*ready)() const)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   pplx::cancellation_token_source abort_;
@@ -168,7 +174,7 @@ void Exchange::Start(web::http::client::http_client& client, web::http::http_req
   const std::shared_ptr<Exchange> self = shared_from_this();
   request.set_response_stream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<Body>(self)).create_ostream());
-  client.request(std::move(request), abort_.get_token())
+  client.request(request, abort_.get_token())
       .then([self](const pplx::task<web::http::http_response>& task) { self->OnHead(task); });
 }
 
@@ -215,9 +221,8 @@ pplx::task<std::size_t> Exchange::Put(std::string_view piece) {
   return pplx::create_task(used_);
 }
 
-template <class Ready>
-absl::Status Exchange::WaitUntil(Deadline deadline, const Ready& ready) {
-  while (!cancelled_ && !ready()) {
+absl::Status Exchange::WaitUntil(Deadline deadline, bool (Exchange::*ready)() const) {
+  while (!cancelled_ && !(this->*ready)()) {
     const auto left = deadline - SteadyClock::now();
     if (left.count() <= 0) {
       return absl::DeadlineExceededError("");
@@ -229,7 +234,7 @@ absl::Status Exchange::WaitUntil(Deadline deadline, const Ready& ready) {
 
 absl::StatusOr<HttpResponse> Exchange::WaitForHead(Deadline deadline) {
   const MutexLock lock(mutex_);
-  ADAMANT_RETURN_IF_ERROR(WaitUntil(deadline, [this] { return ended_ || head_.has_value(); }));
+  ADAMANT_RETURN_IF_ERROR(WaitUntil(deadline, &Exchange::HasHead));
   if (!head_) {
     return failure_;
   }
@@ -239,7 +244,7 @@ absl::StatusOr<HttpResponse> Exchange::WaitForHead(Deadline deadline) {
 absl::StatusOr<std::string_view> Exchange::WaitForPiece(Deadline deadline) {
   ReturnPiece();
   const MutexLock lock(mutex_);
-  ADAMANT_RETURN_IF_ERROR(WaitUntil(deadline, [this] { return ended_ || !piece_.empty(); }));
+  ADAMANT_RETURN_IF_ERROR(WaitUntil(deadline, &Exchange::HasPiece));
   if (piece_.empty()) {
     ADAMANT_RETURN_IF_ERROR(failure_);
   }
@@ -281,8 +286,8 @@ void Exchange::GiveUp() {
 
 class CpprestCall final : public HttpCall {
  public:
-  CpprestCall(web::http::client::http_client& client, web::http::http_request request) {
-    exchange_->Start(client, std::move(request));
+  CpprestCall(web::http::client::http_client& client, const web::http::http_request& request) {
+    exchange_->Start(client, request);
   }
   ~CpprestCall() override { exchange_->GiveUp(); }
   CpprestCall(const CpprestCall&) = delete;
@@ -375,11 +380,11 @@ class CpprestClient final : public HttpClient {
 
 absl::StatusOr<std::unique_ptr<HttpClient>> MakeCpprestClient(
     const Endpoint& server, const std::shared_ptr<const TlsContext>& tls) {
-  static const bool started = [] {
+  static const bool kStarted = [] {
     crossplat::threadpool::initialize_with_threads(kThreads);  // the library would start 40
     return true;
   }();
-  static_cast<void>(started);
+  static_cast<void>(kStarted);
   try {
     return std::make_unique<CpprestClient>(server, tls);
   } catch (...) {

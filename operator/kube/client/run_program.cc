@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -63,31 +64,24 @@ struct Pipe {
   }
 };
 
-/// "NAME=value" strings, ours and those that are added, as exec wants them.
-class ProcessVariables {
- public:
-  explicit ProcessVariables(const std::vector<std::pair<std::string, std::string>>& added) {
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-      const std::string_view text = *variable;
-      bool replaced = false;
-      for (const auto& [name, value] : added) {
-        replaced =
-            replaced || (text.starts_with(name) && text.substr(name.size()).starts_with('='));
-      }
-      if (!replaced) {
-        strings_.emplace_back(text);
-      }
-    }
-    for (const auto& [name, value] : added) {
-      strings_.push_back(name + "=" + value);
+/// "NAME=value" for all our variables and those that are added, which go before ours.
+std::vector<std::string> Variables(const std::vector<std::pair<std::string, std::string>>& added) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : added) {
+    variables.push_back(name);
+    variables.back().append("=").append(value);
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const bool replaced = std::any_of(added.begin(), added.end(), [text](const auto& other) {
+      return text.starts_with(other.first) && text.substr(other.first.size()).starts_with('=');
+    });
+    if (!replaced) {
+      variables.emplace_back(text);
     }
   }
-
-  [[nodiscard]] const std::vector<std::string>& strings() const { return strings_; }
-
- private:
-  std::vector<std::string> strings_;
-};
+  return variables;
+}
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -116,14 +110,14 @@ absl::StatusOr<pid_t> Spawn(const Program& program, int output, int errors) {
   posix_spawnattr_setsigdefault(&attributes, &signals);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const ProcessVariables variables(program.environment);
+  const std::vector<std::string> variables = Variables(program.environment);
   pid_t pid = 0;
   const int error = posix_spawnp(&pid,
                                  program.arguments.front().c_str(),
                                  &actions,
                                  &attributes,
                                  Pointers(program.arguments).data(),
-                                 Pointers(variables.strings()).data());
+                                 Pointers(variables).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
