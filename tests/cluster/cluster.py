@@ -95,8 +95,8 @@ class Cluster:
 
     @classmethod
     def fake_nodes(cls, count, **options):
-        """Also nodes node1, node2, … that are ready, and on which thousands of pods are Running at once, but nothing runs:
-        for tests of scale. A deleted pod vanishes at once."""
+        """Also nodes node1, node2, … that are ready, and on which thousands of pods are Running at once, but nothing
+        runs: for tests of scale. A deleted pod vanishes at once."""
         return cls("fake-nodes", count, **options)
 
     @classmethod
@@ -109,7 +109,8 @@ class Cluster:
         """One that runs already, started by whomever."""
         state.remove_leftovers()
         if not (state.home() / name / "cluster.json").exists():
-            raise OSError(f"there is no cluster {name}; there are: {' '.join(f.name for f in state.folders()) or 'none'}")
+            others = " ".join(folder.name for folder in state.folders())
+            raise OSError(f"there is no cluster {name}; there are: {others or 'none'}")
         settings = json.loads((state.home() / name / "cluster.json").read_text())
         cluster = cls(settings["kind"], settings["nodes"], name)
         cluster._assemble(settings)
@@ -253,9 +254,10 @@ class Cluster:
     def load_images(self, archives):
         """Gives images to all nodes that are on; `archives`: files as `docker save` and `buildah push` write them. Pods
         must say imagePullPolicy: Never or IfNotPresent."""
+        nodes = [node for node in self._nodes if node.is_on()]
         with concurrent.futures.ThreadPoolExecutor(len(self._nodes)) as pool:
             for archive in archives:
-                for done in [pool.submit(node.load_image, archive) for node in self._nodes]:
+                for done in [pool.submit(node.load_image, archive) for node in nodes]:
                     done.result()
 
     def kill_container(self, namespace, pod):

@@ -97,8 +97,8 @@ class ApiOnlyTest(unittest.TestCase):
         self.api.get("/version")
 
     def test_user_with_a_certificate_may_do_what_roles_allow(self):
-        self.assertEqual(self.cluster.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", user="ann"),
-                         "ann")
+        name = "jsonpath={.status.userInfo.username}"
+        self.assertEqual(self.cluster.kubectl("auth", "whoami", "-o", name, user="ann"), "ann")
         self.assertFalse(self.allowed("ann"))
         self.cluster.kubectl("create", "role", "reader", "--verb=list", "--resource=configmaps")
         self.cluster.kubectl("create", "rolebinding", "ann", "--role=reader", "--user=ann")
@@ -213,7 +213,7 @@ class CommandLineTest(unittest.TestCase):
         return subprocess.run([sys.executable, self.TOOL, *arguments], capture_output=True, text=True, check=False)
 
     def test_command_is_run_with_a_cluster_that_it_can_stop_and_start(self):
-        script = "$ADAMANT_CLUSTER_TOOL stop-api && $ADAMANT_CLUSTER_TOOL start-api && $ADAMANT_CLUSTER_TOOL list; exit 3"
+        script = "tool=$ADAMANT_CLUSTER_TOOL; $tool stop-api && $tool start-api && $tool list; exit 3"
         done = self.run_tool("run", "--", "sh", "-c", script)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertRegex(done.stdout, r": \d+ MB, /")

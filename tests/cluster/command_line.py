@@ -87,18 +87,16 @@ def _parser():
     images = command_of_cluster("images", lambda given: Cluster.attach(given.name).load_images(given.archives),
                                 "give images to all nodes")
     images.add_argument("archives", nargs="+", type=os.path.abspath)
-    for method in _OF_CLUSTER:
-        command_of_cluster(method.replace("_", "-"), lambda given, method=method: _call(given, method),
-                           getattr(Cluster, method).__doc__)
-    for method in _OF_NODE:
-        made = command_of_cluster(method.replace("_", "-"), lambda given, method=method: _call(given, method, given.node),
-                                  getattr(Cluster, method).__doc__)
-        made.add_argument("node", type=int)
+    for method in (*_OF_CLUSTER, *_OF_NODE):
+        made = command_of_cluster(method.replace("_", "-"), _call, getattr(Cluster, method).__doc__)
+        made.set_defaults(method=method)
+        if method in _OF_NODE:
+            made.add_argument("node", type=int, nargs=1)
     return parser
 
 
-def _call(arguments, method, *values):
-    getattr(Cluster.attach(arguments.name), method)(*values)
+def _call(arguments):
+    getattr(Cluster.attach(arguments.name), arguments.method)(*getattr(arguments, "node", []))
 
 
 def main():

@@ -26,8 +26,8 @@ cluster.local:53 {{
 
 
 class ControlPlane:
-    """`settings`: {"programs": {name: path}, "port": on loopback, "api_arguments": more of the API server's}. `machine`:
-    None when all runs on loopback."""
+    """`settings`: {"programs": {name: path}, "port": on loopback, "api_arguments": more of the API server's}.
+    `machine`: None when all runs on loopback."""
 
     def __init__(self, folder, daemons, authority, settings, machine):
         self.daemons = daemons
@@ -124,7 +124,8 @@ class ControlPlane:
     def start_dns(self):
         """Names of services, asked of this machine by all pods."""
         corefile = self._folder / "Corefile"
-        corefile.write_text(_COREFILE.format(kubeconfig=self.inner_kubeconfig("coredns", "/O=system:masters/CN=coredns")))
+        kubeconfig = self.inner_kubeconfig("coredns", "/O=system:masters/CN=coredns")
+        corefile.write_text(_COREFILE.format(kubeconfig=kubeconfig))
         self._start("coredns", "-conf", corefile)
 
     def start_kwok(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Takes connections of an inherited listening socket and forwards them to an address. The socket stays in the network it
-was made in, while new connections start in the network that this program runs in: a way into a machine's network.
+"""Takes connections of an inherited listening socket and forwards them to an address. The socket stays in the network
+it was made in, while new connections start in the network that this program runs in: a way into a machine's network.
 
 usage: forward.py DESCRIPTOR ADDRESS PORT
 """

@@ -1,5 +1,5 @@
-"""What runs for a cluster: daemons, and machines made of namespaces that hold them. Both are known by files in the state
-folder, so whoever knows the folder can stop and start them."""
+"""What runs for a cluster: daemons, and machines made of namespaces that hold them. Both are known by files in the
+state folder, so whoever knows the folder can stop and start them."""
 
 import contextlib
 import os
@@ -94,8 +94,8 @@ class Machine:
         self._daemons = daemons
 
     def start(self):
-        self._daemons.start(self.name, ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                                        "sh", "-c", _INIT])
+        self._daemons.start(self.name, ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
+                                        "--mount-proc", "sh", "-c", _INIT])
 
         def has_started():  # the child becomes the shell once it has its namespaces and /proc
             init = self._init()
@@ -128,6 +128,9 @@ class Machine:
         if init is None:
             raise OSError(f"{self.name} is off")
         return init
+
+    def is_on(self):
+        return self._init() is not None
 
     def kill(self):
         """All its processes at once."""

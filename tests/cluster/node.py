@@ -69,6 +69,9 @@ class Node:
         for group in state.cgroups(self._cluster, self.name):
             state.remove_cgroup(group)
 
+    def is_on(self):
+        return self._machine.is_on()
+
     def disconnect(self):
         """Pulls the network's plug; all goes on running."""
         run(*self._hub.in_network("ip", "link", "set", self.name, "down"))

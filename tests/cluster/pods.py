@@ -1,4 +1,4 @@
-"""Pods for the tests of the harness: their only program is probe.c, and they keep all rules of restricted pod security."""
+"""Pods for the tests of the harness: their program is probe.c, and they keep all rules of restricted pod security."""
 
 import state
 from images import PROBE

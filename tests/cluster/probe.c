@@ -1,5 +1,5 @@
-// What the containers of the test cluster's own tests do. Without arguments: nothing, until told to end; that is what the
-// first container of every pod does.
+// What the containers of the test cluster's own tests do. Without arguments: nothing, until told to
+// end; that is what the first container of every pod does.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <signal.h>
@@ -20,7 +20,8 @@ static int Serve(int port) {
   gethostname(name, sizeof name - 1);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
   int listener = socket(AF_INET, SOCK_STREAM, 0);
-  if (bind(listener, (struct sockaddr*)&address, sizeof address) != 0 || listen(listener, 16) != 0) {
+  if (bind(listener, (struct sockaddr*)&address, sizeof address) != 0 ||
+      listen(listener, 16) != 0) {
     perror("serve");
     return 1;
   }
@@ -43,7 +44,8 @@ static int Ask(const char* host, const char* port) {
   }
   int connection = socket(AF_INET, SOCK_STREAM, 0);
   char answer[256] = "";
-  if (connect(connection, found->ai_addr, found->ai_addrlen) != 0 || read(connection, answer, sizeof answer - 1) <= 0) {
+  if (connect(connection, found->ai_addr, found->ai_addrlen) != 0 ||
+      read(connection, answer, sizeof answer - 1) <= 0) {
     perror("ask");
     return 1;
   }

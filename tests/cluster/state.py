@@ -126,7 +126,7 @@ def environment(folder):
 
 
 def is_marked(folder, pid):
-    """Whether the process runs for the cluster. One that has ended does not, though its parent may not have asked yet."""
+    """Whether the process runs for the cluster. One that has ended does not, whether or not its parent has asked."""
     try:
         return f"{_MARK}={folder}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -134,8 +134,8 @@ def is_marked(folder, pid):
 
 
 def has_ended(pid):
-    """Whether all that the process held is free again: none of its threads is left, though its parent may not have asked
-    yet."""
+    """Whether all that the process held is free again: none of its threads is left, whether or not its parent has
+    asked."""
     try:
         status = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return status in "ZX" and len(os.listdir(f"/proc/{pid}/task")) == 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes volumes on the nodes' disks for claims of the storage class "local", and removes them when they are released.
 
-A claim waits until the scheduler has chosen a node for its first pod; from then on its pods run there only. Any user may
-write to a volume. Runs beside the control plane until it is killed.
+A claim waits until the scheduler has chosen a node for its first pod; from then on its pods run there only. Any user
+may write to a volume. Runs beside the control plane until it is killed.
 
 usage: storage.py URL CA CERTIFICATE KEY FOLDER     FOLDER holds a folder for each node
 """
