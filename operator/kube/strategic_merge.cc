@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "operator/kube/client/json.h"
+
 namespace adamant::kube {
 namespace {
-
-using Json = nlohmann::json;
 
 // The merge keys of PodSpec and what is in it; source: the API's x-kubernetes-patch-merge-key.
 std::string_view MergeKey(std::string_view list) {
@@ -31,9 +31,7 @@ std::string_view MergeKey(std::string_view list) {
   return found == keys.end() ? "" : found->second;
 }
 
-bool IsDeletion(const Json& element) {
-  return element.is_object() && element.value("$patch", "") == "delete";
-}
+bool IsDeletion(const Json& element) { return StringAt(element, {"$patch"}) == "delete"; }
 
 void MergeLists(Json& target, const Json& patch, const std::string& key) {
   for (const Json& element : patch) {
@@ -49,7 +47,7 @@ void MergeLists(Json& target, const Json& patch, const std::string& key) {
     } else if (found != target.end()) {
       StrategicMerge(*found, element);
     } else {
-      target.push_back(element);
+      StrategicMerge(target.emplace_back(), element);
     }
   }
 }
@@ -68,9 +66,12 @@ void StrategicMerge(Json& target, const Json& patch) {
     const std::string key(MergeKey(name));
     if (value.is_null()) {
       target.erase(name);
-    } else if (value.is_array() && !key.empty() && target.contains(name) &&
-               target.at(name).is_array()) {
-      MergeLists(target.at(name), value, key);
+    } else if (value.is_array() && !key.empty()) {
+      Json& list = target[name];
+      if (!list.is_array()) {
+        list = Json::array();
+      }
+      MergeLists(list, value, key);
     } else if (value.is_object()) {
       StrategicMerge(target[name], value);
     } else {

@@ -1,0 +1,132 @@
+#include "operator/kube/held_actions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace adamant::kube {
+namespace {
+
+using controller::Action;
+using controller::Persist;
+using controller::Send;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+std::vector<std::pair<std::string, std::string>> EntriesOf(const HeldActions& held) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const Persist::Entry& entry : held.entries()) {
+    entries.emplace_back(entry.key, entry.value);
+  }
+  return entries;
+}
+
+bool Passes(HeldActions& held, Action action) { return held.PassesOrKeeps(action); }
+
+TEST(HeldActionsTest, NothingIsHeldAtFirst) {
+  HeldActions held;
+  EXPECT_TRUE(held.empty());
+  EXPECT_THAT(held.entries(), IsEmpty());
+  EXPECT_THAT(held.Release(), IsEmpty());
+}
+
+TEST(HeldActionsTest, OfSeveralValuesForAKeyTheLastIsStored) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}, {"epoch/1", "row"}}});
+  EXPECT_FALSE(held.empty());
+  held.Add(Persist{{{"state", "two"}, {"epoch/2", "row"}}});
+  EXPECT_THAT(EntriesOf(held),
+              ElementsAre(Pair("epoch/1", "row"), Pair("epoch/2", "row"), Pair("state", "two")));
+}
+
+TEST(HeldActionsTest, APersistIsAddedToWhatIsToBeStored) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  EXPECT_FALSE(Passes(held, Persist{{{"state", "two"}}}));
+  EXPECT_THAT(EntriesOf(held), ElementsAre(Pair("state", "two")));
+  EXPECT_THAT(held.Release(), IsEmpty());  // it is stored by then
+}
+
+TEST(HeldActionsTest, WhatLeadsTheEpochPasses) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  EXPECT_TRUE(Passes(held, Send{1, controller::OpenEpoch{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::CloseEpoch{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::FlushWorker{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::TakeSnapshot{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::Evaluate{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::HoldPushes{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::ReleasePushes{}}));
+  EXPECT_TRUE(Passes(held, controller::Note{}));
+  EXPECT_TRUE(Passes(held, controller::FailoverPhase{}));
+  EXPECT_THAT(held.Release(), IsEmpty());
+}
+
+TEST(HeldActionsTest, WhatMakesOrUnmakesMembersAndRecordsIsKept) {
+  const std::vector<Action> kept = {Send{1, controller::Welcome{}},
+                                    Send{1, controller::Membership{}},
+                                    Send{1, controller::Stop{}},
+                                    Send{1, controller::Refused{}},
+                                    controller::CloseConnection{},
+                                    controller::StartProcess{},
+                                    controller::KillProcess{},
+                                    controller::Export{},
+                                    controller::WriteManifest{},
+                                    controller::EpochDone{},
+                                    controller::Finished{}};
+  for (const Action& action : kept) {
+    HeldActions held;
+    held.Add(Persist{{{"state", "one"}}});
+    EXPECT_FALSE(Passes(held, action)) << action.index();
+    const std::vector<Action> released = held.Release();
+    ASSERT_EQ(released.size(), 1u);
+    EXPECT_EQ(released[0].index(), action.index());
+  }
+}
+
+TEST(HeldActionsTest, WhatIsKeptComesOutInOrder) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  for (std::uint64_t snapshot = 1; snapshot <= 3; ++snapshot) {
+    EXPECT_FALSE(Passes(held, controller::Export{snapshot}));
+    EXPECT_FALSE(Passes(held, controller::CloseConnection{snapshot}));
+  }
+  const std::vector<Action> released = held.Release();
+  ASSERT_EQ(released.size(), 6u);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(std::get<controller::Export>(released[2 * i]).snapshot, i + 1);
+    EXPECT_EQ(std::get<controller::CloseConnection>(released[2 * i + 1]).connection, i + 1);
+  }
+}
+
+// A member that does not know yet that it is one would not understand a command.
+TEST(HeldActionsTest, WhoIsNotWelcomedYetIsToldNothingBeforeIt) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  EXPECT_FALSE(Passes(held, Send{7, controller::Welcome{.term = 2}}));
+  EXPECT_FALSE(Passes(held, Send{7, controller::OpenEpoch{}}));
+  EXPECT_TRUE(Passes(held, Send{8, controller::OpenEpoch{}}));
+  const std::vector<Action> released = held.Release();
+  ASSERT_EQ(released.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<controller::Welcome>(std::get<Send>(released[0]).message));
+  EXPECT_TRUE(std::holds_alternative<controller::OpenEpoch>(std::get<Send>(released[1]).message));
+}
+
+TEST(HeldActionsTest, AfterAReleaseNothingIsHeldAndEverybodyIsWelcomed) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  EXPECT_FALSE(Passes(held, Send{7, controller::Welcome{}}));
+  EXPECT_EQ(held.Release().size(), 1u);
+  EXPECT_TRUE(held.empty());
+  EXPECT_THAT(held.Release(), IsEmpty());
+  held.Add(Persist{{{"state", "two"}}});
+  EXPECT_TRUE(Passes(held, Send{7, controller::OpenEpoch{}}));
+}
+
+}  // namespace
+}  // namespace adamant::kube
