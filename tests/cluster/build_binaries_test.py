@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,12 +39,12 @@ class BuildBinariesTest(unittest.TestCase):
             self.assertNotEqual(build_binaries.path("coredns"), before)
 
     def test_failed_build_is_told_and_leaves_nothing(self):
-        os.environ["XDG_CACHE_HOME"] = str(self.folder / "cache")
         module = self.folder / "coredns"
         module.mkdir()
         (module / "go.mod").write_text("module broken\n\ngo 1.20\n")
         (module / "main.go").write_text("package main\n\nfunc main() { nonsense() }\n")
         with unittest.mock.patch.object(build_binaries, "MODULES", self.folder):
+            self.addCleanup(shutil.rmtree, build_binaries.path("coredns").parent)
             with self.assertRaisesRegex(OSError, "cannot build coredns:\n(.*\n)*.*undefined: nonsense"):
                 build_binaries.find(["coredns"])
             self.assertEqual(list(build_binaries.path("coredns").parent.iterdir()), [])

@@ -255,7 +255,9 @@ class Cluster:
         """Gives images to all nodes that are on; `archives`: files as `docker save` and `buildah push` write them. Pods
         must say imagePullPolicy: Never or IfNotPresent."""
         nodes = [node for node in self._nodes if node.is_on()]
-        with concurrent.futures.ThreadPoolExecutor(len(self._nodes)) as pool:
+        if not nodes:
+            raise OSError(f"cluster {self.name} has no nodes that are on")
+        with concurrent.futures.ThreadPoolExecutor(len(nodes)) as pool:
             for archive in archives:
                 for done in [pool.submit(node.load_image, archive) for node in nodes]:
                     done.result()
@@ -294,7 +296,7 @@ class Cluster:
         self._plane.start_dns()
         self.api.create("/apis/storage.k8s.io/v1/storageclasses", storage.CLASS)
         self.daemons.start("storage", [sys.executable, storage.__file__, self.url, self.authority.certificate,
-                                       *self.authority.issue("admin", ""), self.folder])
+                                       *self.authority.issued("admin"), self.folder])
         for node in self._nodes:
             node.start(self._nodes)
         self.load_images([write_probe_image(self.folder)])

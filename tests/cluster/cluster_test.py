@@ -65,6 +65,10 @@ class ApiOnlyTest(unittest.TestCase):
         state.await_that(self.api.is_ready, "etcd is back")
         self.assertIn("kept", self.names())
 
+    def test_api_server_that_runs_is_not_started_again(self):
+        with self.assertRaisesRegex(OSError, "kube-apiserver runs already"):
+            self.cluster.start_api()
+
     def test_paused_api_server_answers_when_resumed(self):
         self.cluster.pause_api()
         answers = []

@@ -52,7 +52,7 @@ class ControlPlane:
 
     def api(self):
         """Of the administrator, for use outside."""
-        return Api(self.url, self.authority.certificate, *self.authority.issue("admin", "/O=system:masters/CN=admin"))
+        return Api(self.url, self.authority.certificate, *self.authority.issued("admin"))
 
     # --- etcd
 
@@ -88,8 +88,8 @@ class ControlPlane:
         run(*self._placed("ss", "--kill", "--tcp", f"sport = :{port}"))
 
     def _api_arguments(self):
-        certificate, key = self.authority.issue("apiserver", "/CN=kube-apiserver")
-        admin_certificate, admin_key = self.authority.issue("admin", "/O=system:masters/CN=admin")
+        certificate, key = self.authority.issued("apiserver")
+        admin_certificate, admin_key = self.authority.issued("admin")
         tokens = self._folder / "pki" / "tokens.key"
         if self._machine is None:
             # A sharing port can be held for us while the server is down. On loopback nobody needs endpoints of it.

@@ -25,7 +25,10 @@ class Daemons:
         self._children = {}  # by pid: those started by this process
 
     def start(self, name, command, **options):
-        """`command` becomes the program, or starts it and lives as long. It survives this process."""
+        """`command` becomes the program, or starts it and lives as long. It survives this process. OSError when it runs
+        already."""
+        if self.pid(name) is not None:
+            raise OSError(f"{name} runs already")
         for kind in ("log", "pid"):
             (self._folder / kind).mkdir(exist_ok=True)
         with open(self.log(name), "ab") as log:

@@ -26,13 +26,17 @@ class Authority:
 
     def issue(self, name, subject, addresses=()):
         """(certificate, key) of a server and client; `addresses` like "IP:127.0.0.1" or "DNS:localhost"."""
-        certificate, key = self._folder / f"{name}.crt", self._folder / f"{name}.key"
+        certificate, key = self.issued(name)
         if not certificate.exists():
             extensions = ["basicConstraints=critical,CA:FALSE", "extendedKeyUsage=serverAuth,clientAuth"]
             if addresses:
                 extensions.append(f"subjectAltName={','.join(addresses)}")
             self._make(name, subject, extensions, "-CA", self.certificate, "-CAkey", self._folder / "ca.key")
         return certificate, key
+
+    def issued(self, name):
+        """(certificate, key) of one that issue() has made."""
+        return self._folder / f"{name}.crt", self._folder / f"{name}.key"
 
     def make_signing_key(self, name):
         """The path of a new private key that signs tokens."""
