@@ -1,6 +1,6 @@
 # Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: train test bench simulate images cluster cluster-down format tidy clean help
+.PHONY: train test bench simulate images cluster cluster-down cluster-test format tidy clean help
 
 JOBS ?= $(shell nproc)
 SEEDS ?= 100000
@@ -39,6 +39,13 @@ cluster: ## start a Kubernetes on this machine, until Ctrl-C: make cluster NODES
 
 cluster-down: ## remove the one that `make cluster` started
 	@tests/cluster/cluster.py down
+
+cluster-test: ## train the digits example on a Kubernetes of three nodes; the last line is the result (needs root)
+	@tools/setup
+	@command -v containerd >/dev/null || tools/setup cluster
+	@command -v buildah docker >/dev/null || tools/setup images
+	@tools/build release product
+	@PYTHONPATH=tests/cluster tests/e2e/operator_example.py
 
 format: ## format the tracked sources
 	@tools/setup checks

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The life of a job on a real cluster: it succeeds, is suspended and resumed, deleted, made anew, or refused."""
+
+import time
+import unittest
+
+import adamant
+from operator_rig import EXAMPLES, Job, TestCase, await_that, has_ended, measured, require, tiny_job
+
+BAD_SHAPES = adamant.LAYERS.replace("[5, 5]", "[29, 5]")
+
+
+class LifeTest(TestCase):
+
+    def test_a_job_succeeds_and_leaves_its_model_on_a_volume(self):
+        job = self.start("tiny", epochs=3)
+        running = job.await_phase("Running")
+        ended = self.assert_succeeds(job, 3)
+        measured("apply → Running", running.time - job.applied)
+        measured(f"apply → Succeeded (3 epochs of {EXAMPLES} examples)", ended - job.applied)
+        slots = {name.removeprefix("tiny-") for name in job.created() if "-export-" not in name}
+        self.assertEqual(slots, {"data-server-0-1", "parameter-server-0-1", "parameter-server-1-1", "worker-0-1",
+                                 "worker-1-1"})
+        conditions = {condition["type"]: condition["status"] for condition in job.status()["conditions"]}
+        self.assertEqual({name: conditions[name] for name in ("Valid", "Running", "Succeeded", "Failed")},
+                         {"Valid": "True", "Running": "False", "Succeeded": "True", "Failed": "False"})
+        await_that(lambda: all(has_ended(pod) for pod in job.pods().values()), "no pod is left running")
+
+    def test_a_suspended_job_gives_up_its_pods_and_goes_on_where_it_was(self):
+        job = Job(self.system, tiny_job("paused", epochs=6, suspend=True)).apply()
+        job.await_phase("Suspended")
+        self.assertEqual(job.created(), [])
+        resumed = time.monotonic()
+        job.patch(suspend=False)
+        job.await_epoch(3)
+        paused = time.monotonic()
+        job.patch(suspend=True)
+        job.await_phase("Suspended", paused)
+        await_that(lambda: all(has_ended(pod) for pod in job.pods().values()), "no pod is left running")
+        measured("suspend → no pod runs", time.monotonic() - paused)
+        self.assertEqual(len(job.created(resumed)), 5)
+        resumed = time.monotonic()
+        job.patch(suspend=False)
+        measured("resume → Running", job.await_phase("Running", resumed).time - resumed)
+        self.assert_succeeds(job, 6)
+        epochs = [change.object["status"]["epoch"] for change in self.system.jobs.changes(resumed)]
+        self.assertGreaterEqual(min(epochs), 2)
+
+    def test_all_of_a_deleted_job_is_gone(self):
+        job = self.start("deleted", epochs=1000)
+        job.await_epoch(2)
+        begin = time.monotonic()
+        job.delete("--wait=false")
+        await_that(lambda: not job.belongings(), "nothing is left", 40)
+        measured("deleted while Running → all gone", time.monotonic() - begin)
+
+    def test_a_job_made_anew_under_the_name_of_a_deleted_one_is_another(self):
+        old = self.start("phoenix", epochs=1000)
+        old.await_epoch(2)
+        old.delete("--wait=false")
+        new = self.start("phoenix", epochs=3)
+        self.assertNotEqual(old.uid, new.uid)
+        running = new.await_phase("Running")
+        measured("deleted and applied anew → Running", running.time - new.applied)
+        self.assert_succeeds(new, 3)
+        self.assertEqual(old.pods(), {})
+
+    def test_what_only_the_validator_can_see_is_told_with_its_field_and_nothing_is_made(self):
+        job = self.start("shapeless", layers=BAD_SHAPES)
+        status = job.await_status(lambda status: "conditions" in status, "it is refused").object["status"]
+        (valid,) = [condition for condition in status["conditions"] if condition["type"] == "Valid"]
+        self.assertEqual((valid["status"], valid["reason"], valid["observedGeneration"]), ("False", "InvalidSpec", 1))
+        self.assertRegex(valid["message"], r"spec\.model\.network\.layers\[0\]\.kernel: ")
+        self.assertEqual(status["phase"], "Failed")
+        self.assertEqual(job.belongings(), ["shapeless"])
+
+
+if __name__ == "__main__":
+    require()
+    unittest.main()
