@@ -62,7 +62,7 @@ class ImagesTest(unittest.TestCase):
     def test_it_is_small(self):
         self.assertLess(ARCHIVE.stat().st_size, MAX_BYTES)
 
-    def test_its_user_has_no_name_to_win_and_pods_name_the_program(self):
+    def test_its_user_has_no_rights_and_pods_name_the_program(self):
         settings = self.image.settings
         self.assertEqual(settings["User"], "65532:65532")
         self.assertFalse(settings.get("Entrypoint") or settings.get("Cmd"))
