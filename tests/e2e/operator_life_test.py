@@ -47,6 +47,7 @@ class LifeTest(TestCase):
         self.assertGreaterEqual(min(epochs), 2)
 
     def test_all_of_a_deleted_job_is_gone(self):
+        self.system.await_garbage_collector()
         job = self.start("deleted", epochs=1000)
         job.await_epoch(2)
         begin = time.monotonic()
@@ -54,7 +55,8 @@ class LifeTest(TestCase):
         await_that(lambda: not job.belongings(), "nothing is left", 40)
         measured("deleted while Running → all gone", time.monotonic() - begin)
 
-    def test_a_job_made_anew_under_the_name_of_a_deleted_one_is_another(self):
+    def test_another_job_may_have_the_name_of_a_deleted_one(self):
+        self.system.await_garbage_collector()
         old = self.start("phoenix", epochs=1000)
         old.await_epoch(2)
         old.delete("--wait=false")
@@ -72,6 +74,9 @@ class LifeTest(TestCase):
         self.assertEqual((valid["status"], valid["reason"], valid["observedGeneration"]), ("False", "InvalidSpec", 1))
         self.assertRegex(valid["message"], r"spec\.model\.network\.layers\[0\]\.kernel: ")
         self.assertEqual(status["phase"], "Failed")
+        before = self.system.operators_cpu()
+        time.sleep(3)
+        self.assertLess(self.system.operators_cpu() - before, 0.6, "the operators are busy with nothing")
         self.assertEqual(job.belongings(), ["shapeless"])
 
 
