@@ -86,7 +86,7 @@ void AddCondition(const FieldDescriptor& field, Json& rules) {
 
 /// The rule that keeps a field from changing, if it may not.
 void AddTransition(const FieldDescriptor& field, Json& rules) {
-  const std::string name = field.json_name();
+  const std::string& name = field.json_name();
   const std::string now = "self." + name;
   const std::string before = "oldSelf." + name;
   const std::string equal = now + " == " + before;

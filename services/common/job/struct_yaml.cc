@@ -22,9 +22,11 @@ bool IsOctal(const std::string& text) {
 }
 
 void DecodeScalar(const YamlNode& node, Value& value) {
+  value.set_string_value(node.text);  // unless it is something else
   if (node.quoted) {
-    value.set_string_value(node.text);
-  } else if (node.text == "true" || node.text == "false") {
+    return;
+  }
+  if (node.text == "true" || node.text == "false") {
     value.set_bool_value(node.text == "true");
   } else if (IsOctal(node.text)) {
     double number = 0;
@@ -34,8 +36,6 @@ void DecodeScalar(const YamlNode& node, Value& value) {
     value.set_number_value(number);
   } else if (const std::optional<double> number = ParseReal(node.text)) {
     value.set_number_value(*number);
-  } else {
-    value.set_string_value(node.text);
   }
 }
 

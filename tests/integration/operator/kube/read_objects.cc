@@ -2,6 +2,7 @@
 // input, and for each a line of the output: {"problems": ["PATH: MESSAGE", ...]} or
 // {"manifest": "..."}, which has every default.
 
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,18 +10,34 @@
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/job.pb.h"
 
-int main() {
-  using nlohmann::json;
-  for (std::string line; std::getline(std::cin, line);) {
-    const adamant::job::ParseResult result =
-        adamant::kube::ReadJob(json::parse(line, nullptr, false));
-    json told = json::object();
-    if (result.job != nullptr) {
-      told["manifest"] = adamant::job::ToYaml(*result.job);
-    }
-    for (const adamant::job::Diagnostic& problem : result.problems) {
-      told["problems"].push_back(adamant::job::Format(problem).substr(2));  // after ": "
-    }
-    std::cout << told.dump() << "\n" << std::flush;
+namespace adamant::kube {
+namespace {
+
+using nlohmann::json;
+
+json Told(const std::string& line) {
+  const job::ParseResult result = ReadJob(json::parse(line, nullptr, false));
+  json told = json::object();
+  if (result.job != nullptr) {
+    told["manifest"] = job::ToYaml(*result.job);
   }
+  for (const job::Diagnostic& problem : result.problems) {
+    told["problems"].push_back(job::Format(problem).substr(2));  // after ": "
+  }
+  return told;
+}
+
+}  // namespace
+}  // namespace adamant::kube
+
+int main() {
+  try {
+    for (std::string line; std::getline(std::cin, line);) {
+      std::cout << adamant::kube::Told(line).dump() << "\n" << std::flush;
+    }
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
 }

@@ -15,6 +15,7 @@
 
 #include "operator/kube/schema/yaml_file.h"
 #include "services/common/job/comments.h"
+#include "services/common/job/schema.h"
 
 namespace adamant::kube {
 namespace {
@@ -55,7 +56,7 @@ void ForEachSchema(const Json& schema,
   visit(schema, path);
   if (schema.contains("properties")) {
     for (const auto& [name, property] : schema["properties"].items()) {
-      ForEachSchema(property, path + "." + name, visit);
+      ForEachSchema(property, job::FieldPath(path, name), visit);
     }
   }
   for (const char* inner : {"items", "additionalProperties"}) {
@@ -89,7 +90,7 @@ TEST(CrdTest, EveryFieldHasATypeAndADescription) {
   for (const Json& definition : {TrainingJobDefinition(comments), ShardMapDefinition(comments)}) {
     ForEachSchema(SchemaOf(definition), "", [](const Json& schema, const std::string& path) {
       EXPECT_TRUE(schema.contains("type") || schema.contains("x-kubernetes-int-or-string")) << path;
-      const bool described = path.empty() || path.ends_with("[]") || path.find(".metadata") == 0;
+      const bool described = path.empty() || path.ends_with("[]") || path.starts_with("metadata");
       EXPECT_TRUE(described || !schema.value("description", "").empty()) << path;
     });
   }
@@ -104,7 +105,7 @@ TEST(CrdTest, EveryListTextAndMapHasAnUpperSize) {
         EXPECT_GT(schema.value("maxItems", 0), 0) << path;
       } else if (schema.contains("additionalProperties")) {
         EXPECT_GT(schema.value("maxProperties", 0), 0) << path;
-      } else if (type == "string" && path != ".apiVersion" && path != ".kind") {
+      } else if (type == "string" && path != "apiVersion" && path != "kind") {
         EXPECT_TRUE(schema.contains("maxLength") || schema.contains("enum")) << path;
       }
     });
