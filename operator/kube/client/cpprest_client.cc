@@ -78,10 +78,7 @@ absl::Status StatusOf(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const web::http::http_exception& error) {
-    const int value = error.error_code().value();
-    const std::string text = ExplainFailure(error.what(), value);
-    return value == static_cast<int>(std::errc::timed_out) ? absl::DeadlineExceededError(text)
-                                                           : absl::UnavailableError(text);
+    return absl::UnavailableError(ExplainFailure(error.what(), error.error_code().value()));
   } catch (const StaleConnection&) {
     return absl::AbortedError("stale connection");
   } catch (const web::uri_exception& error) {

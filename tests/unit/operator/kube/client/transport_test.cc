@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,6 +19,7 @@ namespace {
 using fakes::Reply;
 using fakes::ScriptedApiServer;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr milliseconds kLong{20'000};
@@ -148,6 +152,33 @@ TEST(TransportTest, ConnectionsAreUsedAgain) {
   }
   // The library puts a connection back a moment after the answer's end: two may take turns.
   EXPECT_LE(server.requests().back().connection, 3);
+}
+
+/// The timers that the kernel has for connections to `port`: 2 stands for keep-alive probes.
+std::vector<int> TimersOfConnectionsTo(int port) {
+  std::ifstream table("/proc/self/net/tcp");
+  std::vector<int> timers;
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    unsigned to = 0;
+    unsigned state = 0;
+    unsigned timer = 0;
+    std::sscanf(line.c_str(), "%*d: %*x:%*x %*x:%x %x %*x:%*x %x:", &to, &state, &timer);
+    constexpr unsigned kEstablished = 1;
+    if (to == static_cast<unsigned>(port) && state == kEstablished) {
+      timers.push_back(static_cast<int>(timer));
+    }
+  }
+  return timers;
+}
+
+TEST(TransportTest, TheKernelWatchesConnectionsOver) {
+  ScriptedApiServer server;
+  server.Always("", Reply::Json(200, "{}"));
+  TransportRig transport(ConfigFor(server));
+  ASSERT_TRUE(transport.Get("/").ok());
+  EXPECT_THAT(TimersOfConnectionsTo(server.port()), ElementsAre(2));
 }
 
 TEST(TransportTest, ARequestDoesNotFailByConnectionsThatTheServerHasClosed) {
