@@ -65,6 +65,22 @@ void EpochSequence::RollBack() {
   outbox_.StateChanged();
 }
 
+void EpochSequence::Adopt(std::uint64_t epoch, TimePoint now) {
+  if (epoch <= state_.epoch || epoch > settings_.epochs) {
+    return;
+  }
+  outbox_.Tell(Note::Kind::kAlarm,
+               state_.epoch,
+               "the results of epoch " + std::to_string(state_.epoch) +
+                   (epoch == state_.epoch + 1 ? "" : " to " + std::to_string(epoch - 1)) +
+                   " are lost: a controller that could not store them has opened epoch " +
+                   std::to_string(epoch));
+  unflushed_workers_.clear();
+  open_parts_.clear();
+  state_.epoch = epoch - 1;
+  OpenNext(now);
+}
+
 void EpochSequence::OpenNext(TimePoint now) {
   ++state_.epoch;
   state_.epoch_active = std::chrono::milliseconds(0);

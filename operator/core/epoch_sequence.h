@@ -44,6 +44,11 @@ class EpochSequence {
   void Repeat(MemberId id);
   void RepeatAll(Role role);
 
+  /// A data server deals this epoch: goes on with it if it is later than the state's. An earlier
+  /// controller had opened it and could not store that; the results of the epochs between are lost,
+  /// what was trained in them is not.
+  void Adopt(std::uint64_t epoch, TimePoint now);
+
   void OnEpochEnded(const EpochEnded& message);
   void OnPartClosed(const PartClosed& message);
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);

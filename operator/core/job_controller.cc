@@ -5,6 +5,9 @@
 namespace adamant::controller {
 namespace {
 
+// The servers may hold snapshots that an earlier controller has asked for and could not store.
+constexpr std::uint64_t kSnapshotsOfATerm = std::uint64_t{1} << 20;
+
 std::string Seconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
 }
@@ -70,6 +73,9 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   state_.message.clear();
   outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
+  if (!survivors.running.empty()) {
+    state_.last_snapshot = (state_.last_snapshot / kSnapshotsOfATerm + 1) * kSnapshotsOfATerm;
+  }
   roster_.StartAll(survivors.running, now);
   placement_.Begin(!survivors.others && survivors.running.empty(), now);
   if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written

@@ -113,6 +113,9 @@ void JobController::OnHeartbeat(const Roster::Slot& slot,
     meter_.OnWorker(id.slot, roster_.IncarnationOf(id), *worker, now);
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
+    if (ready_) {
+      sequence_.Adopt(data->epoch, now);
+    }
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
     placement_.OnProgress(id.slot, *server);
     OnAlarm(id, server->alarm, now);

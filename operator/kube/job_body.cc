@@ -327,6 +327,31 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   for (const controller::DeletePod& removal : plan.remove) {
     status.Update(RemovePod(removal));
   }
+  if (finished_) {
+    status.Update(CleanUp(pods));
+  }
+  return status;
+}
+
+// What the job leaves behind, beside pods that still run.
+absl::Status JobBody::CleanUp(const PodViews& pods) {
+  const v1::CleanUpPolicy& policy = view_->job->spec().run_policy().clean_up_policy();
+  absl::Status status;
+  if (policy.pods() == v1::CleanUpPolicy::PODS_ALL) {
+    for (const auto& view : pods) {
+      if (!view->pod.deleting) {
+        status.Update(RemovePod({.name = view->pod.name, .uid = view->pod.uid}));
+      }
+    }
+  }
+  const bool ended = controller_->state().phase != Phase::kSuspended;
+  if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE && AllEnded(pods)) {
+    for (std::uint32_t slot = 0; slot < SettingsOf(*view_->job).parameter_servers; ++slot) {
+      const absl::Status deleted =
+          client_.Delete(kPersistentVolumeClaims, {job_.key.ns, ClaimName(job_.key.name, slot)});
+      status.Update(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
+    }
+  }
   return status;
 }
 
@@ -456,7 +481,11 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   const std::string all = DumpJson(object);
   const std::string decisive = DumpJson(MessageJson(WithoutProgress(status)));
   const Clock::TimePoint now = context_.clock.Now();
-  if (decisive == written_decisive_ && (now < next_progress_ || all == written_)) {
+  if (decisive == written_decisive_ && now < next_progress_) {
+    return absl::OkStatus();
+  }
+  next_progress_ = now + kProgressInterval;
+  if (all == written_) {
     return absl::OkStatus();
   }
   object["metadata"]["uid"] = job_.uid;
@@ -470,7 +499,6 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   ADAMANT_RETURN_IF_ERROR(applied.status());
   written_ = all;
   written_decisive_ = decisive;
-  next_progress_ = now + kProgressInterval;
   return absl::OkStatus();
 }
 

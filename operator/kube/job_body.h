@@ -73,6 +73,7 @@ class JobBody {
 
   [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
   absl::Status MakePods(const PodViews& pods);
+  absl::Status CleanUp(const PodViews& pods);
   absl::Status CreatePod(const controller::StartProcess& process);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);

@@ -1,6 +1,8 @@
 #include "operator/kube/job_view.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "operator/kube/client/json.h"
 #include "operator/kube/schema/job_object.h"
@@ -9,6 +11,33 @@
 #include "services/common/job/job.h"
 
 namespace adamant::kube {
+namespace {
+
+void AddProblem(const std::string& problem, JobView& view) {
+  view.problems += (view.problems.empty() ? "" : "\n") + problem;
+}
+
+// What manifests may say and the operator does not do yet is refused, lest it be relied upon.
+void RefuseWhatIsNotDoneYet(JobView& view) {
+  const v1::JobSpec& spec = view.job->spec();
+  for (const auto& [name, source] : {std::pair("train", &spec.data().train()),
+                                     std::pair("validation", &spec.data().validation())}) {
+    if (source->has_download()) {
+      AddProblem(std::string("spec.data.") + name + ".download: not available yet", view);
+    }
+    if (source->idx().has_claim()) {
+      AddProblem(std::string("spec.data.") + name + ".idx.claim: not available yet", view);
+    }
+  }
+  if (spec.run_policy().failure_rules_size() > 0) {
+    AddProblem("spec.runPolicy.failureRules: not available yet", view);
+  }
+  if (!view.problems.empty()) {
+    view.job = nullptr;
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   auto view = std::make_shared<JobView>();
@@ -19,8 +48,12 @@ std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   job::ParseResult parsed = ReadJob(object);
   view->job = std::move(parsed.job);
   for (const job::Diagnostic& problem : parsed.problems) {
-    view->problems += (view->problems.empty() ? "" : "\n") + problem.field_path + ": " +
-                      problem.message + (problem.hint.empty() ? "" : "; " + problem.hint);
+    AddProblem(problem.field_path + ": " + problem.message +
+                   (problem.hint.empty() ? "" : "; " + problem.hint),
+               *view);
+  }
+  if (view->job != nullptr) {
+    RefuseWhatIsNotDoneYet(*view);
   }
   auto status = std::make_shared<v1::TrainingJobStatus>();
   // What cannot be read was not written by us, and is written anew.

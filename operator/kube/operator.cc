@@ -9,6 +9,7 @@
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_status.h"
 #include "operator/kube/schema/message_json.h"
+#include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
@@ -200,12 +201,14 @@ absl::StatusOr<Clock::TimePoint> Operator::WorkOn(const std::string& key,
   if (body == nullptr) {
     if (view->job == nullptr) {
       ADAMANT_RETURN_IF_ERROR(RejectInvalid(*view));
+      return Clock::TimePoint::max();
     }
-    return Clock::TimePoint::max();
+    return Expire(*view);
   }
   auto next = body->Work(view, pods_.ByIndex(kByJob, view->uid));
   if (body->done() && HasEnded(*view->status)) {
     Drop(key);
+    return Expire(*view);
   }
   return next;
 }
@@ -235,6 +238,25 @@ void Operator::Drop(const std::string& key) {
     body = std::move(found->second);
     bodies_.erase(found);
   }
+}
+
+// Deletes a job that has ended when its time is over.
+absl::StatusOr<Clock::TimePoint> Operator::Expire(const JobView& view) const {
+  const v1::RunPolicy& policy = view.job->spec().run_policy();
+  if (!HasEnded(*view.status) || !policy.has_ttl_after_finished()) {
+    return Clock::TimePoint::max();
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const WallTime ended, ParseTime(view.status->completion_time()));
+  const auto left = ended + std::chrono::seconds(policy.ttl_after_finished().seconds()) +
+                    std::chrono::nanoseconds(policy.ttl_after_finished().nanos()) -
+                    clock_.WallNow();
+  if (left > Clock::Duration::zero()) {
+    return clock_.Now() + std::chrono::duration_cast<Clock::Duration>(left);
+  }
+  LogInfo("deletes a job whose time after its end is over", {{"job", ToString(view.key)}});
+  const absl::Status deleted = client_.Delete(kTrainingJobs, view.key, {.uid = view.uid});
+  ADAMANT_RETURN_IF_ERROR(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
+  return Clock::TimePoint::max();
 }
 
 absl::Status Operator::RejectInvalid(const JobView& view) const {

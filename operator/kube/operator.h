@@ -57,6 +57,7 @@ class Operator {
   void Work(const std::string& key);
   absl::StatusOr<Clock::TimePoint> WorkOn(const std::string& key,
                                           const std::shared_ptr<const JobView>& view);
+  absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
   absl::Status RejectInvalid(const JobView& view) const;
   std::shared_ptr<JobBody> BodyOf(const std::string& key,
                                   const std::shared_ptr<const JobView>& view);

@@ -145,7 +145,8 @@ void LeaderElection::Observe(const Json& lease) {
   if (record.duration <= std::chrono::milliseconds::zero()) {
     record.duration = options_.duration;
   }
-  if (!record_.has_value() || record_->spec != record.spec) {
+  // While it could not be read its holder could not renew it either: that time does not count.
+  if (!record_.has_value() || record_->spec != record.spec || failing_) {
     observed_ = clock_.Now();
   }
   record_ = std::move(record);

@@ -43,7 +43,8 @@ struct LeaderCallbacks {
 
 /// One of several candidates leads, by a Lease object that it renews. A lease is over when it has
 /// not changed for its duration by our own clock, since we saw it change: the times that others
-/// write are for people. Leases do not fence: at times two can believe that they lead.
+/// write are for people; nor does the time count in which the API could not be reached. Leases do
+/// not fence: at times two can believe that they lead.
 ///
 /// Threads: Start, Stop and Step by one thread.
 /// Source: Kubernetes' client-go, tools/leaderelection.

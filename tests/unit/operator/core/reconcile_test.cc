@@ -139,6 +139,42 @@ TEST(AdoptTest, OneThatDoesNotComeBackIsReplaced) {
   EXPECT_THAT(Pick<KillProcess>(job.Pass(SmallJob().join_timeout)), SizeIs(6));
 }
 
+// The last controller could not store what it did, and did it nevertheless.
+TEST(AdoptTest, TheEpochOfTheDataServersIsGoneOnWith) {
+  JobSettings settings = SmallJob();
+  settings.epochs = 9;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.RestartController({.running = job.controller().Wanted()});
+  job.JoinAll();
+  ASSERT_EQ(job.state().epoch, 1u);
+  Heartbeat heartbeat;
+  heartbeat.progress = DataServerProgress{.epoch = 4};
+  const auto actions = job.Tell(kData0, heartbeat);
+  EXPECT_EQ(job.state().epoch, 4u);
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  const auto opened = Sent<OpenEpoch>(actions);
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 4u);
+  EXPECT_THAT(Sent<OpenEpoch>(job.Tell(kData1, heartbeat)), IsEmpty());
+  heartbeat.progress = DataServerProgress{.epoch = 10};
+  job.Tell(kData0, heartbeat);
+  EXPECT_EQ(job.state().epoch, 4u) << "the job has no tenth epoch";
+  job.TrainAndEvaluate(50);
+  EXPECT_EQ(job.state().epoch, 5u);
+}
+
+TEST(AdoptTest, SnapshotsOfAnEarlierControllerAreNotTakenForOurs) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.TrainAndEvaluate(50);
+  const std::uint64_t before = job.state().last_snapshot;
+  job.RestartController({.running = job.controller().Wanted()});
+  EXPECT_GT(job.state().last_snapshot, before + 1000);
+}
+
 TEST(UncountedTest, APodThatWasEndedFromOutsideIsReplacedAtOnceAndCostsNothing) {
   JobSettings settings = SmallJob();
   settings.restart_limit = 0;
