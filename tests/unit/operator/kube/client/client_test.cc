@@ -26,8 +26,8 @@ class ClientTest : public ::testing::Test {
  protected:
   ~ClientTest() override { EXPECT_EQ(transport_.left(), 0u); }
 
-  [[nodiscard]] Client NewClient(ClientOptions options = {}) {
-    return {transport_, clock_, sleeper_, std::move(options)};
+  [[nodiscard]] Client NewClient(const ClientOptions& options = {}) {
+    return {transport_, clock_, sleeper_, options};
   }
 
   HttpRequest Last() { return transport_.requests().back(); }

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/fakes/fake_clock.h"
@@ -23,7 +26,7 @@ const ObjectKey kLease{"adamant", "operator"};
 
 // A candidate whose time is its own: clocks of two machines agree on nothing but their pace.
 struct Candidate {
-  Candidate(MemoryApiServer& server, const std::string& identity)
+  Candidate(Transport& server, const std::string& identity)
       : client(server, clock, sleeper),
         election(std::make_unique<LeaderElection>(
             client,
@@ -180,28 +183,51 @@ TEST_F(LeaderElectionTest, ARenewalWhoseAnswerIsLostIsARenewal) {
   EXPECT_FALSE(lose);
 }
 
-TEST_F(LeaderElectionTest, OfTwoThatTakeTheLeaseAtOnceOneGetsIt) {
-  // Both have seen the lease of one who is dead.
-  Json lease = {{"metadata", {{"namespace", kLease.ns}, {"name", kLease.name}}},
-                {"spec", {{"holderIdentity", "dead"}, {"leaseDurationSeconds", 5}}}};
-  ASSERT_TRUE(first_.client.Create(kLeases, lease).ok());
-  first_.Run(milliseconds(1));
-  second_.Run(milliseconds(1));
-  first_.clock.Advance(seconds(6));
-  second_.clock.Advance(seconds(6));
-  // The second takes it between the first's read and write.
-  server_.SetFaults([this](const HttpRequest& request) {
-    if (request.method == "PATCH" && request.body.find("\"first\"") != std::string::npos) {
-      return Fault::kRefuse;
+// Lets something happen between a candidate's read and its write.
+class BeforeWrites final : public Transport {
+ public:
+  BeforeWrites(Transport& transport, std::function<void()> act)
+      : transport_(transport), act_(std::move(act)) {}
+
+  absl::StatusOr<HttpResponse> Send(const HttpRequest& request,
+                                    const Cancellation& cancellation) override {
+    if (request.method != "GET") {
+      act_();
     }
-    return Fault::kNone;
-  });
-  first_.election->Step();
+    return transport_.Send(request, cancellation);
+  }
+  absl::StatusOr<HttpResponse> Stream(const HttpRequest& request,
+                                      milliseconds idle,
+                                      const std::function<bool(std::string_view line)>& on_line,
+                                      const Cancellation& cancellation) override {
+    return transport_.Stream(request, idle, on_line, cancellation);
+  }
+
+ private:
+  Transport& transport_;
+  const std::function<void()> act_;
+};
+
+TEST_F(LeaderElectionTest, OfTwoThatTakeTheLeaseAtOnceOneGetsIt) {
+  BeforeWrites late(server_, [this] { second_.election->Step(); });
+  Candidate third(late, "third");
+  // Of a lease that nobody has made yet.
+  third.election->Step();
+  EXPECT_EQ(second_.told, (Lined{"started 0", "leader second"}));
+  EXPECT_EQ(third.told, Lined{"leader second"});
+  // Of a lease whose holder is dead.
+  Json lease = *first_.client.Get(kLeases, kLease);
+  lease["spec"]["holderIdentity"] = "dead";
+  ASSERT_TRUE(first_.client.Update(kLeases, lease).ok());
   second_.election->Step();
-  server_.SetFaults(nullptr);
-  RunBoth(seconds(3));
-  EXPECT_EQ(first_.told, Lined{"leader second"});
-  EXPECT_EQ(Spec()["holderIdentity"], "second");
+  third.election->Step();
+  second_.clock.Advance(seconds(6));
+  third.clock.Advance(seconds(6));
+  second_.told.clear();
+  third.told.clear();
+  third.election->Step();
+  EXPECT_EQ(second_.told, (Lined{"started 1", "leader second"}));
+  EXPECT_EQ(third.told, Lined{"leader second"});
 }
 
 TEST_F(LeaderElectionTest, ALeaderThatIsOverwrittenStands) {
