@@ -18,6 +18,7 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/job/optimiser_of.h"
 
 namespace adamant::kube {
 namespace {
@@ -63,6 +64,15 @@ v1::TrainingJobStatus WithoutProgress(v1::TrainingJobStatus status) {
   status.clear_training_loss();
   status.clear_active();
   return status;
+}
+
+// The job as its processes are told it: they do not know how many examples an epoch has.
+v1::TrainingJob WithCountedProgress(v1::TrainingJob spec) {
+  const v1::DataSource& train = spec.spec().data().train();
+  if (train.has_digits()) {
+    job::CountProgressInExamples(static_cast<std::uint64_t>(train.digits().examples()), spec);
+  }
+  return spec;
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -170,9 +180,10 @@ absl::Status JobBody::Open(const PodViews& pods) {
     controller_ = JobController::Create(SettingsOf(*view_->job), RandomUid());
   }
   context_.control.AddJob(
-      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
-        inbox->Push(std::move(event));
-      });
+      job_.uid,
+      WithCountedProgress(*view_->job),
+      kDataRoot,
+      [inbox = inbox_](controller::Event event) { inbox->Push(std::move(event)); });
   return Begin(pods);
 }
 
