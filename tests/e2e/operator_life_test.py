@@ -13,7 +13,8 @@ BAD_SHAPES = adamant.LAYERS.replace("[5, 5]", "[29, 5]")
 class LifeTest(TestCase):
 
     def test_a_job_succeeds_and_leaves_its_model_on_a_volume(self):
-        job = self.start("tiny", epochs=3)
+        warmed_up = tiny_job("tiny", epochs=3).replace("rate: 0.005", "rate: 0.005, schedule: {warmUp: {epochs: 0.2}}")
+        job = Job(self.system, warmed_up).apply()
         running = job.await_phase("Running")
         ended = self.assert_succeeds(job, 3)
         measured("apply → Running", running.time - job.applied)
