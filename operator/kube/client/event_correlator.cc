@@ -43,7 +43,7 @@ std::optional<EventCorrelator::Entry> EventCorrelator::Observe(const Event& even
   if (known == series_.end()) {
     DropOldest(series_, [](const Series& series) { return series.last; });
   }
-  // Unlike in the names of other reporters: the object's name, then a time, and a number.
+  // No two events have one name: not of this process, and hardly of another.
   const auto nanos = std::chrono::nanoseconds(wall.time_since_epoch()).count();
   const std::string name =
       event.object.key.name + "." + Hex(static_cast<std::uint64_t>(nanos)) + "." + Hex(named_++);
