@@ -22,11 +22,9 @@ void RefuseWhatIsNotDoneYet(JobView& view) {
   const v1::JobSpec& spec = view.job->spec();
   for (const auto& [name, source] : {std::pair("train", &spec.data().train()),
                                      std::pair("validation", &spec.data().validation())}) {
-    if (source->has_download()) {
-      AddProblem(std::string("spec.data.") + name + ".download: not available yet", view);
-    }
-    if (source->idx().has_claim()) {
-      AddProblem(std::string("spec.data.") + name + ".idx.claim: not available yet", view);
+    if (!source->has_digits()) {
+      AddProblem(std::string("spec.data.") + name + ": only digits are available in a cluster yet",
+                 view);
     }
   }
   if (spec.run_policy().failure_rules_size() > 0) {
