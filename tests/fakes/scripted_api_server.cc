@@ -101,7 +101,7 @@ class ScriptedApiServer::Impl {
     shutdown(listener_, SHUT_RDWR);
     accepter_.join();
     close(listener_);
-    CutConnections([](const Live&) { return true; });
+    CutConnections();
     for (std::thread& thread : threads_) {
       thread.join();
     }
@@ -143,11 +143,18 @@ class ScriptedApiServer::Impl {
   }
 
   void CloseIdleConnections() {
-    CutConnections([](const Live& live) { return live.idle; });
+    const MutexLock lock(mutex_);
+    for (Live& live : live_) {
+      live.close_when_idle = true;
+      CloseIfIdle(live);
+    }
   }
 
   void CutConnections() {
-    CutConnections([](const Live&) { return true; });
+    const MutexLock lock(mutex_);
+    for (const Live& live : live_) {
+      live.connection->Shutdown();
+    }
   }
 
   void UseCertificate(const KeyPair& certificate) {
@@ -169,19 +176,10 @@ class ScriptedApiServer::Impl {
   };
   struct Live {
     ScriptedConnection* connection;
-    bool idle;  // waits for a request
+    bool idle = false;  // waits for a request
+    bool close_when_idle = false;
   };
   using LiveList = std::list<Live>;
-
-  template <class Which>
-  void CutConnections(const Which& which) {
-    const MutexLock lock(mutex_);
-    for (const Live& live : live_) {
-      if (which(live)) {
-        live.connection->Shutdown();
-      }
-    }
-  }
 
   void AcceptAll() {
     for (int number = 1;; ++number) {
@@ -208,7 +206,7 @@ class ScriptedApiServer::Impl {
       if (stopped_) {
         return;
       }
-      live = live_.insert(live_.end(), {.connection = &connection, .idle = false});
+      live = live_.insert(live_.end(), {.connection = &connection});
       changed_.NotifyAll();
     }
     if (connection.Accept()) {
@@ -229,6 +227,13 @@ class ScriptedApiServer::Impl {
   void SetIdle(LiveList::iterator live, bool idle) {
     const MutexLock lock(mutex_);
     live->idle = idle;
+    CloseIfIdle(*live);
+  }
+
+  static void CloseIfIdle(const Live& live) {
+    if (live.idle && live.close_when_idle) {
+      live.connection->Shutdown();
+    }
   }
 
   Reply AnswerTo(const ReceivedRequest& request) {

@@ -125,7 +125,8 @@ class ScriptedApiServer {
   /// Waits likewise until exactly `count` connections are open.
   bool WaitForConnections(std::size_t count) const;
 
-  /// Closes the connections that wait for a request, as servers do after a while.
+  /// Closes the connections that wait for a request, as servers do after a while; one that is being
+  /// answered, after its answer.
   void CloseIdleConnections();
   /// Closes all connections; new ones are welcome.
   void CutConnections();
