@@ -19,6 +19,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr std::size_t kBucketsOfAMap = 64;
+constexpr char kWriter[] = "adamant.dev/writer";  // annotation: who wrote the object last
 
 ObjectKey RestKey(const JobIdentity& job) { return {job.key.ns, job.key.name + "-state"}; }
 
@@ -37,6 +38,10 @@ std::string FromDataKey(std::string key) {
   return key;
 }
 
+std::string WriterOf(const Json& object) {
+  return StringAt(object, {"metadata", "annotations", kWriter});
+}
+
 }  // namespace
 
 KubeStateStore::KubeStateStore(Client client, JobIdentity job, std::string writer)
@@ -53,7 +58,7 @@ absl::Status KubeStateStore::Objection(const Json& object) const {
 
 absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
   ADAMANT_RETURN_IF_ERROR(LoadRest());
-  ADAMANT_RETURN_IF_ERROR(LoadMaps());
+  ADAMANT_ASSIGN_OR_RETURN(maps_, ReadMaps());
   Snapshot snapshot{.version = version_, .entries = rest_};
   const auto stored = snapshot.entries.find(controller::kStateKey);
   if (stored == snapshot.entries.end()) {
@@ -86,8 +91,9 @@ absl::Status KubeStateStore::LoadRest() {
   ADAMANT_RETURN_IF_ERROR(Objection(*object));
   resource_version_ = ResourceVersionOf(*object);
   const std::string version = StringAt(*object, {"data", "version"});
-  if (std::from_chars(version.data(), version.data() + version.size(), version_).ec !=
-      std::errc()) {
+  const char* end = version.data() + version.size();
+  if (const auto parsed = std::from_chars(version.data(), end, version_);
+      parsed.ec != std::errc() || parsed.ptr != end) {
     return absl::DataLossError(ToString(RestKey(job_)) + " has no version");
   }
   if (const Json* entries = Find(*object, {"binaryData"})) {
@@ -99,7 +105,7 @@ absl::Status KubeStateStore::LoadRest() {
   return absl::OkStatus();
 }
 
-absl::Status KubeStateStore::LoadMaps() {
+absl::StatusOr<std::vector<KubeStateStore::Map>> KubeStateStore::ReadMaps() const {
   ADAMANT_ASSIGN_OR_RETURN(
       std::vector<Json> objects,
       client_.List(kShardMaps,
@@ -109,6 +115,7 @@ absl::Status KubeStateStore::LoadMaps() {
     v1::ShardMap stored;
     ADAMANT_RETURN_IF_ERROR(ReadShardMap(object, stored));
     Map map{.resource_version = ResourceVersionOf(object),
+            .writer = WriterOf(object),
             .term = static_cast<std::uint64_t>(stored.term()),
             .buckets = {}};
     for (const v1::Bucket& bucket : stored.buckets()) {
@@ -116,15 +123,15 @@ absl::Status KubeStateStore::LoadMaps() {
     }
     found[stored.first()] = std::move(map);
   }
-  maps_.clear();
+  std::vector<Map> maps;
   for (auto& [first, map] : found) {
-    if (first != static_cast<std::int64_t>(maps_.size() * kBucketsOfAMap)) {
+    if (first != static_cast<std::int64_t>(maps.size() * kBucketsOfAMap)) {
       return absl::DataLossError("a ShardMap of " + ToString(job_.key) + " is missing before " +
                                  MapName(job_, static_cast<std::size_t>(first) / kBucketsOfAMap));
     }
-    maps_.push_back(std::move(map));
+    maps.push_back(std::move(map));
   }
-  return absl::OkStatus();
+  return maps;
 }
 
 absl::Status KubeStateStore::CompareAndSwap(
@@ -141,7 +148,6 @@ absl::Status KubeStateStore::CompareAndSwap(
     return absl::AbortedError("the state of " + ToString(job_.key) + " has version " +
                               std::to_string(version_) + ", not " + std::to_string(version));
   }
-  term_ = state ? state->term : term_;
   if (unconfirmed_) {
     ADAMANT_RETURN_IF_ERROR(FindOwnWrites());
   }
@@ -167,6 +173,7 @@ absl::Status KubeStateStore::WriteMaps(std::uint64_t term,
     const auto end = buckets.begin() + static_cast<std::ptrdiff_t>(
                                            std::min(buckets.size(), (i + 1) * kBucketsOfAMap));
     Map map{.resource_version = i < maps_.size() ? maps_[i].resource_version : "",
+            .writer = writer_,
             .term = term,
             .buckets = {begin, end}};
     if (i < maps_.size() && maps_[i].term == term && maps_[i].buckets == map.buckets) {
@@ -187,48 +194,52 @@ absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
   for (const controller::Bucket& bucket : map.buckets) {
     control::EncodeRecord(bucket, *message.add_buckets());
   }
-  const std::string name = MapName(job_, index);
-  Json object = ShardMapObject(message, name, job_.key.ns);
-  object["metadata"] = MetadataOf(job_, name);
-  absl::StatusOr<Json> written;
-  if (map.resource_version.empty()) {
-    written = client_.Create(kShardMaps, std::move(object));
-  } else {
-    object["metadata"]["resourceVersion"] = map.resource_version;
-    written = client_.Update(kShardMaps, std::move(object));
-  }
-  if (absl::IsAlreadyExists(written.status())) {
-    return absl::AbortedError(written.status().message());
-  }
-  ADAMANT_RETURN_IF_ERROR(written.status());
-  map.resource_version = ResourceVersionOf(*written);
+  ADAMANT_ASSIGN_OR_RETURN(map.resource_version,
+                           Write(kShardMaps,
+                                 ShardMapObject(message, MapName(job_, index), job_.key.ns),
+                                 map.resource_version));
   maps_.resize(std::max(maps_.size(), index + 1));
   maps_[index] = std::move(map);
   return absl::OkStatus();
 }
 
 absl::Status KubeStateStore::WriteRest() {
-  Json object = {{"metadata", MetadataOf(job_, RestKey(job_).name)},
-                 {"data", {{"version", std::to_string(version_ + 1)}, {"writer", writer_}}}};
-  for (const auto& [key, value] : rest_) {
-    object["binaryData"][ToDataKey(key)] = EncodeBase64(value);
+  const ObjectKey key = RestKey(job_);
+  Json object = {{"metadata", {{"name", key.name}, {"namespace", key.ns}}},
+                 {"data", {{"version", std::to_string(version_ + 1)}}}};
+  for (const auto& [entry, value] : rest_) {
+    object["binaryData"][ToDataKey(entry)] = EncodeBase64(value);
   }
-  absl::StatusOr<Json> written;
-  if (resource_version_.empty()) {
-    written = client_.Create(kConfigMaps, std::move(object));
-  } else {
-    object["metadata"]["resourceVersion"] = resource_version_;
-    written = client_.Update(kConfigMaps, std::move(object));
-  }
-  if (absl::IsAlreadyExists(written.status())) {
-    return absl::AbortedError(written.status().message());
-  }
-  ADAMANT_RETURN_IF_ERROR(written.status());
-  resource_version_ = ResourceVersionOf(*written);
+  ADAMANT_ASSIGN_OR_RETURN(resource_version_,
+                           Write(kConfigMaps, std::move(object), resource_version_));
   return absl::OkStatus();
 }
 
-// What the last swap, which seemed to fail, has written after all is written again.
+absl::StatusOr<std::string> KubeStateStore::Write(const Resource& resource,
+                                                  Json object,
+                                                  const std::string& replaced) const {
+  const ObjectKey key = KeyOf(object);
+  Json& metadata = object["metadata"];
+  metadata = MetadataOf(job_, key.name);
+  metadata["annotations"][kWriter] = writer_;
+  absl::StatusOr<Json> written;
+  if (replaced.empty()) {
+    written = client_.Create(resource, std::move(object));
+  } else {
+    metadata["resourceVersion"] = replaced;
+    written = client_.Update(resource, std::move(object));
+  }
+  if (absl::IsAlreadyExists(written.status())) {
+    ADAMANT_ASSIGN_OR_RETURN(const Json there, client_.Get(resource, key));
+    ADAMANT_RETURN_IF_ERROR(Objection(there));
+    return absl::AbortedError("another controller has written " + ToString(key));
+  }
+  ADAMANT_RETURN_IF_ERROR(written.status());
+  return ResourceVersionOf(*written);
+}
+
+// What the last swap, which seemed to fail, has written after all is written again. What another
+// has written must not be, be it of the same term: it may have acted on it.
 absl::Status KubeStateStore::FindOwnWrites() {
   const auto object = client_.Get(kConfigMaps, RestKey(job_));
   if (absl::IsNotFound(object.status())) {
@@ -236,19 +247,21 @@ absl::Status KubeStateStore::FindOwnWrites() {
   } else {
     ADAMANT_RETURN_IF_ERROR(object.status());
     ADAMANT_RETURN_IF_ERROR(Objection(*object));
-    const bool unchanged = ResourceVersionOf(*object) == resource_version_;
-    if (!unchanged && StringAt(*object, {"data", "writer"}) != writer_) {
+    const std::string found = ResourceVersionOf(*object);
+    if (found != resource_version_ && WriterOf(*object) != writer_) {
       return absl::AbortedError("another controller has written " + ToString(RestKey(job_)));
     }
-    resource_version_ = ResourceVersionOf(*object);
+    resource_version_ = found;
   }
-  ADAMANT_RETURN_IF_ERROR(LoadMaps());
-  for (const Map& map : maps_) {
-    if (map.term > term_) {
-      return absl::AbortedError("a controller of term " + std::to_string(map.term) + " leads " +
-                                ToString(job_.key));
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<Map> maps, ReadMaps());
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const bool unchanged =
+        i < maps_.size() && maps_[i].resource_version == maps[i].resource_version;
+    if (!unchanged && maps[i].writer != writer_) {
+      return absl::AbortedError("another controller has written " + MapName(job_, i));
     }
   }
+  maps_ = std::move(maps);
   return absl::OkStatus();
 }
 

@@ -35,15 +35,21 @@ class KubeStateStore final : public controller::StateStore {
   // A ShardMap as it was read or written last.
   struct Map {
     std::string resource_version;
+    std::string writer;
     std::uint64_t term = 0;
     std::vector<controller::Bucket> buckets;
   };
 
-  absl::Status LoadMaps();
   absl::Status LoadRest();
+  absl::StatusOr<std::vector<Map>> ReadMaps() const;
   absl::Status WriteMaps(std::uint64_t term, const std::vector<controller::Bucket>& buckets);
   absl::Status WriteMap(std::size_t index, Map map);
   absl::Status WriteRest();
+
+  /// Creates the object or replaces the one of resourceVersion `replaced`; returns the new one.
+  absl::StatusOr<std::string> Write(const Resource& resource,
+                                    Json object,
+                                    const std::string& replaced) const;
   absl::Status FindOwnWrites();
   absl::Status Objection(const Json& object) const;
 
@@ -52,7 +58,6 @@ class KubeStateStore final : public controller::StateStore {
   const std::string writer_;
 
   std::uint64_t version_ = 0;
-  std::uint64_t term_ = 0;
   std::string resource_version_;             // of the ConfigMap; empty: there is none
   std::map<std::string, std::string> rest_;  // its entries, as they are to be
   std::vector<Map> maps_;

@@ -1,6 +1,7 @@
 #include "operator/kube/pod_object.h"
 
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -28,6 +29,7 @@ constexpr int kGraceSeconds = 30;
 constexpr char kContainer[] = "adamant";
 constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
+constexpr char kOwnLabels[] = "adamant.dev/";
 constexpr char kExportLabel[] = "adamant.dev/export";
 
 std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }
@@ -117,7 +119,9 @@ const v1::PodTemplate& TemplateOf(const v1::TrainingJob& spec, Role role) {
 
 void MergeTemplate(const v1::PodTemplate& overlay, Json& pod) {
   for (const auto& [name, value] : overlay.metadata().labels()) {
-    pod["metadata"]["labels"].emplace(name, value);
+    if (!name.starts_with(kOwnLabels)) {
+      pod["metadata"]["labels"].emplace(name, value);
+    }
   }
   for (const auto& [name, value] : overlay.metadata().annotations()) {
     pod["metadata"]["annotations"].emplace(name, value);
@@ -173,25 +177,36 @@ bool ParseNumber(const std::string& text, T& number) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-bool ReadProcess(const std::string& role,
-                 const std::string& slot,
-                 const std::string& generation,
-                 ObservedPod& pod) {
-  const std::optional<Role> known = RoleOf(role);
-  pod.process.id.role = known.value_or(Role::kWorker);
-  return known && ParseNumber(slot, pod.process.id.slot) &&
-         ParseNumber(generation, pod.process.generation);
+using Label = std::function<std::string(const char* name)>;
+
+bool ReadProcess(const Label& label, ObservedPod& pod) {
+  const std::optional<Role> role = RoleOf(label(kRoleLabel));
+  pod.process.id.role = role.value_or(Role::kWorker);
+  return role && ParseNumber(label(kSlotLabel), pod.process.id.slot) &&
+         ParseNumber(label(kGenerationLabel), pod.process.generation);
 }
 
-// The state of our container once it has ended; null while it has not.
-const Json* Terminated(const Json& object) {
+// Whether the labels name a job, and an export of it or a process.
+bool ReadLabels(const Label& label, PodView& view) {
+  view.job_name = label(kJobLabel);
+  view.job_uid = label(kJobUidLabel);
+  if (view.job_name.empty() || view.job_uid.empty()) {
+    return false;
+  }
+  const std::string snapshot = label(kExportLabel);
+  return snapshot.empty() ? ReadProcess(label, view.pod)
+                          : ParseNumber(snapshot, view.export_snapshot) && view.export_snapshot > 0;
+}
+
+// What the node tells of our container: {"running": …}. Null while it tells nothing.
+const Json* StateOfContainer(const Json& object) {
   const Json* statuses = Find(object, {"status", "containerStatuses"});
   if (statuses == nullptr || !statuses->is_array()) {
     return nullptr;
   }
   for (const Json& status : *statuses) {
     if (StringAt(status, {"name"}) == kContainer) {
-      return Find(status, {"state", "terminated"});
+      return Find(status, {"state"});
     }
   }
   return nullptr;
@@ -210,6 +225,21 @@ std::string HowItEnded(const Json& terminated) {
   return how;
 }
 
+// The end of an init container, one of the user's, that has failed; null if none has.
+const Json* FailedInit(const Json& object) {
+  const Json* statuses = Find(object, {"status", "initContainerStatuses"});
+  if (statuses == nullptr || !statuses->is_array()) {
+    return nullptr;
+  }
+  for (const Json& status : *statuses) {
+    const Json* terminated = Find(status, {"state", "terminated"});
+    if (terminated != nullptr && IntAt(*terminated, {"exitCode"}) != 0) {
+      return terminated;
+    }
+  }
+  return nullptr;
+}
+
 bool IsDisruptionTarget(const Json& object) {
   const Json* conditions = Find(object, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) {
@@ -224,22 +254,33 @@ bool IsDisruptionTarget(const Json& object) {
   return false;
 }
 
+// The pod has ended, and our container has not been seen to end.
+void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
+  ObservedPod& pod = view.pod;
+  view.exit_code = -1;
+  pod.state = runs ? ObservedPod::State::kGone : ObservedPod::State::kEnded;  // runs: no proof
+  if (const Json* init = FailedInit(object)) {
+    pod.how = "did not start: an init container " + HowItEnded(*init);
+    return;
+  }
+  pod.disrupted = true;  // refused, evicted or lost by its node
+  pod.how = "was ended by its node (" + StringAt(object, {"status", "reason"}, "no reason") +
+            "): " + StringAt(object, {"status", "message"}, "no message");
+}
+
 void ReadState(const Json& object, PodView& view) {
   ObservedPod& pod = view.pod;
   const std::string phase = StringAt(object, {"status", "phase"});
+  const Json* state = StateOfContainer(object);
   pod.deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
   pod.disrupted = pod.deleting || IsDisruptionTarget(object);
-  if (const Json* terminated = Terminated(object)) {
+  if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
     pod.state = ObservedPod::State::kEnded;
-    pod.how = HowItEnded(*terminated);
-    view.exit_code = static_cast<int>(IntAt(*terminated, {"exitCode"}));
+    pod.how = HowItEnded(*end);
+    view.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
     pod.bad_configuration = view.exit_code == kBadConfiguration;
-  } else if (phase == "Failed" || phase == "Succeeded") {  // never started: refused by its node
-    pod.state = ObservedPod::State::kEnded;
-    pod.disrupted = true;
-    view.exit_code = -1;
-    pod.how = "was ended by its node (" + StringAt(object, {"status", "reason"}, "no reason") +
-              "): " + StringAt(object, {"status", "message"});
+  } else if (phase == "Failed" || phase == "Succeeded") {
+    ReadEndWithoutStatus(object, state != nullptr && state->contains("running"), view);
   } else {
     pod.state = phase == "Running" ? ObservedPod::State::kRunning : ObservedPod::State::kPending;
   }
@@ -336,16 +377,13 @@ Json ExportPodObject(const JobIdentity& job,
 }
 
 std::shared_ptr<const PodView> ParsePod(const Json& object) {
+  auto view = std::make_shared<PodView>();
   const auto label = [&](const char* name) {
     return StringAt(object, {"metadata", "labels", name});
   };
-  auto view = std::make_shared<PodView>();
-  if (!ParseNumber(label(kExportLabel), view->export_snapshot) &&
-      !ReadProcess(label(kRoleLabel), label(kSlotLabel), label(kGenerationLabel), view->pod)) {
+  if (!ReadLabels(label, *view)) {
     return nullptr;
   }
-  view->job_name = label(kJobLabel);
-  view->job_uid = label(kJobUidLabel);
   view->node = StringAt(object, {"spec", "nodeName"});
   view->pod.name = StringAt(object, {"metadata", "name"});
   view->pod.uid = UidOf(object);
