@@ -13,7 +13,7 @@ namespace {
 
 // The merge keys of PodSpec and what is in it; source: the API's x-kubernetes-patch-merge-key.
 std::string_view MergeKey(std::string_view list) {
-  static const std::map<std::string_view, std::string_view> keys = {
+  static const std::map<std::string_view, std::string_view> kKeys = {
       {"containers", "name"},
       {"initContainers", "name"},
       {"ephemeralContainers", "name"},
@@ -27,8 +27,8 @@ std::string_view MergeKey(std::string_view list) {
       {"topologySpreadConstraints", "topologyKey"},
       {"resourceClaims", "name"},
       {"schedulingGates", "name"}};
-  const auto found = keys.find(list);
-  return found == keys.end() ? "" : found->second;
+  const auto found = kKeys.find(list);
+  return found == kKeys.end() ? "" : found->second;
 }
 
 bool IsDeletion(const Json& element) { return StringAt(element, {"$patch"}) == "delete"; }
