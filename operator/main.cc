@@ -80,6 +80,7 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
   const auto transport = kube::MakeTransport(config, credentials);
   const kube::Client client(*transport, clock, sleeper, {.rate = 100, .burst = 200});
   kube::Operator op(client,
+                    kube::Client(*transport, clock, sleeper),
                     clock,
                     sleeper,
                     {.name_space = flags.name_space,

@@ -133,7 +133,7 @@ JobBody::~JobBody() {
 
 absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> view,
                                                const PodViews& pods) {
-  view_ = std::move(view);
+  Take(std::move(view));
   if (controller_ == nullptr) {
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
       ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
@@ -160,6 +160,16 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     timer = std::min(timer, next_progress_);
   }
   return status.ok() && held_.empty() ? timer : std::min(timer, now + kRetry);
+}
+
+// A change that is not valid is told, and the job goes on as it was.
+void JobBody::Take(std::shared_ptr<const JobView> view) {
+  if (view->job == nullptr) {
+    auto kept = std::make_shared<JobView>(*view);
+    kept->job = view_->job;
+    view = std::move(kept);
+  }
+  view_ = std::move(view);
 }
 
 // --- The controller
@@ -190,8 +200,9 @@ absl::Status JobBody::Open(const PodViews& pods) {
 absl::Status JobBody::Begin(const PodViews& pods) {
   JobController::Survivors survivors;
   for (const auto& pod : pods) {
-    if (pod->export_snapshot == 0 && pod->pod.state != ObservedPod::State::kEnded &&
-        !pod->pod.deleting) {
+    const bool lives = pod->pod.state == ObservedPod::State::kPending ||
+                       pod->pod.state == ObservedPod::State::kRunning;
+    if (pod->export_snapshot == 0 && lives && !pod->pod.deleting) {
       survivors.running.push_back(pod->pod.process);
     }
   }

@@ -60,6 +60,7 @@ class JobBody {
  private:
   class Inbox;
 
+  void Take(std::shared_ptr<const JobView> view);
   absl::Status Open(const PodViews& pods);
   absl::Status Begin(const PodViews& pods);
   absl::Status StoreHeld();

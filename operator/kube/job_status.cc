@@ -44,6 +44,11 @@ struct Finding {
   std::string message;
 };
 
+Finding ValidityOf(const JobView& view) {
+  const bool valid = view.problems.empty();
+  return {"Valid", valid, valid ? "Accepted" : "InvalidSpec", view.problems};
+}
+
 void AddCondition(const Finding& finding,
                   const JobView& view,
                   const std::string& now,
@@ -97,7 +102,7 @@ void AddConditions(const JobReport& report,
                    Status& status) {
   const std::string phase(controller::PhaseName(report.phase));
   const bool running = report.phase == Phase::kRunning || report.phase == Phase::kEvaluating;
-  AddCondition({"Valid", true, "Accepted", ""}, view, now, status);
+  AddCondition(ValidityOf(view), view, now, status);
   AddCondition({"Running", running, phase, RunningMessage(report)}, view, now, status);
   AddCondition({"Suspended",
                 report.phase == Phase::kSuspended,
@@ -162,7 +167,7 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
   status.set_observed_generation(view.generation);
   status.set_phase(Status::PHASE_SUSPENDED);
   status.clear_conditions();
-  AddCondition({"Valid", true, "Accepted", ""}, view, now, status);
+  AddCondition(ValidityOf(view), view, now, status);
   AddCondition(
       {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
   return status;
@@ -173,7 +178,7 @@ Status InvalidStatus(const JobView& view, const std::string& now) {
   status.set_observed_generation(view.generation);
   status.set_phase(Status::PHASE_FAILED);
   status.set_message("the spec is not valid: " + view.problems);
-  AddCondition({"Valid", false, "InvalidSpec", view.problems}, view, now, status);
+  AddCondition(ValidityOf(view), view, now, status);
   return status;
 }
 

@@ -19,8 +19,8 @@ struct JobView {
   std::string uid;
   std::int64_t generation = 0;
   bool deleting = false;
-  std::shared_ptr<const v1::TrainingJob> job;  ///< null: it is not valid
-  std::string problems;                        ///< then: what is wrong, a line each
+  std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it is not valid
+  std::string problems;                        ///< what is wrong with it, a line each
   std::shared_ptr<const v1::TrainingJobStatus> status;
 };
 

@@ -26,6 +26,7 @@ bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completio
 }  // namespace
 
 Operator::Operator(const Client& client,
+                   const Client& lease_client,
                    const Clock& clock,
                    Sleeper& sleeper,
                    OperatorOptions options)
@@ -35,7 +36,7 @@ Operator::Operator(const Client& client,
       jobs_(client, kTrainingJobs, {}, ParseJobObject, clock, sleeper),
       pods_(client, kPods, {.selection = {.label_selector = kOurPods}}, ParsePod, clock, sleeper),
       events_(client, {.component = kFieldManager, .instance = options_.identity}, clock, sleeper),
-      election_(client,
+      election_(lease_client,
                 {.lease = {options_.name_space, "adamant-operator"}, .identity = options_.identity},
                 {.started = [this](std::int64_t /*transitions*/) { OnStarted(); },
                  .lost = [] { LogWarning("the lease could not be renewed"); },
@@ -242,10 +243,11 @@ void Operator::Drop(const std::string& key) {
 
 // Deletes a job that has ended when its time is over.
 absl::StatusOr<Clock::TimePoint> Operator::Expire(const JobView& view) const {
-  const v1::RunPolicy& policy = view.job->spec().run_policy();
-  if (!HasEnded(*view.status) || !policy.has_ttl_after_finished()) {
+  if (view.job == nullptr || !HasEnded(*view.status) ||
+      !view.job->spec().run_policy().has_ttl_after_finished()) {
     return Clock::TimePoint::max();
   }
+  const v1::RunPolicy& policy = view.job->spec().run_policy();
   ADAMANT_ASSIGN_OR_RETURN(const WallTime ended, ParseTime(view.status->completion_time()));
   const auto left = ended + std::chrono::seconds(policy.ttl_after_finished().seconds()) +
                     std::chrono::nanoseconds(policy.ttl_after_finished().nanos()) -

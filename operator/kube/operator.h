@@ -34,8 +34,13 @@ struct OperatorOptions {
 /// Threads: Start, Stop and the destructor by one; the others by any.
 class Operator {
  public:
-  /// All must outlive this.
-  Operator(const Client& client, const Clock& clock, Sleeper& sleeper, OperatorOptions options);
+  /// `lease_client` has a rate limit of its own, so that the lease is renewed however much else is
+  /// to be done. `clock` and `sleeper` must outlive this.
+  Operator(const Client& client,
+           const Client& lease_client,
+           const Clock& clock,
+           Sleeper& sleeper,
+           OperatorOptions options);
   ~Operator();
   Operator(const Operator&) = delete;
   Operator& operator=(const Operator&) = delete;

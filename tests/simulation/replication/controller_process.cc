@@ -45,9 +45,7 @@ ControllerProcess::ControllerProcess(World& world,
   core_ = *std::move(restored);
 }
 
-void ControllerProcess::Begin() {
-  Perform(core_->Begin(world_.scheduler.Now(), {}));
-}
+void ControllerProcess::Begin() { Perform(core_->Begin(world_.scheduler.Now(), {})); }
 
 void ControllerProcess::Handle(const controller::Event& event) {
   Perform(core_->Handle(event, world_.scheduler.Now()));
