@@ -6,6 +6,9 @@
 namespace adamant::kube {
 
 inline constexpr Resource kTrainingJobs{kGroup, kVersion, "trainingjobs", "TrainingJob"};
+/// Who the operator is in what it applies and reports.
+inline constexpr char kFieldManager[] = "adamant-operator";
+
 inline constexpr Resource kShardMaps{kGroup, kVersion, "shardmaps", "ShardMap"};
 
 }  // namespace adamant::kube

@@ -73,6 +73,7 @@ class JobBody {
   void Tell(const controller::Note& note);
 
   [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
+  [[nodiscard]] static bool AllEnded(const PodViews& pods);
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
   absl::Status CreatePod(const controller::StartProcess& process);
@@ -82,6 +83,7 @@ class JobBody {
 
   absl::Status MakeExport(const PodViews& pods);
   absl::Status StartExport();
+  absl::Status FinishExport(const PodView& view);
   [[nodiscard]] Json ExportInputs() const;
 
   [[nodiscard]] std::string Now() const;  // as the API writes times

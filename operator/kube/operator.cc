@@ -19,7 +19,6 @@ namespace {
 
 constexpr char kByJob[] = "job";
 constexpr char kOurPods[] = "app.kubernetes.io/managed-by=adamant-operator";
-constexpr char kFieldManager[] = "adamant-operator";
 
 bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
 

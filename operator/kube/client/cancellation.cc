@@ -41,18 +41,15 @@ bool Cancellation::cancelled() const {
 }
 
 std::shared_ptr<void> Cancellation::OnCancel(std::function<void()> act) const {
-  std::uint64_t id = 0;
-  {
-    const MutexLock lock(state_->mutex);
-    if (!state_->cancelled) {
-      id = state_->next++;
-      state_->acts.emplace(id, std::move(act));
-    }
-  }
-  if (id == 0) {
+  state_->mutex.Lock();
+  if (state_->cancelled) {
+    state_->mutex.Unlock();
     act();
     return nullptr;
   }
+  const std::uint64_t id = state_->next++;
+  state_->acts.emplace(id, std::move(act));
+  state_->mutex.Unlock();
   return {nullptr, [state = state_, id](std::nullptr_t) {
             const MutexLock lock(state->mutex);
             state->acts.erase(id);

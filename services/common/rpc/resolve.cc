@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace adamant::rpc {
 namespace {
@@ -31,8 +32,10 @@ std::vector<std::string> ResolveOne(const std::string& address) {
     if (getnameinfo(
             each->ai_addr, each->ai_addrlen, number, sizeof(number), nullptr, 0, NI_NUMERICHOST) ==
         0) {
-      const std::string text = number;
-      addresses.insert((each->ai_family == AF_INET6 ? "[" + text + "]" : text) + ":" + port);
+      const bool brackets = each->ai_family == AF_INET6;
+      std::string text = brackets ? "[" : "";
+      text.append(number).append(brackets ? "]:" : ":").append(port);
+      addresses.insert(std::move(text));
     }
   }
   return addresses.empty() ? std::vector{address}

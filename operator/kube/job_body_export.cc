@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/kube/client/base64.h"
+#include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/job_body.h"
+#include "operator/kube/schema/message_json.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+
+// How a job's model comes to its output volume.
+namespace adamant::kube {
+
+using controller::ObservedPod;
+
+absl::Status JobBody::MakeExport(const PodViews& pods) {
+  if (export_ == 0) {
+    return absl::OkStatus();
+  }
+  const auto found =
+      std::ranges::find(pods, export_, [](const std::shared_ptr<const PodView>& pod) {
+        return pod->export_snapshot;
+      });
+  if (found == pods.end()) {
+    return StartExport();
+  }
+  return (*found)->pod.state == ObservedPod::State::kEnded ? FinishExport(**found)
+                                                           : absl::OkStatus();
+}
+
+absl::Status JobBody::FinishExport(const PodView& view) {
+  absl::Status outcome;
+  if (view.exit_code != 0) {
+    outcome = absl::UnavailableError("the pod " + view.pod.name + " " + view.pod.how);
+    const absl::Status removed = RemovePod({.name = view.pod.name, .uid = view.pod.uid});
+    if (!removed.ok()) {
+      return removed;
+    }
+  }
+  Handle(controller::Exported{.snapshot = std::exchange(export_, 0), .status = outcome});
+  return absl::OkStatus();
+}
+
+absl::Status JobBody::StartExport() {
+  ADAMANT_RETURN_IF_ERROR(CreateClaim(OutputClaimObject(job_, *view_->job)));
+  const std::string name = ExportName(job_.key.name, export_);
+  Json inputs = {{"metadata", MetadataOf(job_, name)}, {"data", ExportInputs()}};
+  ADAMANT_RETURN_IF_ERROR(
+      client_.Apply(kConfigMaps, std::move(inputs), {.field_manager = kFieldManager, .force = true})
+          .status());
+  std::string unused;
+  return CreateOnce(kPods, ExportPodObject(job_, *view_->job, export_, context_.pods), unused);
+}
+
+Json JobBody::ExportInputs() const {
+  const controller::JobState& state = controller_->state();
+  Json source = {{"jobUid", state.job_uid},
+                 {"snapshot", export_},
+                 {"accuracy", state.accuracy},
+                 {"servers", Json::array()},
+                 {"primaries", Json::array()}};
+  const int servers = view_->job->spec().distribution().parameter_servers().count();
+  for (int slot = 0; slot < servers; ++slot) {
+    source["servers"].push_back(controller_->AddressOf(
+        {controller::Role::kParameterServer, static_cast<std::uint32_t>(slot)}));
+  }
+  for (const controller::Bucket& bucket : state.buckets) {
+    source["primaries"].push_back(bucket.primary.slot);
+  }
+  Json results = Json::array();
+  for (const auto& [key, result] : results_) {
+    results.push_back(EncodeBase64(result));
+  }
+  return {{"job.json", DumpJson(MessageJson(*view_->job))},
+          {"source.json", DumpJson(source)},
+          {"results.json", DumpJson(results)}};
+}
+
+}  // namespace adamant::kube

@@ -1,0 +1,157 @@
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "operator/kube/client/json.h"
+#include "operator/kube/job_body.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+
+// The pods and claims of a job.
+namespace adamant::kube {
+
+using controller::ObservedPod;
+using controller::Phase;
+using controller::StartProcess;
+
+bool JobBody::AllEnded(const PodViews& pods) {
+  return std::ranges::all_of(
+      pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
+}
+
+std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
+  std::vector<ObservedPod> observed;
+  std::set<StartProcess> there;
+  for (const auto& view : pods) {
+    if (view->export_snapshot == 0) {
+      observed.push_back(view->pod);
+      there.insert(view->pod.process);
+      made_.erase(view->pod.process);
+      seen_[view->pod.process] = view->pod.uid;
+    }
+  }
+  const auto add = [&](const StartProcess& process, const std::string& pod_uid, auto state) {
+    if (!there.contains(process)) {
+      observed.push_back({.process = process,
+                          .name = PodName(job_.key.name, process),
+                          .uid = pod_uid,
+                          .state = state});
+    }
+  };
+  for (const auto& [process, pod_uid] : made_) {
+    add(process, pod_uid, ObservedPod::State::kPending);
+  }
+  for (const auto& [process, pod_uid] : seen_) {
+    add(process, pod_uid, ObservedPod::State::kGone);
+  }
+  return observed;
+}
+
+absl::Status JobBody::MakePods(const PodViews& pods) {
+  // What has happened may change what is wanted, but only what is stored is acted on.
+  for (const controller::ProcessExited& exited :
+       Reconcile(controller_->Wanted(), Observe(pods)).exited) {
+    Handle(exited);
+  }
+  if (!held_.empty() || !taken_over_.ok()) {
+    return taken_over_;
+  }
+  const controller::PodPlan plan = Reconcile(controller_->Wanted(), Observe(pods));
+  absl::Status status;
+  for (const StartProcess& process : plan.create) {
+    status.Update(CreatePod(process));
+  }
+  for (const controller::DeletePod& removal : plan.remove) {
+    status.Update(RemovePod(removal));
+  }
+  if (finished_) {
+    status.Update(CleanUp(pods));
+  }
+  return status;
+}
+
+// What the job leaves behind, beside pods that still run.
+absl::Status JobBody::CleanUp(const PodViews& pods) {
+  const v1::CleanUpPolicy& policy = view_->job->spec().run_policy().clean_up_policy();
+  absl::Status status;
+  if (policy.pods() == v1::CleanUpPolicy::PODS_ALL) {
+    for (const auto& view : pods) {
+      if (!view->pod.deleting) {
+        status.Update(RemovePod({.name = view->pod.name, .uid = view->pod.uid}));
+      }
+    }
+  }
+  const bool ended = controller_->state().phase != Phase::kSuspended;
+  if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE && AllEnded(pods)) {
+    const int servers = view_->job->spec().distribution().parameter_servers().count();
+    for (int slot = 0; slot < servers; ++slot) {
+      const absl::Status deleted =
+          client_.Delete(kPersistentVolumeClaims,
+                         {job_.key.ns, ClaimName(job_.key.name, static_cast<std::uint32_t>(slot))});
+      status.Update(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
+    }
+  }
+  return status;
+}
+
+absl::Status JobBody::CreatePod(const StartProcess& process) {
+  if (process.id.role == controller::Role::kParameterServer) {
+    ADAMANT_RETURN_IF_ERROR(CreateClaim(ClaimObject(job_, *view_->job, process.id.slot)));
+  }
+  std::string pod_uid;
+  const absl::Status created =
+      CreateOnce(kPods, PodObject(job_, *view_->job, process, context_.pods), pod_uid);
+  if (absl::IsInvalidArgument(created)) {
+    Handle(controller::BodyFailed{"the API refuses the pod of " + controller::ToString(process.id) +
+                                  ": " + std::string(created.message())});
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(created);
+  made_[process] = pod_uid;
+  return absl::OkStatus();
+}
+
+absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
+  DeleteOptions options{.uid = removal.uid};
+  if (removal.at_once) {
+    options.grace_period = std::chrono::seconds(0);
+  }
+  const absl::Status status = client_.Delete(kPods, {job_.key.ns, removal.name}, options);
+  if (absl::IsNotFound(status) || absl::IsAborted(status)) {  // gone, or another of that name
+    for (auto it = made_.begin(); it != made_.end(); ++it) {
+      if (it->second == removal.uid) {
+        seen_[it->first] = it->second;
+        made_.erase(it);
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+  return status;
+}
+
+absl::Status JobBody::CreateClaim(const Json& claim) {
+  std::string unused;
+  return claim.is_null() ? absl::OkStatus() : CreateOnce(kPersistentVolumeClaims, claim, unused);
+}
+
+// An object that is there already is the one that an unseen write of ours has made, if it is this
+// job's.
+absl::Status JobBody::CreateOnce(const Resource& resource, Json object, std::string& uid) {
+  const ObjectKey key = KeyOf(object);
+  absl::StatusOr<Json> created = client_.Create(resource, std::move(object));
+  if (absl::IsAlreadyExists(created.status())) {
+    created = client_.Get(resource, key);
+    if (created.ok() && StringAt(*created, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
+      return absl::UnavailableError(ToString(key) +
+                                    " exists and is not of this job; is an earlier one of the same "
+                                    "name still being deleted?");
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(created.status());
+  uid = UidOf(*created);
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::kube
