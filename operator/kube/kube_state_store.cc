@@ -12,7 +12,6 @@
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/resources.pb.h"
-#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
@@ -152,14 +151,12 @@ absl::Status KubeStateStore::CompareAndSwap(
     ADAMANT_RETURN_IF_ERROR(FindOwnWrites());
   }
   unconfirmed_ = true;
-  ADAMANT_FAILPOINT("controller/store");
   if (state) {
     ADAMANT_RETURN_IF_ERROR(WriteMaps(state->term, state->buckets));
     state->buckets.clear();
     rest_[controller::kStateKey] = Encode(*state);
   }
   ADAMANT_RETURN_IF_ERROR(WriteRest());
-  ADAMANT_FAILPOINT("controller/stored");
   unconfirmed_ = false;
   ++version_;
   return absl::OkStatus();

@@ -240,6 +240,11 @@ class Job:
         return [change.name for change in self._system.pods.changes(since)
                 if change.kind == "ADDED" and self._owns(change)]
 
+    def ended(self, since):
+        """The names of the pods that ended, in their order."""
+        return [change.name for change in self._system.pods.changes(since)
+                if has_ended(change.object) and self._owns(change)]
+
     def surplus(self):
         """Moments at which a slot had more than one pod that had not ended."""
         running, found = {}, []
