@@ -53,35 +53,15 @@ class ControllerService final : public v1::Controller::CallbackService {
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const v1::GetStatusRequest* request,
                                       v1::JobStatus* reply) override {
-    grpc::Status status;
-    {
-      const MutexLock lock(mutex_);
-      if (const auto job = jobs_.find(request->job()); job != jobs_.end()) {
-        *reply = job->second->status;
-      } else {
-        status = NotLed(request->job());
-      }
-    }
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(status);
-    return reactor;
+    return Answer(*context, request->job(), [&](const v1::JobStatus& status) { *reply = status; });
   }
 
   grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
                                     const v1::GetTermRequest* request,
                                     v1::Term* reply) override {
-    grpc::Status status;
-    {
-      const MutexLock lock(mutex_);
-      if (const auto job = jobs_.find(request->job()); job != jobs_.end()) {
-        reply->set_term(job->second->status.term());
-      } else {
-        status = NotLed(request->job());
-      }
-    }
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(status);
-    return reactor;
+    return Answer(*context, request->job(), [&](const v1::JobStatus& status) {
+      reply->set_term(status.term());
+    });
   }
 
   void AddJob(std::shared_ptr<Job> job) {
@@ -128,6 +108,25 @@ class ControllerService final : public v1::Controller::CallbackService {
  private:
   static grpc::Status NotLed(const std::string& job) {
     return {grpc::StatusCode::UNAVAILABLE, "this controller does not lead job \"" + job + "\""};
+  }
+
+  // Answers out of the latest status of a job.
+  template <class Fill>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context,
+                                   const std::string& name,
+                                   const Fill& fill) {
+    grpc::Status outcome;
+    {
+      const MutexLock lock(mutex_);
+      if (const auto job = jobs_.find(name); job != jobs_.end()) {
+        fill(job->second->status);
+      } else {
+        outcome = NotLed(name);
+      }
+    }
+    grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
+    reactor->Finish(outcome);
+    return reactor;
   }
 
   grpc::Status Take(ConnectionId id, const v1::MemberMessage& message) {
