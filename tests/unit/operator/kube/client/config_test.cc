@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::filesystem::path kCorpus = std::filesystem::path(__FILE__).parent_path() / "kubeconfigs";
+const std::filesystem::path kCorpus = KUBECONFIGS_FOLDER;
 
 Environment Variables(const std::map<std::string, std::string>& variables) {
   return [variables](const std::string& name) -> std::optional<std::string> {
