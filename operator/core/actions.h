@@ -29,14 +29,22 @@ struct Disconnected {
   ConnectionId connection = 0;
 };
 
+/// How a process was lost.
+enum class LossCause : std::uint8_t {
+  kExit,        ///< it ended by itself, could not be started, was silent or made no progress
+  kDisruption,  ///< it was ended from outside: evicted, preempted or deleted
+  kNodeLost,    ///< nothing is heard of the machine that it ran on
+};
+
 /// A process that StartProcess asked for has ended, or could not be started.
 struct ProcessExited {
   MemberId id;
   std::uint64_t generation = 0;
   std::string how{};               ///< "was killed by signal 9"; continues "worker-1 …"
   bool bad_configuration = false;  ///< another start would end the same way
-  bool proved = true;   ///< it cannot run any more; else it is only given up (its node is lost)
-  bool counted = true;  ///< against the restart budget; else it was ended from outside
+  bool proved = true;  ///< it cannot run any more; else it is only given up (its node is lost)
+  LossCause cause = LossCause::kExit;
+  std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
 };
 
 /// The answer to Export. Unavailable: a parameter server could not be read now.

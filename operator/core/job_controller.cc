@@ -71,12 +71,17 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   ++state_.term;
   state_.phase = Phase::kStarting;
   state_.message.clear();
+  state_.invalid = false;
   outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   if (!survivors.running.empty()) {
     state_.last_snapshot = (state_.last_snapshot / kSnapshotsOfATerm + 1) * kSnapshotsOfATerm;
   }
-  roster_.StartAll(survivors.running, now);
+  roster_.StartRole(Role::kDataServer, survivors.running, now);
+  if (TrainingExamples() > 0) {  // else the others could not be told how long the job is
+    roster_.StartRole(Role::kParameterServer, survivors.running, now);
+    roster_.StartRole(Role::kWorker, survivors.running, now);
+  }
   placement_.Begin(!survivors.others && survivors.running.empty(), now);
   if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written
     outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
@@ -147,7 +152,7 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (IsFinal(state_.phase)) {
     return roster_.Retire(slot);
   }
-  OnLost(slot, event.how, event.counted, now);
+  OnLost(slot, event.how, event.cause == LossCause::kExit, now);
   if (event.bad_configuration) {
     End(Phase::kFailed, ToString(event.id) + " " + event.how + ": its configuration is refused");
   }
@@ -301,6 +306,10 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     consider(last_advance_ + (*settings_.epoch_deadline - state_.epoch_active));
   }
   return next;
+}
+
+std::uint64_t JobController::TrainingExamples() const {
+  return settings_.training_examples > 0 ? settings_.training_examples : state_.training_examples;
 }
 
 std::vector<StartProcess> JobController::Wanted() const {

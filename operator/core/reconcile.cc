@@ -11,19 +11,50 @@ namespace {
 
 using State = ObservedPod::State;
 
-// What has happened to the process of a pod that does not run any more.
+bool IsGivenUp(const ObservedPod& pod, const NodePatience& patience) {
+  return pod.node_out_of_service || (pod.node_away && *pod.node_away >= patience.unreachable);
+}
+
+// Nobody waits any longer for its node to confirm that it has ended.
+bool IsForced(const ObservedPod& pod, const NodePatience& patience) {
+  return pod.node_out_of_service ||
+         (pod.node_away && *pod.node_away >= patience.unreachable + patience.force_delete);
+}
+
+// When IsGivenUp or IsForced will change though nothing happens.
+std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
+                                                   const NodePatience& patience) {
+  if (!pod.node_away || IsForced(pod, patience)) {
+    return std::nullopt;
+  }
+  const auto bound = IsGivenUp(pod, patience) ? patience.unreachable + patience.force_delete
+                                              : patience.unreachable;
+  return bound - *pod.node_away;
+}
+
+// What has happened to the process of a pod whose container has ended, or that is gone.
 ProcessExited Exit(const ObservedPod& pod) {
   const bool ended = pod.state == State::kEnded;
-  std::string how = ended ? pod.how : "is gone: its pod was deleted";
-  if (pod.given_up && !ended) {
-    how = "is given up: its node is lost";
+  return {.id = pod.process.id,
+          .generation = pod.process.generation,
+          .how = ended ? pod.how : "is gone: its pod was deleted",
+          .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
+          .proved = ended,
+          .cause = ended && !pod.disrupted ? LossCause::kExit : LossCause::kDisruption,
+          .exit_code = pod.exit_code};
+}
+
+ProcessExited Loss(const ObservedPod& pod) {
+  std::string how = "is lost: its node is out of service";
+  if (!pod.node_out_of_service) {
+    const auto away = std::chrono::duration_cast<std::chrono::seconds>(*pod.node_away);
+    how = "is given up: its node has been away for " + std::to_string(away.count()) + " s";
   }
   return {.id = pod.process.id,
           .generation = pod.process.generation,
           .how = std::move(how),
-          .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
-          .proved = ended,
-          .counted = ended && !pod.disrupted};
+          .proved = pod.node_out_of_service,
+          .cause = LossCause::kNodeLost};
 }
 
 // By slot, the highest generation whose pod has ended: it is kept.
@@ -38,9 +69,28 @@ std::map<MemberId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods)
   return newest;
 }
 
+// A pod whose container has not ended, as far as anybody can tell.
+void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience, PodPlan& plan) {
+  const bool given_up = IsGivenUp(pod, patience);
+  if (given_up) {
+    plan.exited.push_back(Loss(pod));
+  }
+  if (IsForced(pod, patience)) {
+    plan.remove.push_back({.name = pod.name, .uid = pod.uid, .at_once = true});
+  } else if ((given_up || !wanted) && !pod.deleting) {  // goes when its node is back
+    plan.remove.push_back({.name = pod.name, .uid = pod.uid});
+  }
+  if (const auto bound = NextBound(pod, patience);
+      bound && (!plan.again_in || *bound < *plan.again_in)) {
+    plan.again_in = bound;
+  }
+}
+
 }  // namespace
 
-PodPlan Reconcile(std::span<const StartProcess> wanted, std::span<const ObservedPod> pods) {
+PodPlan Reconcile(std::span<const StartProcess> wanted,
+                  std::span<const ObservedPod> pods,
+                  const NodePatience& patience) {
   PodPlan plan;
   const std::set<StartProcess> wishes(wanted.begin(), wanted.end());
   std::set<StartProcess> known;
@@ -50,16 +100,10 @@ PodPlan Reconcile(std::span<const StartProcess> wanted, std::span<const Observed
   std::ranges::set_difference(wishes, known, std::back_inserter(plan.create));
   const auto newest_ended = NewestEnded(pods);
   for (const ObservedPod& pod : pods) {
-    const bool is_wanted = wishes.contains(pod.process);
     switch (pod.state) {
       case State::kPending:
       case State::kRunning:
-        if (pod.given_up) {
-          plan.exited.push_back(Exit(pod));
-          plan.remove.push_back({.name = pod.name, .uid = pod.uid, .at_once = true});
-        } else if (!is_wanted && !pod.deleting) {
-          plan.remove.push_back({.name = pod.name, .uid = pod.uid});
-        }
+        PlanLive(pod, wishes.contains(pod.process), patience, plan);
         break;
       case State::kEnded:
         plan.exited.push_back(Exit(pod));

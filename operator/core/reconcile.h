@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +26,12 @@ struct ObservedPod {
   std::string uid{};
   State state = State::kPending;
   std::string how{};               ///< kEnded: "exited with code 1 (Error)"
+  std::optional<int> exit_code{};  ///< kEnded: of its container, where that is known
   bool bad_configuration = false;  ///< kEnded: another would end the same way
   bool deleting = false;           ///< somebody has asked for its deletion
   bool disrupted = false;  ///< evicted, preempted, or deleted by somebody: no fault of its own
-  bool given_up = false;   ///< its node has been lost for so long that it is not waited for
+  std::optional<std::chrono::milliseconds> node_away{};  ///< for how long; absent: it is there
+  bool node_out_of_service = false;  ///< marked so, which is proof: nothing runs on it any more
 };
 
 struct DeletePod {
@@ -38,11 +42,18 @@ struct DeletePod {
   bool operator==(const DeletePod&) const = default;
 };
 
+/// How soon what is on a node that is away is given up.
+struct NodePatience {
+  std::chrono::milliseconds unreachable{20'000};   ///< then its processes count as lost
+  std::chrono::milliseconds force_delete{30'000};  ///< more, and their pods are deleted by force
+};
+
 /// What makes the pods what they should be.
 struct PodPlan {
   std::vector<StartProcess> create{};
   std::vector<DeletePod> remove{};
   std::vector<ProcessExited> exited{};  ///< for JobController::Handle; may be repeated
+  std::optional<std::chrono::milliseconds> again_in{};  ///< when time alone would change the plan
 };
 
 /// Compares the processes that there should be (JobController::Wanted) with the pods that there
@@ -50,6 +61,8 @@ struct PodPlan {
 /// nothing more, and on an older view for nothing that was not asked for before.
 ///
 /// The newest ended pod of a slot is left for its logs until the next one of that slot has ended.
-PodPlan Reconcile(std::span<const StartProcess> wanted, std::span<const ObservedPod> pods);
+PodPlan Reconcile(std::span<const StartProcess> wanted,
+                  std::span<const ObservedPod> pods,
+                  const NodePatience& patience = {});
 
 }  // namespace adamant::controller

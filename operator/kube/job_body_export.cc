@@ -32,7 +32,7 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
 
 absl::Status JobBody::FinishExport(const PodView& view) {
   absl::Status outcome;
-  if (view.exit_code != 0) {
+  if (view.pod.exit_code != 0) {
     outcome = absl::UnavailableError("the pod " + view.pod.name + " " + view.pod.how);
     const absl::Status removed = RemovePod({.name = view.pod.name, .uid = view.pod.uid});
     if (!removed.ok()) {

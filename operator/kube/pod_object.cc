@@ -257,7 +257,6 @@ bool IsDisruptionTarget(const Json& object) {
 // The pod has ended, and our container has not been seen to end.
 void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
   ObservedPod& pod = view.pod;
-  view.exit_code = -1;
   pod.state = runs ? ObservedPod::State::kGone : ObservedPod::State::kEnded;  // runs: no proof
   if (const Json* init = FailedInit(object)) {
     pod.how = "did not start: an init container " + HowItEnded(*init);
@@ -277,8 +276,8 @@ void ReadState(const Json& object, PodView& view) {
   if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
     pod.state = ObservedPod::State::kEnded;
     pod.how = HowItEnded(*end);
-    view.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
-    pod.bad_configuration = view.exit_code == kBadConfiguration;
+    pod.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
+    pod.bad_configuration = pod.exit_code == kBadConfiguration;
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEndWithoutStatus(object, state != nullptr && state->contains("running"), view);
   } else {

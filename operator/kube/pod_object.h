@@ -70,7 +70,6 @@ struct PodView {
   std::string job_uid;
   std::string node;
   std::uint64_t export_snapshot = 0;  ///< not 0: the pod writes this model, and is no process
-  int exit_code = 0;                  ///< once it has ended
   controller::ObservedPod pod;
 };
 

@@ -135,7 +135,8 @@ std::vector<controller::ProcessExited> Processes::Reap() {
                      .generation = child.generation,
                      .how = Describe(info),
                      .bad_configuration = exited && (info.si_status == kBadConfiguration ||
-                                                     info.si_status == kCannotRun)});
+                                                     info.si_status == kCannotRun),
+                     .exit_code = exited ? info.si_status : 128 + info.si_status});
     return true;
   });
   return exits;

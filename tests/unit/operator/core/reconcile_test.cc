@@ -12,6 +12,7 @@ namespace adamant::controller {
 namespace {
 
 using State = ObservedPod::State;
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -52,6 +53,7 @@ TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
 TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
   ObservedPod pod = Pod(kFirst, State::kEnded);
   pod.how = "exited with code 2 (Error)";
+  pod.exit_code = 2;
   pod.bad_configuration = true;
   const PodPlan plan = Plan({kFirst}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
@@ -59,7 +61,8 @@ TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
   EXPECT_EQ(plan.exited[0].generation, 1u);
   EXPECT_EQ(plan.exited[0].how, pod.how);
   EXPECT_TRUE(plan.exited[0].proved);
-  EXPECT_TRUE(plan.exited[0].counted);
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kExit);
+  EXPECT_EQ(plan.exited[0].exit_code, 2);
   EXPECT_TRUE(plan.exited[0].bad_configuration);
   EXPECT_THAT(plan.create, IsEmpty()) << "the controller starts the next generation";
   EXPECT_THAT(plan.remove, IsEmpty()) << "its logs are there";
@@ -72,7 +75,7 @@ TEST(ReconcileTest, ADisruptionDoesNotCount) {
   const PodPlan plan = Plan({kFirst}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_TRUE(plan.exited[0].proved);
-  EXPECT_FALSE(plan.exited[0].counted);
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kDisruption);
   EXPECT_FALSE(plan.exited[0].bad_configuration);
 }
 
@@ -80,19 +83,77 @@ TEST(ReconcileTest, ADeletedObjectIsNoProofOfDeath) {
   const PodPlan plan = Plan({kFirst}, {Pod(kFirst, State::kGone)});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_FALSE(plan.exited[0].proved);
-  EXPECT_FALSE(plan.exited[0].counted);
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kDisruption);
   EXPECT_THAT(plan.create, IsEmpty());
 }
 
-TEST(ReconcileTest, APodOnALostNodeIsGivenUpWithoutProof) {
+constexpr NodePatience kPatience{.unreachable = seconds(20), .force_delete = seconds(30)};
+
+ObservedPod OnLostNode(std::chrono::milliseconds away) {
   ObservedPod pod = Pod(kFirst, State::kRunning);
-  pod.given_up = true;
-  pod.deleting = true;  // the node controller has asked, and nobody confirms
-  const PodPlan plan = Plan({kFirst}, {pod});
-  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
+  pod.node_away = away;
+  return pod;
+}
+
+TEST(LostNodeTest, UntilItsTimeIsOverNothingHappensButThatItIsLookedAtAgain) {
+  for (const auto away : {seconds(0), seconds(19)}) {
+    const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{OnLostNode(away)}, kPatience);
+    EXPECT_THAT(plan.create, IsEmpty());
+    EXPECT_THAT(plan.remove, IsEmpty());
+    EXPECT_THAT(plan.exited, IsEmpty());
+    EXPECT_EQ(plan.again_in, seconds(20) - away);
+  }
+}
+
+TEST(LostNodeTest, ThenTheProcessIsGivenUpWithoutProofAndThePodGoesWhenTheNodeIsBack) {
+  ObservedPod pod = OnLostNode(seconds(20));
+  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, kPatience);
   ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_EQ(plan.exited[0].generation, 1u);
+  EXPECT_EQ(plan.exited[0].how, "is given up: its node has been away for 20 s");
   EXPECT_FALSE(plan.exited[0].proved);
-  EXPECT_FALSE(plan.exited[0].counted);
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod)));
+  EXPECT_EQ(plan.again_in, seconds(30));
+  pod.deleting = true;
+  EXPECT_THAT(Reconcile(std::vector{kSecond}, std::vector{pod}, kPatience).remove, IsEmpty());
+}
+
+TEST(LostNodeTest, AfterTheSecondTimeThePodIsDeletedByForceThoughItsDeletionWasAskedFor) {
+  ObservedPod pod = OnLostNode(seconds(50));
+  pod.deleting = true;
+  const PodPlan plan = Reconcile(std::vector{kSecond}, std::vector{pod}, kPatience);
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
+  EXPECT_THAT(plan.create, ElementsAre(kSecond));
+  EXPECT_EQ(plan.again_in, std::nullopt);
+}
+
+TEST(LostNodeTest, WithoutASecondTimeItIsDeletedByForceAtOnce) {
+  const ObservedPod pod = OnLostNode(seconds(20));
+  const NodePatience patience{.unreachable = seconds(20), .force_delete = seconds(0)};
+  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
+  EXPECT_THAT(plan.exited, SizeIs(1));
+}
+
+TEST(LostNodeTest, ANodeThatIsOutOfServiceProvesTheDeathsOfItsProcesses) {
+  ObservedPod pod = Pod(kFirst, State::kRunning);  // its node need not be away
+  pod.node_out_of_service = true;
+  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, kPatience);
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_TRUE(plan.exited[0].proved);
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
+}
+
+TEST(LostNodeTest, APodThatHasEndedBeforeKeepsItsOwnEnd) {
+  ObservedPod pod = Pod(kFirst, State::kEnded);
+  pod.node_away = seconds(100);
+  const PodPlan plan = Reconcile({}, std::vector{pod}, kPatience);
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kExit);
+  EXPECT_TRUE(plan.exited[0].proved);
+  EXPECT_THAT(plan.remove, IsEmpty());
 }
 
 TEST(ReconcileTest, OnlyTheNewestEndedPodOfASlotIsKept) {
@@ -181,8 +242,11 @@ TEST(UncountedTest, APodThatWasEndedFromOutsideIsReplacedAtOnceAndCostsNothing) 
   Harness job(settings);
   job.Begin();
   job.JoinAll();
-  const auto actions = job.Handle(ProcessExited{
-      .id = kWorker0, .generation = 1, .how = "was evicted", .proved = false, .counted = false});
+  const auto actions = job.Handle(ProcessExited{.id = kWorker0,
+                                                .generation = 1,
+                                                .how = "was evicted",
+                                                .proved = false,
+                                                .cause = LossCause::kDisruption});
   EXPECT_THAT(Pick<StartProcess>(actions), ElementsAre(StartProcess{kWorker0, 2}));
   EXPECT_EQ(job.state().restarts, 0u);
   EXPECT_EQ(job.state().phase, Phase::kRunning);

@@ -83,7 +83,7 @@ TEST(PodViewTest, HowAContainerEndedIsTold) {
     const auto view = ParsePod(EndedWith(terminated));
     EXPECT_EQ(view->pod.state, State::kEnded);
     EXPECT_FALSE(view->pod.disrupted);
-    EXPECT_EQ(view->exit_code, terminated.value("exitCode", 0));
+    EXPECT_EQ(view->pod.exit_code, terminated.value("exitCode", 0));
     return view->pod.how;
   };
   EXPECT_EQ(how({{"exitCode", 0}, {"reason", "Completed"}}), "exited with code 0");
@@ -122,7 +122,7 @@ TEST(PodViewTest, APodThatItsNodeRefusesOrEvictsHasEndedByNoFaultOfItsOwn) {
     EXPECT_EQ(view->pod.state, State::kEnded);
     EXPECT_TRUE(view->pod.disrupted);
     EXPECT_FALSE(view->pod.bad_configuration);
-    EXPECT_NE(view->exit_code, 0);
+    EXPECT_NE(view->pod.exit_code, 0);
     EXPECT_EQ(view->pod.how,
               "was ended by its node (" + std::string(reason) + "): The node says no.");
   }
@@ -179,7 +179,7 @@ TEST(PodViewTest, AnExportIsNoProcess) {
   EXPECT_EQ(view->export_snapshot, 7u);
   EXPECT_EQ(view->job_uid, kJob.uid);
   EXPECT_EQ(view->pod.state, State::kEnded);
-  EXPECT_EQ(view->exit_code, 0);
+  EXPECT_EQ(view->pod.exit_code, 0);
 }
 
 TEST(PodViewTest, APodThatIsNotOfAJobIsPassedOver) {

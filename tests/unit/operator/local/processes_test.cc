@@ -57,6 +57,7 @@ TEST_F(ProcessesTest, ExitCodesAreToldAndOutputGoesToTheLog) {
   EXPECT_EQ(exits[0].id, kWorker);
   EXPECT_EQ(exits[0].generation, 1u);
   EXPECT_EQ(exits[0].how, "exited with code 1");
+  EXPECT_EQ(exits[0].exit_code, 1);
   EXPECT_FALSE(exits[0].bad_configuration);
   EXPECT_EQ(ReadFile(Log(), 100).value(), "out\nerr\n");
   EXPECT_TRUE(processes_.empty());
