@@ -1,26 +1,17 @@
 #include "operator/kube/operator.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
-#include "operator/kube/job_status.h"
-#include "operator/kube/schema/message_json.h"
-#include "proto/adamant/v1/job.pb.h"
-#include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
-#include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
 namespace {
 
 constexpr char kByJob[] = "job";
 constexpr char kOurPods[] = "app.kubernetes.io/managed-by=adamant-operator";
-
-bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
 
 }  // namespace
 
@@ -110,9 +101,12 @@ void Operator::OnStarted() {
                                                        .events = events_,
                                                        .clock = clock_,
                                                        .pods = options_.pods});
+  const auto queue = std::make_shared<WorkQueue>(clock_);
+  bodies_ =
+      std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });
   {
     const MutexLock lock(mutex_);
-    queue_ = std::make_shared<WorkQueue>(clock_);
+    queue_ = queue;
   }
   LogInfo("leads", {{"control", control_->address()}});
   for (int i = 0; i < options_.workers; ++i) {
@@ -133,10 +127,7 @@ void Operator::OnStopped() {
   }
   queue->ShutDown();
   workers_.clear();
-  {
-    const MutexLock lock(mutex_);
-    bodies_.clear();
-  }
+  bodies_.reset();
   control_->Stop();
   context_.reset();
   control_.reset();
@@ -176,15 +167,14 @@ void Operator::Work(const std::string& key) {
     return;
   }
   const auto parsed = ParseObjectKey(key);
-  const auto view = parsed.ok() ? jobs_.Get(*parsed) : nullptr;
+  if (!parsed.ok()) {
+    return;  // no handler makes such a key
+  }
+  const auto view = jobs_.Get(*parsed);
   if (view == nullptr || view->deleting) {
-    return Drop(key);
+    return bodies_->Drop(*parsed);
   }
-  absl::StatusOr<Clock::TimePoint> next = WorkOn(key, view);
-  if (absl::IsAborted(next.status())) {
-    LogWarning("another controller leads", {{"job", key}, {"why", next.status().ToString()}});
-    Drop(key);
-  }
+  const auto next = bodies_->Work(view, pods_.ByIndex(kByJob, view->uid));
   if (!next.ok()) {
     LogWarning("work to be repeated", {{"job", key}, {"error", next.status().ToString()}});
     return queue->Retry(key);
@@ -193,86 +183,6 @@ void Operator::Work(const std::string& key) {
   if (*next != Clock::TimePoint::max()) {
     queue->AddAfter(key, std::max(*next - clock_.Now(), Clock::Duration::zero()));
   }
-}
-
-absl::StatusOr<Clock::TimePoint> Operator::WorkOn(const std::string& key,
-                                                  const std::shared_ptr<const JobView>& view) {
-  const auto body = BodyOf(key, view);
-  if (body == nullptr) {
-    if (view->job == nullptr) {
-      ADAMANT_RETURN_IF_ERROR(RejectInvalid(*view));
-      return Clock::TimePoint::max();
-    }
-    return Expire(*view);
-  }
-  auto next = body->Work(view, pods_.ByIndex(kByJob, view->uid));
-  if (body->done() && HasEnded(*view->status)) {
-    Drop(key);
-    return Expire(*view);
-  }
-  return next;
-}
-
-std::shared_ptr<JobBody> Operator::BodyOf(const std::string& key,
-                                          const std::shared_ptr<const JobView>& view) {
-  std::shared_ptr<JobBody> old;
-  const MutexLock lock(mutex_);
-  auto& body = bodies_[key];
-  if (body != nullptr && body->uid() != view->uid) {
-    old = std::exchange(body, nullptr);
-  }
-  if (body == nullptr) {
-    if (view->job == nullptr || HasEnded(*view->status) || queue_ == nullptr) {
-      bodies_.erase(key);
-      return nullptr;
-    }
-    body = std::make_shared<JobBody>(*context_, view, [queue = queue_, key] { queue->Add(key); });
-  }
-  return body;
-}
-
-void Operator::Drop(const std::string& key) {
-  std::shared_ptr<JobBody> body;
-  const MutexLock lock(mutex_);
-  if (const auto found = bodies_.find(key); found != bodies_.end()) {
-    body = std::move(found->second);
-    bodies_.erase(found);
-  }
-}
-
-// Deletes a job that has ended when its time is over.
-absl::StatusOr<Clock::TimePoint> Operator::Expire(const JobView& view) const {
-  if (view.job == nullptr || !HasEnded(*view.status) ||
-      !view.job->spec().run_policy().has_ttl_after_finished()) {
-    return Clock::TimePoint::max();
-  }
-  const v1::RunPolicy& policy = view.job->spec().run_policy();
-  ADAMANT_ASSIGN_OR_RETURN(const WallTime ended, ParseTime(view.status->completion_time()));
-  const auto left = ended + std::chrono::seconds(policy.ttl_after_finished().seconds()) +
-                    std::chrono::nanoseconds(policy.ttl_after_finished().nanos()) -
-                    clock_.WallNow();
-  if (left > Clock::Duration::zero()) {
-    return clock_.Now() + std::chrono::duration_cast<Clock::Duration>(left);
-  }
-  LogInfo("deletes a job whose time after its end is over", {{"job", ToString(view.key)}});
-  const absl::Status deleted = client_.Delete(kTrainingJobs, view.key, {.uid = view.uid});
-  ADAMANT_RETURN_IF_ERROR(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
-  return Clock::TimePoint::max();
-}
-
-absl::Status Operator::RejectInvalid(const JobView& view) const {
-  if (view.status->observed_generation() == view.generation) {
-    return absl::OkStatus();
-  }
-  const v1::TrainingJobStatus status = InvalidStatus(view, FormatTime(clock_.WallNow()));
-  Json object = {
-      {"metadata", {{"name", view.key.name}, {"namespace", view.key.ns}, {"uid", view.uid}}},
-      {"status", MessageJson(status)}};
-  return client_
-      .Apply(kTrainingJobs,
-             std::move(object),
-             {.field_manager = kFieldManager, .force = true, .subresource = "status"})
-      .status();
 }
 
 }  // namespace adamant::kube

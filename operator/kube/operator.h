@@ -1,19 +1,17 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "operator/control/control_server.h"
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_recorder.h"
 #include "operator/kube/client/informer.h"
 #include "operator/kube/client/leader_election.h"
 #include "operator/kube/client/work_queue.h"
+#include "operator/kube/job_bodies.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/pod_object.h"
@@ -60,13 +58,6 @@ class Operator {
   void EnqueueAll();
   void WorkLoop();
   void Work(const std::string& key);
-  absl::StatusOr<Clock::TimePoint> WorkOn(const std::string& key,
-                                          const std::shared_ptr<const JobView>& view);
-  absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
-  absl::Status RejectInvalid(const JobView& view) const;
-  std::shared_ptr<JobBody> BodyOf(const std::string& key,
-                                  const std::shared_ptr<const JobView>& view);
-  void Drop(const std::string& key);
 
   const Client client_;
   const Clock& clock_;
@@ -82,11 +73,11 @@ class Operator {
   mutable Mutex mutex_;
   // Of the present leadership; null while it does not lead.
   std::shared_ptr<WorkQueue> queue_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
 
   // These change only while there are no workers.
   std::unique_ptr<control::ControlServer> control_;
   std::unique_ptr<BodyContext> context_;
+  std::unique_ptr<JobBodies> bodies_;
   std::vector<std::jthread> workers_ ABSL_GUARDED_BY(leadership_mutex_);
   bool stopped_ ABSL_GUARDED_BY(leadership_mutex_) = false;
 };

@@ -1,0 +1,116 @@
+#include "operator/kube/job_bodies.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/kube/client/time.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/job_status.h"
+#include "operator/kube/schema/message_json.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/log.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
+
+}  // namespace
+
+JobBodies::JobBodies(const BodyContext& context, std::function<void(const std::string& key)> wake)
+    : context_(context), wake_(std::move(wake)) {}
+
+absl::StatusOr<Clock::TimePoint> JobBodies::Work(const std::shared_ptr<const JobView>& view,
+                                                 const PodViews& pods) {
+  absl::StatusOr<Clock::TimePoint> next = WorkOn(view, pods);
+  if (absl::IsAborted(next.status())) {
+    LogWarning("another controller leads",
+               {{"job", ToString(view->key)}, {"why", next.status().ToString()}});
+    Drop(view->key);
+  }
+  return next;
+}
+
+absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const JobView>& view,
+                                                   const PodViews& pods) {
+  const auto body = BodyOf(view);
+  if (body == nullptr) {
+    if (view->job == nullptr) {
+      ADAMANT_RETURN_IF_ERROR(RejectInvalid(*view));
+      return Clock::TimePoint::max();
+    }
+    return Expire(*view);
+  }
+  auto next = body->Work(view, pods);
+  if (body->done() && HasEnded(*view->status)) {
+    Drop(view->key);
+    return Expire(*view);
+  }
+  return next;
+}
+
+std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>& view) {
+  const std::string key = ToString(view->key);
+  std::shared_ptr<JobBody> old;
+  const MutexLock lock(mutex_);
+  auto& body = bodies_[key];
+  if (body != nullptr && body->uid() != view->uid) {
+    old = std::exchange(body, nullptr);
+  }
+  if (body == nullptr) {
+    if (view->job == nullptr || HasEnded(*view->status)) {
+      bodies_.erase(key);
+      return nullptr;
+    }
+    body = std::make_shared<JobBody>(context_, view, [wake = wake_, key] { wake(key); });
+  }
+  return body;
+}
+
+void JobBodies::Drop(const ObjectKey& key) {
+  std::shared_ptr<JobBody> body;
+  const MutexLock lock(mutex_);
+  if (const auto found = bodies_.find(ToString(key)); found != bodies_.end()) {
+    body = std::move(found->second);
+    bodies_.erase(found);
+  }
+}
+
+// Deletes a job that has ended when its time is over.
+absl::StatusOr<Clock::TimePoint> JobBodies::Expire(const JobView& view) const {
+  if (view.job == nullptr || !HasEnded(*view.status) ||
+      !view.job->spec().run_policy().has_ttl_after_finished()) {
+    return Clock::TimePoint::max();
+  }
+  const v1::RunPolicy& policy = view.job->spec().run_policy();
+  ADAMANT_ASSIGN_OR_RETURN(const WallTime ended, ParseTime(view.status->completion_time()));
+  const auto left = ended + std::chrono::seconds(policy.ttl_after_finished().seconds()) +
+                    std::chrono::nanoseconds(policy.ttl_after_finished().nanos()) -
+                    context_.clock.WallNow();
+  if (left > Clock::Duration::zero()) {
+    return context_.clock.Now() + std::chrono::duration_cast<Clock::Duration>(left);
+  }
+  LogInfo("deletes a job whose time after its end is over", {{"job", ToString(view.key)}});
+  const absl::Status deleted = context_.client.Delete(kTrainingJobs, view.key, {.uid = view.uid});
+  ADAMANT_RETURN_IF_ERROR(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
+  return Clock::TimePoint::max();
+}
+
+absl::Status JobBodies::RejectInvalid(const JobView& view) const {
+  if (view.status->observed_generation() == view.generation) {
+    return absl::OkStatus();
+  }
+  const v1::TrainingJobStatus status = InvalidStatus(view, FormatTime(context_.clock.WallNow()));
+  Json object = {
+      {"metadata", {{"name", view.key.name}, {"namespace", view.key.ns}, {"uid", view.uid}}},
+      {"status", MessageJson(status)}};
+  return context_.client
+      .Apply(kTrainingJobs,
+             std::move(object),
+             {.field_manager = kFieldManager, .force = true, .subresource = "status"})
+      .status();
+}
+
+}  // namespace adamant::kube

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "operator/kube/job_body.h"
+#include "operator/kube/job_view.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+
+namespace adamant::kube {
+
+/// The jobs that one leader leads: the bodies of those that run, and what is done about those that
+/// are not valid or have ended.
+/// Threads: any; each job by one at a time.
+class JobBodies {
+ public:
+  /// `context` must outlive this. `wake` is called, on any thread, with the key of a job for which
+  /// there is something to do.
+  JobBodies(const BodyContext& context, std::function<void(const std::string& key)> wake);
+
+  /// Does what is to be done for a job, given it and its pods as they were last seen. Returns when
+  /// to be called again though nothing has happened.
+  /// Errors: those of the API: to be called again after a while. Aborted: another controller leads
+  /// this job; what this one thought of it is forgotten.
+  absl::StatusOr<Clock::TimePoint> Work(const std::shared_ptr<const JobView>& view,
+                                        const PodViews& pods);
+
+  /// The job is not led any more.
+  void Drop(const ObjectKey& key);
+
+ private:
+  std::shared_ptr<JobBody> BodyOf(const std::shared_ptr<const JobView>& view);
+  absl::StatusOr<Clock::TimePoint> WorkOn(const std::shared_ptr<const JobView>& view,
+                                          const PodViews& pods);
+  absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
+  absl::Status RejectInvalid(const JobView& view) const;
+
+  const BodyContext& context_;
+  const std::function<void(const std::string&)> wake_;
+
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
+};
+
+}  // namespace adamant::kube
