@@ -137,7 +137,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   absl::Status status = StoreHeld();
   HandleEvents();
   ADAMANT_RETURN_IF_ERROR(taken_over_);
-  if (held_.empty()) {
+  if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
     status.Update(MakePods(pods));
     status.Update(MakeExport(pods));
@@ -268,8 +268,10 @@ absl::Status JobBody::StoreHeld() {
   if (held_.empty()) {
     return absl::OkStatus();
   }
+  ADAMANT_RETURN_IF_ERROR(pause_.Check(context_.clock.Now()));
   const std::vector<controller::Persist::Entry> entries = held_.entries();
   const absl::Status status = store_.CompareAndSwap(version_, entries);
+  pause_.Note(status, context_.clock.Now());
   if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
     taken_over_ = status;
     return status;
@@ -312,11 +314,13 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   if (all == written_) {
     return absl::OkStatus();
   }
+  ADAMANT_RETURN_IF_ERROR(pause_.Check(now));
   object["metadata"]["uid"] = job_.uid;
   const auto applied =
       client_.Apply(kTrainingJobs,
                     std::move(object),
                     {.field_manager = kFieldManager, .force = true, .subresource = "status"});
+  pause_.Note(applied.status(), context_.clock.Now());
   if (absl::IsNotFound(applied.status())) {  // it is being deleted
     return absl::OkStatus();
   }

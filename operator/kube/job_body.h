@@ -12,6 +12,7 @@
 #include "operator/control/control_server.h"
 #include "operator/core/job_controller.h"
 #include "operator/core/reconcile.h"
+#include "operator/kube/api_pause.h"
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_recorder.h"
 #include "operator/kube/held_actions.h"
@@ -100,6 +101,7 @@ class JobBody {
   std::unique_ptr<controller::JobController> controller_;
   std::map<std::string, std::string> results_;  // the stored EpochResults, by key
   HeldActions held_;
+  ApiPause pause_;
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
 
