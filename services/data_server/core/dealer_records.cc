@@ -50,14 +50,13 @@ void WorkDealer::ReadForeign(std::uint32_t part, const RecordRead& answer) {
   if (!answer.record) {
     return;
   }
-  const absl::StatusOr<Ledger> ledger = ParseLedger(answer.record->value);
+  absl::StatusOr<Ledger> ledger = ParseLedger(answer.record->value);
   if (!ledger.ok()) {
     out_.emplace_back(Failed{.reason = std::string(ledger.status().message())});
     return;
   }
-  foreign_[part] = {.epoch = ledger->epoch,
-                    .counted_examples = ledger->counted_examples,
-                    .job_examples = ledger->job_examples()};
+  ledger->counted.clear();
+  foreign_[part] = *std::move(ledger);
 }
 
 void WorkDealer::On(const RecordWritten& answer, TimePoint) {
@@ -148,14 +147,16 @@ std::uint64_t WorkDealer::StoredExamples() const {
   return sum;
 }
 
-void WorkDealer::ReportEnded() {
-  // Only what is stored counts: a decision must not be undone by the loss of this process.
+// Only what is stored counts: a decision must not be undone by the loss of this process.
+bool WorkDealer::EpochIsComplete() const {
   const auto first = parts_.find(0);
-  if (!open_ || reported_ended_ || first == parts_.end() || !first->second.ready()) {
-    return;
-  }
-  if (static_cast<double>(StoredExamples()) >=
-      options_.epoch_completion * static_cast<double>(options_.train_examples)) {
+  return open_ && first != parts_.end() && first->second.ready() &&
+         static_cast<double>(StoredExamples()) >=
+             options_.epoch_completion * static_cast<double>(options_.train_examples);
+}
+
+void WorkDealer::ReportEnded() {
+  if (!reported_ended_ && EpochIsComplete()) {
     reported_ended_ = true;
     out_.emplace_back(EpochEnded{.epoch = epoch_});
   }

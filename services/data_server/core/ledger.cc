@@ -7,10 +7,11 @@
 namespace adamant::data_server {
 namespace {
 
-// version 4, epoch 8, closed 1, counted 8, retrained 8, earlier 8, writer 4 + 8, batches 4; then
-// the bitmap and the checksum.
-constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::size_t kHeaderBytes = 53;
+// version 4, epoch 8, closed 1, counted 8, retrained 8, earlier 8, writer 4 + 8, batches 4,
+// unattended epochs 4; then the bitmap, those epochs and the checksum.
+constexpr std::uint32_t kFormatVersion = 2;
+constexpr std::size_t kHeaderBytes = 57;
+constexpr std::size_t kUnattendedBytes = 32;
 constexpr std::size_t kChecksumBytes = 8;
 
 template <class T>
@@ -43,7 +44,8 @@ absl::Status Corrupt(const std::string& what) {
 
 std::string SerializeLedger(const Ledger& ledger) {
   std::string out;
-  out.reserve(kHeaderBytes + ledger.counted.size() / 8 + 1 + kChecksumBytes);
+  out.reserve(kHeaderBytes + ledger.counted.size() / 8 + 1 +
+              ledger.unattended.size() * kUnattendedBytes + kChecksumBytes);
   Append(out, kFormatVersion);
   Append(out, ledger.epoch);
   Append(out, static_cast<std::uint8_t>(ledger.closed ? 1 : 0));
@@ -53,6 +55,7 @@ std::string SerializeLedger(const Ledger& ledger) {
   Append(out, ledger.writer_slot);
   Append(out, ledger.writer_incarnation);
   Append(out, static_cast<std::uint32_t>(ledger.counted.size()));
+  Append(out, static_cast<std::uint32_t>(ledger.unattended.size()));
   std::string bits((ledger.counted.size() + 7) / 8, '\0');
   for (std::size_t i = 0; i < ledger.counted.size(); ++i) {
     if (ledger.counted[i]) {
@@ -60,6 +63,12 @@ std::string SerializeLedger(const Ledger& ledger) {
     }
   }
   out += bits;
+  for (const UnattendedEpoch& epoch : ledger.unattended) {
+    Append(out, epoch.epoch);
+    Append(out, epoch.counted);
+    Append(out, epoch.left);
+    Append(out, epoch.retrained);
+  }
   Append(out, ChecksumOf(out));
   return out;
 }
@@ -88,13 +97,25 @@ absl::StatusOr<Ledger> ParseLedger(std::string_view value) {
   ledger.writer_slot = Take<std::uint32_t>(in);
   ledger.writer_incarnation = Take<std::uint64_t>(in);
   const auto batches = Take<std::uint32_t>(in);
-  if (in.size() - kChecksumBytes != (std::size_t{batches} + 7) / 8) {
-    return Corrupt("expected a bitmap of " + std::to_string(batches) + " batches, found " +
+  const auto unattended = Take<std::uint32_t>(in);
+  const std::size_t bitmap_bytes = (std::size_t{batches} + 7) / 8;
+  if (unattended > Ledger::kMostUnattended ||
+      in.size() - kChecksumBytes != bitmap_bytes + unattended * kUnattendedBytes) {
+    return Corrupt("expected a bitmap of " + std::to_string(batches) + " batches and " +
+                   std::to_string(unattended) + " unattended epochs, found " +
                    std::to_string(in.size() - kChecksumBytes) + " bytes");
   }
   ledger.counted.resize(batches);
   for (std::size_t i = 0; i < batches; ++i) {
     ledger.counted[i] = ((static_cast<std::uint8_t>(in[i / 8]) >> (i % 8)) & 1) != 0;
+  }
+  in.remove_prefix(bitmap_bytes);
+  for (std::uint32_t i = 0; i < unattended; ++i) {
+    UnattendedEpoch& epoch = ledger.unattended.emplace_back();
+    epoch.epoch = Take<std::uint64_t>(in);
+    epoch.counted = Take<std::uint64_t>(in);
+    epoch.left = Take<std::uint64_t>(in);
+    epoch.retrained = Take<std::uint64_t>(in);
   }
   return ledger;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,15 @@
 #include "absl/status/statusor.h"
 
 namespace adamant::data_server {
+
+/// An epoch of the whole job that ended while no controller was there. Counts are of examples.
+struct UnattendedEpoch {
+  std::uint64_t epoch = 0;
+  std::uint64_t counted = 0;
+  std::uint64_t left = 0;
+  std::uint64_t retrained = 0;
+  bool operator==(const UnattendedEpoch&) const = default;
+};
 
 /// What is known of one part of the training data: the value of its record on the parameter
 /// servers. Nothing else about an epoch is kept anywhere.
@@ -18,9 +28,14 @@ struct Ledger {
   std::uint64_t counted_examples = 0;    ///< of this epoch
   std::uint64_t retrained_examples = 0;  ///< of this epoch: dealt again after a worker was lost
   std::uint64_t earlier_examples = 0;    ///< counted in earlier epochs
+  /// Part 0 only: epochs that no controller is known to have heard of, rising; the newest ones.
+  std::vector<UnattendedEpoch> unattended{};
   std::uint32_t writer_slot = 0;         ///< the data server that wrote the value, so that it
   std::uint64_t writer_incarnation = 0;  ///<   recognises a write whose answer it missed
   bool operator==(const Ledger&) const = default;
+
+  /// So many fit the record beside the largest bitmap.
+  static constexpr std::size_t kMostUnattended = 1000;
 
   /// Counted in the whole job.
   [[nodiscard]] std::uint64_t job_examples() const { return earlier_examples + counted_examples; }

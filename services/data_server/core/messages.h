@@ -71,7 +71,12 @@ struct HandBack {
 
 struct KeepAlive {
   WorkerId worker;
+  bool controller_heard = false;  ///< its control stream is up
 };
+
+/// The control stream of this process has ended, or is up again.
+struct ControllerAway {};
+struct ControllerBack {};
 
 /// The controller's view. Views arrive in the order in which they were made.
 struct Membership {
@@ -119,6 +124,8 @@ using Input = std::variant<Hello,
                            Acknowledge,
                            HandBack,
                            KeepAlive,
+                           ControllerAway,
+                           ControllerBack,
                            Membership,
                            OpenEpoch,
                            CloseEpoch,

@@ -64,6 +64,7 @@ void Part::Adopt(Ledger ledger, std::uint64_t version) {
   version_ = version;
   queue_ = BatchQueue(ledger.counted);
   ledger_ = std::move(ledger);
+  stored_epoch_ = ledger_.epoch;
   stored_examples_ = ledger_.counted_examples;
   dirty_ = false;
   under_way_.reset();
@@ -76,15 +77,12 @@ void Part::Adopt(Ledger ledger, std::uint64_t version) {
 }
 
 void Part::ApplyCommands() {
-  if (open_demanded_ > ledger_.epoch) {
-    ledger_.earlier_examples += ledger_.counted_examples;
-    ledger_.counted_examples = 0;
-    ledger_.retrained_examples = 0;
-    ledger_.epoch = open_demanded_;
-    ledger_.closed = false;
-    queue_ = BatchQueue(std::vector<bool>(layout_.Batches(part_)));
-    stored_examples_ = 0;
+  if (std::erase_if(ledger_.unattended,
+                    [&](const UnattendedEpoch& old) { return old.epoch < confirmed_; }) > 0) {
     dirty_ = true;
+  }
+  if (open_demanded_ > ledger_.epoch) {
+    Begin(open_demanded_);
   }
   if (close_demanded_ == ledger_.epoch && !ledger_.closed) {
     ledger_.closed = true;
@@ -92,6 +90,33 @@ void Part::ApplyCommands() {
   }
   for (const Answer& answer : std::exchange(waiting_, {})) {
     JudgeNow(answer.worker, answer.lease);
+  }
+}
+
+void Part::Begin(std::uint64_t epoch) {
+  ledger_.earlier_examples += ledger_.counted_examples;
+  ledger_.counted_examples = 0;
+  ledger_.retrained_examples = 0;
+  ledger_.epoch = epoch;
+  ledger_.closed = false;
+  queue_ = BatchQueue(std::vector<bool>(layout_.Batches(part_)));
+  stored_examples_ = 0;
+  dirty_ = true;
+}
+
+void Part::Succeed(const UnattendedEpoch& ended) {
+  std::vector<UnattendedEpoch>& unattended = ledger_.unattended;
+  if (unattended.size() == Ledger::kMostUnattended) {
+    unattended.erase(unattended.begin());
+  }
+  unattended.push_back(ended);
+  Begin(ended.epoch + 1);
+}
+
+void Part::Confirm(std::uint64_t epoch) {
+  confirmed_ = std::max(confirmed_, epoch);
+  if (ready_) {
+    ApplyCommands();
   }
 }
 
@@ -112,8 +137,7 @@ void Part::Close(std::uint64_t epoch) {
 }
 
 std::optional<PartClosed> Part::TakeClosed() {
-  const bool stored = ready_ && !dirty_ && !under_way_;
-  if (!report_closed_ || !stored || !ledger_.closed || ledger_.epoch != close_demanded_) {
+  if (!report_closed_ || !stored() || !ledger_.closed || ledger_.epoch != close_demanded_) {
     return std::nullopt;
   }
   report_closed_ = false;
@@ -142,6 +166,7 @@ std::optional<WriteRecord> Part::StartWrite() {
 
 void Part::Stored(std::uint64_t version) {
   version_ = version;
+  stored_epoch_ = under_way_->epoch;
   stored_examples_ = under_way_->epoch == ledger_.epoch ? under_way_->counted_examples : 0;
   under_way_.reset();
   answers_.insert(answers_.end(), writing_.begin(), writing_.end());
@@ -191,7 +216,7 @@ void Part::JudgeNow(WorkerId worker, const Lease& lease) {
 }
 
 std::vector<Part::Answer> Part::TakeAnswers() {
-  if (ready_ && !dirty_ && !under_way_) {
+  if (stored()) {
     answers_.insert(answers_.end(), judged_.begin(), judged_.end());
     judged_.clear();
   }

@@ -55,6 +55,9 @@ class Part {
   /// The record is loaded and ours, as far as we know.
   [[nodiscard]] bool ready() const { return ready_; }
 
+  /// The record is what `ledger` says.
+  [[nodiscard]] bool stored() const { return ready_ && !dirty_ && !under_way_; }
+
   // --- The epoch. What is demanded while the part is not ready is done by Load.
 
   /// Begins the epoch, unless it or a later one has begun.
@@ -62,6 +65,13 @@ class Part {
 
   /// Closes the epoch, unless a later one has begun.
   void Close(std::uint64_t epoch);
+
+  /// Part 0, in its stored and closed epoch: begins the next of the data tier's own accord. Not
+  /// demanded: if another server has written the record, what that one wrote stands.
+  void Succeed(const UnattendedEpoch& ended);
+
+  /// A controller knows of the epochs before this one.
+  void Confirm(std::uint64_t epoch);
 
   /// What to tell the controller, once after each Close, when the closed ledger is stored.
   std::optional<PartClosed> TakeClosed();
@@ -93,6 +103,9 @@ class Part {
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
 
+  /// Of the value stored last.
+  [[nodiscard]] std::uint64_t stored_epoch() const { return stored_epoch_; }
+
   /// Counted in this epoch, in the value stored last.
   [[nodiscard]] std::uint64_t stored_examples() const { return stored_examples_; }
 
@@ -104,6 +117,7 @@ class Part {
   [[nodiscard]] absl::Status CheckLayout(const Ledger& ledger) const;
   void Adopt(Ledger ledger, std::uint64_t version);
   void ApplyCommands();
+  void Begin(std::uint64_t epoch);
 
   // Constant after construction.
   const PartLayout& layout_;
@@ -122,10 +136,12 @@ class Part {
     std::uint64_t counted_examples = 0;
   };
   std::optional<Write> under_way_;  // until its fate is known
+  std::uint64_t stored_epoch_ = 0;
   std::uint64_t stored_examples_ = 0;
 
   std::uint64_t open_demanded_ = 0;  // epochs
   std::uint64_t close_demanded_ = 0;
+  std::uint64_t confirmed_ = 0;
   bool report_closed_ = false;
 
   std::vector<Answer> waiting_;

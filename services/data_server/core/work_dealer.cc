@@ -31,6 +31,7 @@ std::vector<Output> WorkDealer::Handle(const Input& input, TimePoint now) {
   SendAnswers();
   ReportClosed();
   ReportEnded();
+  GoOnAlone(now);
   DealAll(now);
   StartWrites();  // dealing a lost batch again changes the ledger
   return std::exchange(out_, {});
@@ -85,7 +86,11 @@ void WorkDealer::On(const HandBack& message, TimePoint now) {
   }
 }
 
-void WorkDealer::On(const KeepAlive& message, TimePoint now) { Hear(message.worker, now); }
+void WorkDealer::On(const KeepAlive& message, TimePoint now) {
+  if (Hear(message.worker, now) != nullptr && message.controller_heard) {
+    controller_heard_ = now;
+  }
+}
 
 void WorkDealer::On(const Membership& view, TimePoint) {
   std::vector<BatchId> lost;
@@ -115,44 +120,11 @@ void WorkDealer::On(const Membership& view, TimePoint) {
   GiveBackAll(lost);
 }
 
-void WorkDealer::On(const OpenEpoch& command, TimePoint now) {
-  if (command.epoch < epoch_ || (command.epoch == epoch_ && !open_)) {
-    return;  // an old command
-  }
-  if (ForgetTraining(command.epoch - 1)) {
-    TellClosed(command.epoch - 1);
-  }
-  ForgetEvaluation();
-  if (command.epoch > epoch_) {
-    for (auto& [slot, worker] : workers_.workers()) {
-      worker.told_drained = false;
-    }
-  }
-  epoch_ = command.epoch;
-  open_ = true;
-  reported_ended_ = false;
-  poll_at_ = options_.parts > 1 ? std::optional(now) : std::nullopt;
-  for (auto& [index, part] : parts_) {
-    part.Open(command.epoch);
-  }
-  PollForeign(now);
-}
-
-void WorkDealer::On(const CloseEpoch& command, TimePoint) {
-  if (command.epoch < epoch_) {
-    return;  // an old command
-  }
-  epoch_ = command.epoch;
-  open_ = false;
-  poll_at_.reset();
-  for (auto& [index, part] : parts_) {
-    part.Close(command.epoch);
-  }
-  ForgetTraining(command.epoch);
-  TellClosed(command.epoch);
-}
-
 void WorkDealer::On(const Evaluate& command, TimePoint) {
+  Confirm(command.epoch);
+  if (command.epoch < epoch_) {
+    return;  // the values of that epoch's end are no more
+  }
   const bool same = evaluation_ && evaluation_->command().epoch == command.epoch &&
                     evaluation_->command().snapshot == command.snapshot;
   if (!same) {
@@ -234,7 +206,7 @@ std::uint64_t WorkDealer::JobExamples() const {
   for (std::uint32_t index = 0; index < options_.parts; ++index) {
     const auto part = parts_.find(index);
     sum += part != parts_.end() && part->second.ready() ? part->second.ledger().job_examples()
-                                                        : foreign_[index].job_examples;
+                                                        : foreign_[index].job_examples();
   }
   return sum;
 }
@@ -332,6 +304,9 @@ std::optional<Clock::TimePoint> WorkDealer::NextWake() const {
   for (const auto& [part, time] : reload_at_) {
     consider(time);
   }
+  if (away_ && !alone_) {
+    consider(controller_heard_ + options_.controller_patience);
+  }
   return next;
 }
 
@@ -360,6 +335,10 @@ std::vector<BatchId> WorkDealer::Upcoming(std::size_t count) const {
 
 DealerProgress WorkDealer::progress() const {
   DealerProgress progress{.epoch = epoch_, .job_examples = JobExamples()};
+  if (const auto first = parts_.find(0); first != parts_.end() && first->second.ready()) {
+    progress.decided_epoch = first->second.stored_epoch();
+    progress.unattended = first->second.ledger().unattended;
+  }
   for (const auto& [index, part] : parts_) {
     progress.total_examples += layout_.PartExamples(index);
     if (part.ledger().epoch == epoch_) {

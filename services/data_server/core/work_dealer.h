@@ -22,11 +22,17 @@ struct WorkDealerOptions {
   std::uint32_t batch_size = 32;
   std::uint32_t train_examples = 0;
   std::uint32_t validation_examples = 0;
+  std::uint64_t epochs = 0;               ///< of the job; the last one is never followed
+  std::optional<double> target_accuracy{};  ///< an evaluation that reaches it is the job's end
   double epoch_completion = 1;            ///< share of the examples at which an epoch may end
   std::uint64_t warm_start_examples = 0;  ///< until then only worker 0 trains
   Clock::Duration lease_time = std::chrono::seconds(10);
   Clock::Duration poll_interval = std::chrono::milliseconds(200);  ///< of other parts' records
   Clock::Duration reload_delay = std::chrono::seconds(1);  ///< after another server wrote ours
+
+  /// Nobody has heard the controller for so long: the data tier opens the epochs. Longer than the
+  /// controller waits for a silent member, so one that lives has given us up by then.
+  Clock::Duration controller_patience = std::chrono::seconds(15);
 };
 
 /// Totals for heartbeats and metrics. Examples are of this server's parts.
@@ -34,9 +40,11 @@ struct DealerProgress {
   std::uint64_t epoch = 0;
   std::uint64_t counted_examples = 0;  ///< in this epoch
   std::uint64_t total_examples = 0;
-  std::uint64_t dealt_examples = 0;      ///< out under lease
-  std::uint64_t retrained_examples = 0;  ///< in this epoch
-  std::uint64_t job_examples = 0;        ///< acknowledged in all epochs and parts, as known here
+  std::uint64_t dealt_examples = 0;         ///< out under lease
+  std::uint64_t retrained_examples = 0;     ///< in this epoch
+  std::uint64_t job_examples = 0;           ///< acknowledged in all epochs and parts, as known here
+  std::uint64_t decided_epoch = 0;          ///< of part 0's record, where it is ours; else 0
+  std::vector<UnattendedEpoch> unattended{};  ///< before that epoch, no controller knows of them
 };
 
 /// Deals work to workers under leases and keeps the ledger of the epoch
@@ -70,6 +78,8 @@ class WorkDealer {
   void On(const Acknowledge& message, TimePoint now);
   void On(const HandBack& message, TimePoint now);
   void On(const KeepAlive& message, TimePoint now);
+  void On(const ControllerAway& away, TimePoint now);
+  void On(const ControllerBack& back, TimePoint now);
   void On(const Membership& view, TimePoint now);
   void On(const OpenEpoch& command, TimePoint now);
   void On(const CloseEpoch& command, TimePoint now);
@@ -113,6 +123,17 @@ class WorkDealer {
   void ReportClosed();
   void ReportEnded();
   [[nodiscard]] std::uint64_t StoredExamples() const;
+  [[nodiscard]] bool EpochIsComplete() const;
+
+  // Epochs, with a controller and without (dealer_epochs.cc).
+  void StartEpoch(std::uint64_t epoch, TimePoint now);
+  void EndEpoch(std::uint64_t epoch);
+  void Confirm(std::uint64_t epoch);
+  void GoOnAlone(TimePoint now);
+  void Lead(Part& first, TimePoint now);
+  void Follow(const Ledger& first, TimePoint now);
+  [[nodiscard]] bool IsFollowed() const;
+  [[nodiscard]] std::optional<UnattendedEpoch> ClosedEpoch() const;
 
   // Constant after construction.
   const WorkDealerOptions options_;
@@ -121,17 +142,17 @@ class WorkDealer {
   WorkerTable workers_;
   std::map<std::uint32_t, Part> parts_;  // that this server owns
   std::optional<Evaluation> evaluation_;
-  std::uint64_t epoch_ = 0;      // of the last command
-  bool open_ = false;            // that command was OpenEpoch
-  bool reported_ended_ = false;  // since that command
+  std::uint64_t epoch_ = 0;      // commanded last, or begun alone
+  bool open_ = false;            // and not closed since
+  bool reported_ended_ = false;  // since then
+
+  // The controller.
+  bool away_ = false;           // its stream to us is down
+  TimePoint controller_heard_;  // last, by us or a worker; without meaning unless `away_`
+  bool alone_ = false;          // for long enough that we go on without it
 
   // Records.
-  struct Foreign {
-    std::uint64_t epoch = 0;
-    std::uint64_t counted_examples = 0;
-    std::uint64_t job_examples = 0;
-  };
-  std::vector<Foreign> foreign_;  // by part: what its record last said
+  std::vector<Ledger> foreign_;  // by part: what its record last said, without the bitmap
   std::vector<std::uint32_t> part_owner_;
   std::map<std::uint64_t, std::uint32_t> requests_;  // under way: part by request
   std::uint64_t next_request_ = 1;

@@ -20,6 +20,8 @@ Ledger SomeLedger(std::size_t batches) {
                 .counted_examples = 12345678901,
                 .retrained_examples = 64,
                 .earlier_examples = 360000,
+                .unattended = {{.epoch = 5, .counted = 90, .left = 10, .retrained = 3},
+                               {.epoch = 6, .counted = 100, .left = 0, .retrained = 0}},
                 .writer_slot = 2,
                 .writer_incarnation = 9};
   for (std::size_t i = 0; i < batches; i += 3) {
@@ -52,7 +54,7 @@ TEST(LedgerTest, UnknownFormatVersionIsRefusedNamingBoth) {
   const absl::Status status = ParseLedger(other).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("format version 9"), std::string::npos) << status;
-  EXPECT_NE(status.message().find("reads version 1"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("reads version 2"), std::string::npos) << status;
 }
 
 TEST(LedgerTest, RandomBytesNeverCrash) {
@@ -63,7 +65,7 @@ TEST(LedgerTest, RandomBytesNeverCrash) {
       byte = static_cast<char>(rng());
     }
     if (bytes.size() >= 4) {
-      bytes.replace(0, 4, std::string("\1\0\0\0", 4));
+      bytes.replace(0, 4, std::string("\2\0\0\0", 4));
     }
     EXPECT_FALSE(ParseLedger(bytes).ok()) << "seed " << seed;
   }
