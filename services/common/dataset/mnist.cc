@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "services/common/base/files.h"
+#include "services/common/base/sha256.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/dataset/sha256.h"
 
 namespace adamant::dataset {
 namespace {

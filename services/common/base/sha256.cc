@@ -1,10 +1,10 @@
-#include "services/common/dataset/sha256.h"
+#include "services/common/base/sha256.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cstdint>
+#include <cstddef>
 
-namespace adamant::dataset {
+namespace adamant {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64;
@@ -60,24 +60,30 @@ void Compress(State& state, std::string_view block) {
 
 }  // namespace
 
-std::string Sha256(std::string_view content) {
-  State state = {0x6a09e667,
-                 0xbb67ae85,
-                 0x3c6ef372,
-                 0xa54ff53a,
-                 0x510e527f,
-                 0x9b05688c,
-                 0x1f83d9ab,
-                 0x5be0cd19};
-  std::string_view rest = content;
-  for (; rest.size() >= kBlockBytes; rest.remove_prefix(kBlockBytes)) {
-    Compress(state, rest.substr(0, kBlockBytes));
+void Sha256Sum::Add(std::string_view bytes) {
+  bytes_ += bytes.size();
+  if (!rest_.empty()) {
+    const std::size_t missing = kBlockBytes - rest_.size();
+    rest_ += bytes.substr(0, missing);
+    bytes.remove_prefix(std::min(bytes.size(), missing));
+    if (rest_.size() < kBlockBytes) {
+      return;
+    }
+    Compress(state_, rest_);
   }
+  for (; bytes.size() >= kBlockBytes; bytes.remove_prefix(kBlockBytes)) {
+    Compress(state_, bytes.substr(0, kBlockBytes));
+  }
+  rest_ = bytes;
+}
+
+std::string Sha256Sum::Hex() const {
+  State state = state_;
   // The end: a one bit, zeros, and the length in bits as a big-endian 64-bit number.
-  std::string end(rest);
+  std::string end = rest_;
   end.push_back('\x80');
   end.append((kBlockBytes * 2 - 8 - end.size()) % kBlockBytes, '\0');
-  const std::uint64_t bits = std::uint64_t{content.size()} * 8;
+  const std::uint64_t bits = bytes_ * 8;
   for (int shift = 56; shift >= 0; shift -= 8) {
     end.push_back(static_cast<char>(bits >> shift));
   }
@@ -93,4 +99,10 @@ std::string Sha256(std::string_view content) {
   return hex;
 }
 
-}  // namespace adamant::dataset
+std::string Sha256(std::string_view content) {
+  Sha256Sum sum;
+  sum.Add(content);
+  return sum.Hex();
+}
+
+}  // namespace adamant
