@@ -23,6 +23,25 @@ controller::Join DecodeJoin(const v1::Join& join) {
           .zone = join.zone()};
 }
 
+controller::DataServerProgress DecodeProgress(const v1::DataServerProgress& server) {
+  controller::DataServerProgress decoded{.epoch = server.epoch(),
+                                         .counted_examples = server.counted_examples(),
+                                         .total_examples = server.total_examples(),
+                                         .dealt_examples = server.dealt_examples(),
+                                         .retrained_examples = server.retrained_examples(),
+                                         .job_examples = server.job_examples(),
+                                         .training_examples = server.training_examples(),
+                                         .decided_epoch = server.decided_epoch(),
+                                         .unattended = {}};
+  for (const v1::UnattendedEpoch& epoch : server.unattended()) {
+    decoded.unattended.push_back({.epoch = epoch.epoch(),
+                                  .counted = epoch.counted(),
+                                  .left = epoch.left(),
+                                  .retrained = epoch.retrained()});
+  }
+  return decoded;
+}
+
 controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProgress& server) {
   controller::ParameterServerProgress decoded{
       .updates_applied = server.updates_applied(),
@@ -44,6 +63,7 @@ controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProg
 
 controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
   controller::Heartbeat decoded;
+  decoded.busy_seconds = heartbeat.busy_seconds();
   if (heartbeat.has_worker()) {
     const v1::WorkerProgress& worker = heartbeat.worker();
     decoded.progress = controller::WorkerProgress{
@@ -59,14 +79,7 @@ controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
         .retained_bytes = worker.retained_bytes(),
         .held_seconds = worker.held_seconds()};
   } else if (heartbeat.has_data_server()) {
-    const v1::DataServerProgress& data = heartbeat.data_server();
-    decoded.progress =
-        controller::DataServerProgress{.epoch = data.epoch(),
-                                       .counted_examples = data.counted_examples(),
-                                       .total_examples = data.total_examples(),
-                                       .dealt_examples = data.dealt_examples(),
-                                       .retrained_examples = data.retrained_examples(),
-                                       .job_examples = data.job_examples()};
+    decoded.progress = DecodeProgress(heartbeat.data_server());
   } else if (heartbeat.has_parameter_server()) {
     decoded.progress = DecodeProgress(heartbeat.parameter_server());
   }
@@ -251,7 +264,8 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
     }
     case v1::MemberMessage::kFailure:
       return controller::Failure{.message = message.failure().message(),
-                                 .fatal = message.failure().fatal()};
+                                 .fatal = message.failure().fatal(),
+                                 .invalid = message.failure().invalid()};
     case v1::MemberMessage::kLeaving:
       return controller::Leaving{};
     case v1::MemberMessage::kStoredBuckets:
@@ -263,6 +277,8 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
                                     .sequence = message.pushes_held().sequence()};
     case v1::MemberMessage::kDraining:
       return controller::Draining{};
+    case v1::MemberMessage::kLoading:
+      return controller::Loading{message.loading().what()};
     case v1::MemberMessage::KIND_NOT_SET:
       return std::nullopt;
   }

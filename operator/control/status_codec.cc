@@ -1,7 +1,6 @@
 #include "operator/control/codec.h"
 #include "operator/control/record_codec.h"
 #include "proto/adamant/v1/control.pb.h"
-#include "services/common/job/replication_of.h"
 
 namespace adamant::control {
 namespace {
@@ -64,11 +63,6 @@ controller::BucketSummary DecodeSummary(const v1::BucketSummary& summary) {
           .largest_lag = summary.largest_lag(),
           .rolled_back = summary.rolled_back(),
           .rolled_back_buckets = summary.rolled_back_buckets()};
-}
-
-std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
 }
 
 }  // namespace
@@ -154,37 +148,6 @@ controller::JobReport Decode(const v1::JobStatus& status) {
   report.checkpoint = status.checkpoint();
   report.checkpoint_held_seconds = status.checkpoint_held_seconds();
   return report;
-}
-
-controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
-  const v1::Distribution& distribution = job.spec().distribution();
-  const v1::RunPolicy& policy = job.spec().run_policy();
-  const v1::ParameterServers& servers = distribution.parameter_servers();
-  const job::Replication replication = job::ReplicationOf(job);
-  controller::JobSettings settings{
-      .name = job.metadata().name(),
-      .workers = static_cast<std::uint32_t>(distribution.workers()),
-      .data_servers = static_cast<std::uint32_t>(distribution.data_servers()),
-      .parameter_servers = static_cast<std::uint32_t>(servers.count()),
-      .buckets = static_cast<std::uint32_t>(servers.buckets()),
-      .copies = replication.copies,
-      .min_in_sync = replication.min_in_sync,
-      .logged = replication.mode == job::PersistenceMode::kWal ||
-                replication.mode == job::PersistenceMode::kWalSync,
-      .epochs = static_cast<std::uint64_t>(policy.epochs()),
-      .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
-      .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
-      .restart_backoff = Milliseconds(policy.restart_budget().backoff())};
-  if (policy.has_target_accuracy()) {
-    settings.target_accuracy = policy.target_accuracy();
-  }
-  if (policy.has_active_deadline()) {
-    settings.active_deadline = Milliseconds(policy.active_deadline());
-  }
-  if (policy.has_epoch_deadline()) {
-    settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
-  }
-  return settings;
 }
 
 }  // namespace adamant::control

@@ -26,6 +26,8 @@ std::string_view NoteName(Note::Kind kind) {
       return "alarm";
     case Note::Kind::kFailure:
       return "failure";
+    case Note::Kind::kScaled:
+      return "scaled";
   }
   return "unknown";
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "operator/core/failure_rules.h"
 #include "operator/core/messages.h"
 #include "operator/core/state.h"
 
@@ -27,13 +28,6 @@ struct Received {
 
 struct Disconnected {
   ConnectionId connection = 0;
-};
-
-/// How a process was lost.
-enum class LossCause : std::uint8_t {
-  kExit,        ///< it ended by itself, could not be started, was silent or made no progress
-  kDisruption,  ///< it was ended from outside: evicted, preempted or deleted
-  kNodeLost,    ///< nothing is heard of the machine that it ran on
 };
 
 /// A process that StartProcess asked for has ended, or could not be started.
@@ -58,6 +52,11 @@ struct SuspendRequested {
   std::string reason{};
 };
 
+/// The user wants another number of workers.
+struct ScaleRequested {
+  std::uint32_t workers = 0;  ///< at least 1
+};
+
 /// The body cannot go on; ends the job as failed.
 struct BodyFailed {
   std::string reason{};
@@ -66,8 +65,14 @@ struct BodyFailed {
 /// Time has passed.
 struct Tick {};
 
-using Event = std::
-    variant<Received, Disconnected, ProcessExited, Exported, SuspendRequested, BodyFailed, Tick>;
+using Event = std::variant<Received,
+                           Disconnected,
+                           ProcessExited,
+                           Exported,
+                           SuspendRequested,
+                           ScaleRequested,
+                           BodyFailed,
+                           Tick>;
 
 // --- Actions, to be carried out in order
 
@@ -141,6 +146,7 @@ struct Note {
     kRestored,
     kAlarm,
     kFailure,
+    kScaled,
   };
   Kind kind = Kind::kPhase;
   std::optional<MemberId> member{};

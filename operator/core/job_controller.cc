@@ -1,5 +1,6 @@
 #include "operator/core/job_controller.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace adamant::controller {
@@ -31,14 +32,14 @@ absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSetting
   if (!decoded.ok()) {
     return decoded.status();
   }
-  const std::size_t slots =
-      std::size_t{settings.data_servers} + settings.parameter_servers + settings.workers;
-  if (decoded->slots.size() != slots || decoded->part_owner.size() != settings.data_servers ||
+  const std::size_t servers = std::size_t{settings.data_servers} + settings.parameter_servers;
+  if (decoded->slots.size() <= servers || decoded->part_owner.size() != settings.data_servers ||
       (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets) ||
       decoded->histories.size() != decoded->buckets.size()) {
     return absl::FailedPreconditionError(
-        "the controller's state belongs to a manifest with other numbers of processes or buckets");
+        "the controller's state belongs to a manifest with other numbers of servers or buckets");
   }
+  decoded->slots.resize(std::max(decoded->slots.size(), servers + settings.workers));
   return std::unique_ptr<JobController>(
       new JobController(std::move(settings), *std::move(decoded)));
 }
@@ -54,7 +55,8 @@ JobController::JobController(JobSettings settings, JobState state)
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
-  if (state_.phase == Phase::kSucceeded) {
+  const bool had_ended = IsFinal(state_.phase);
+  if (state_.phase == Phase::kSucceeded || (had_ended && !survivors.resumes)) {
     finished_ = true;
     for (const Roster::Slot& slot : roster_.slots()) {
       roster_.Kill(slot);  // what the last controller may have left behind
@@ -62,10 +64,10 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     outbox_.Add(Finished{});
     return outbox_.Take(state_);
   }
-  if (IsFinal(state_.phase)) {
+  if (had_ended) {
     state_.restarts = 0;
     for (SlotRecord& record : state_.slots) {
-      record.restarts = 0;
+      record.losses = 0;
     }
   }
   ++state_.term;
@@ -96,6 +98,9 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
   Advance(now);
   if (wake_at_ && now > *wake_at_ + kHeldUp) {
     roster_.GrantTime(now);
+    if (ready_) {
+      sequence_.OnHeldUp();
+    }
   }
   const Phase before = state_.phase;
   if (const auto* received = std::get_if<Received>(&event)) {
@@ -108,6 +113,8 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     OnExported(*exported, now);
   } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
     End(Phase::kSuspended, suspend->reason);
+  } else if (const auto* scale = std::get_if<ScaleRequested>(&event)) {
+    OnScaleRequested(*scale, now);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
     End(Phase::kFailed, failed->reason);
   }
@@ -137,57 +144,12 @@ void JobController::Advance(TimePoint now) {
   }
 }
 
-void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
-  Roster::Slot& slot = roster_.At(event.id);
-  const std::uint64_t incarnation = roster_.OnExited(slot, event.generation);
-  if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
-    placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
-  }
-  const bool current =
-      event.generation == roster_.GenerationOf(event.id) &&
-      (slot.liveness == Roster::Liveness::kStarting || slot.liveness == Roster::Liveness::kRunning);
-  if (!current) {
-    return;
-  }
-  if (IsFinal(state_.phase)) {
-    return roster_.Retire(slot);
-  }
-  OnLost(slot, event.how, event.cause == LossCause::kExit, now);
-  if (event.bad_configuration) {
-    End(Phase::kFailed, ToString(event.id) + " " + event.how + ": its configuration is refused");
-  }
-}
-
-void JobController::OnLost(Roster::Slot& slot,
-                           const std::string& why,
-                           bool counted,
-                           TimePoint now) {
-  FailOn(roster_.Lose(slot, why, counted, now));
-  ForgetMember(slot.id, now);
-  if (IsFinal(state_.phase)) {
-    return;
-  }
-  PublishMembers(now);
-}
-
 void JobController::PublishMembers(TimePoint now) {
   const bool moved = ready_ && parts_.Reassign();
   FailOn(placement_.Settle(now));
   placement_.Publish();
   if (moved) {
     sequence_.RepeatAll(Role::kDataServer);
-  }
-}
-
-void JobController::ForgetMember(MemberId id, TimePoint now) {
-  alarms_.erase(id);
-  switch (id.role) {
-    case Role::kParameterServer:
-      return placement_.OnLost(id.slot, now);
-    case Role::kDataServer:
-      return meter_.OnDataServerLost(id.slot);
-    case Role::kWorker:
-      return sequence_.OnWorkerLost(id.slot);
   }
 }
 
@@ -226,22 +188,6 @@ void JobController::OnTimer(TimePoint now) {
   }
   roster_.StartDue(now);
   sequence_.OnTimer(now);
-}
-
-void JobController::LoseSilent(TimePoint now) {
-  while (!IsFinal(state_.phase)) {
-    Roster::Slot* silent = roster_.FindSilent(now);
-    if (silent == nullptr) {
-      return;
-    }
-    roster_.Kill(*silent);
-    const bool joined = silent->liveness == Roster::Liveness::kRunning;
-    OnLost(*silent,
-           joined ? "was silent for " + Seconds(Roster::kSilenceTimeout)
-                  : "did not join within " + Seconds(settings_.join_timeout),
-           true,
-           now);
-  }
 }
 
 void JobController::Settle(TimePoint now) {

@@ -25,7 +25,7 @@ struct JobReport {
   struct MemberReport {
     MemberId id;
     std::uint64_t incarnation = 0;
-    std::string state;  ///< Starting, Running, Restarting, Left
+    std::string state;  ///< Starting, Running, Leaving, Restarting, Left
     std::string metrics_address;
     std::uint32_t buckets = 0;  ///< that it is primary of
     std::uint32_t copies = 0;   ///< that it is a member of
@@ -46,6 +46,7 @@ struct JobReport {
   double accuracy = 0;
   std::uint32_t restarts = 0;
   std::string message;
+  bool invalid = false;  ///< failed because the data does not fit the manifest
   std::vector<MemberReport> members;
   std::vector<BucketReport> buckets{};
   BucketSummary bucket_summary{};
@@ -74,21 +75,25 @@ class JobController {
 
   /// What is known of the processes that an earlier controller has started.
   struct Survivors {
-    bool others = true;                   ///< some may live that are not in `running`
-    std::vector<StartProcess> running{};  ///< known to live: they are expected to join again
+    bool others = true;  ///< some may live that are not in `running`
+    /// Not lost out of sight: each is expected to join again, or its end to be reported.
+    std::vector<StartProcess> running{};
+    /// A job that had failed or was suspended begins again; else it stays as it ended.
+    bool resumes = true;
   };
 
   /// A new job. `job_uid` names it for good; it must be random.
   static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
 
-  /// Goes on from the state that was stored last (under kStateKey). Errors: those of DecodeState;
-  /// FailedPrecondition when the state belongs to another manifest.
+  /// Goes on from the state that was stored last (under kStateKey); only the number of workers may
+  /// be another than then. Errors: those of DecodeState; FailedPrecondition when the state belongs
+  /// to another manifest.
   static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
                                                                 std::string_view state);
 
   /// Takes a new term and starts all processes that do not run. Once, before any event. A job that
-  /// had failed or was suspended gets a fresh restart budget; one that had succeeded only ends what
-  /// processes it may have left.
+  /// had failed or was suspended gets a fresh restart budget if it resumes; one that stays as it
+  /// ended only ends what processes it may have left.
   std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
 
   /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
@@ -103,6 +108,13 @@ class JobController {
   /// The processes that should exist now: those that were started and are not lost.
   [[nodiscard]] std::vector<StartProcess> Wanted() const;
 
+  /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
+  /// node is lost with a volume that others have copies of.
+  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }
+
+  /// Every bucket has its copies on servers that run: nobody needs an earlier volume.
+  [[nodiscard]] bool HasAllCopies() const { return placement_.HasAllCopies(); }
+
   /// Address of a running member; empty when it does not run.
   [[nodiscard]] std::string AddressOf(MemberId id) const;
 
@@ -114,19 +126,31 @@ class JobController {
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
-  void OnHeartbeat(const Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
+  void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
+  void OnFailure(MemberId from, const Failure& failure);
+  void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   [[nodiscard]] std::string AlarmOf(MemberId id) const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
+  void LeaveVolume(MemberId id);
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
+
+  /// Of an epoch; 0: not known yet.
+  [[nodiscard]] std::uint64_t TrainingExamples() const;
+
   void LoseSilent(TimePoint now);
+  void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
+  void OnScaleRequested(const ScaleRequested& event, TimePoint now);
+
+  /// A worker that was one too many has ended.
+  void OnLeft(Roster::Slot& slot, TimePoint now);
 
   /// Concludes what follows for the buckets, and tells the members.
   void Settle(TimePoint now);
 
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.
-  void OnLost(Roster::Slot& slot, const std::string& why, bool counted, TimePoint now);
+  void OnLost(Roster::Slot& slot, Loss loss, TimePoint now);
   void ForgetMember(MemberId id, TimePoint now);
 
   /// Tells everybody who is there now, and who deals which part.
@@ -138,7 +162,7 @@ class JobController {
   void End(Phase phase, std::string message);
   void Advance(TimePoint now);
 
-  const JobSettings settings_;
+  JobSettings settings_;
   JobState state_;
   Outbox outbox_;
   Roster roster_;

@@ -11,7 +11,10 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
     return OnJoin(event.connection, *join, now);
   }
   if (Roster::Slot* slot = roster_.Find(event.connection)) {
-    Roster::Heard(*slot, now);
+    if (const auto* loading = std::get_if<Loading>(&event.message)) {
+      return Roster::Loads(*slot, loading->what, now);
+    }
+    roster_.Heard(*slot, now);
     OnMessage(*slot, event.message, now);
   }
 }
@@ -32,7 +35,8 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
   roster_.SendTo(join.id,
                  Welcome{.term = state_.term,
                          .incarnation = roster_.IncarnationOf(join.id),
-                         .job_uid = state_.job_uid});
+                         .job_uid = state_.job_uid,
+                         .training_examples = TrainingExamples()});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   }
@@ -47,12 +51,7 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
     return;
   }
   if (const auto* failure = std::get_if<Failure>(&message)) {
-    const std::string text = ToString(slot.id) + ": " + failure->message;
-    outbox_.Tell(Note::Kind::kFailure, slot.id, text);
-    if (failure->fatal) {
-      End(Phase::kFailed, text);
-    }
-    return;
+    return OnFailure(slot.id, *failure);
   }
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     return OnHeartbeat(slot, *heartbeat, now);
@@ -62,6 +61,32 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
   }
   if (ready_) {  // else it answers an earlier controller; the step's command will be sent again
     OnEpochMessage(slot.id, message, now);
+  }
+}
+
+// What is wrong with the manifest or its data has nothing to do with who has found it.
+void JobController::OnFailure(MemberId from, const Failure& failure) {
+  const std::string text = ToString(from) + ": " + failure.message;
+  outbox_.Tell(Note::Kind::kFailure, from, text);
+  if (failure.fatal) {
+    state_.invalid = failure.invalid;
+    End(Phase::kFailed, failure.invalid ? failure.message : text);
+  }
+}
+
+// All count the same data, so one of them is enough to go on.
+void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now) {
+  if (TrainingExamples() == 0) {
+    state_.training_examples = examples;
+    outbox_.StateChanged();
+    roster_.StartRole(Role::kParameterServer, {}, now);
+    roster_.StartRole(Role::kWorker, {}, now);
+  } else if (examples != TrainingExamples()) {
+    state_.invalid = true;
+    End(Phase::kFailed,
+        "spec.data.train: " + ToString(from) + " has " + std::to_string(examples) +
+            " examples, but the job began with " + std::to_string(TrainingExamples()) +
+            "; all data servers need the same files, and these must stay as they are");
   }
 }
 
@@ -105,21 +130,25 @@ void JobController::OnEpochMessage(MemberId from, const MemberMessage& message, 
   }
 }
 
-void JobController::OnHeartbeat(const Roster::Slot& slot,
-                                const Heartbeat& heartbeat,
-                                TimePoint now) {
+void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now) {
   const MemberId id = slot.id;
   if (const auto* worker = std::get_if<WorkerProgress>(&heartbeat.progress)) {
     meter_.OnWorker(id.slot, roster_.IncarnationOf(id), *worker, now);
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
+    if (data->training_examples > 0) {
+      OnExamplesCounted(id, data->training_examples, now);
+    }
     if (ready_) {
-      sequence_.Adopt(data->epoch, now);
+      if (state_.part_owner.front() == id.slot) {
+        sequence_.Adopt(*data, now);
+      }
     }
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
     placement_.OnProgress(id.slot, *server);
     OnAlarm(id, server->alarm, now);
   }
+  LoseIfHung(slot, heartbeat.busy_seconds, now);
 }
 
 void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now) {

@@ -5,14 +5,14 @@
 namespace adamant::controller {
 namespace {
 
-std::string StateName(Roster::Liveness liveness) {
-  switch (liveness) {
+std::string StateName(const Roster::Slot& slot) {
+  switch (slot.liveness) {
     case Roster::Liveness::kAbsent:
       return "Left";
     case Roster::Liveness::kStarting:
       return "Starting";
     case Roster::Liveness::kRunning:
-      return "Running";
+      return slot.leaving ? "Leaving" : "Running";
     case Roster::Liveness::kWaiting:
       return "Restarting";
   }
@@ -34,20 +34,27 @@ JobReport JobController::Report() const {
                    .accuracy = state_.accuracy,
                    .restarts = state_.restarts,
                    .message = state_.message,
+                   .invalid = state_.invalid,
                    .members = {}};
   const Load load = placement_.LoadOfServers();
   for (const Roster::Slot& slot : roster_.slots()) {
+    if (roster_.IsSurplus(slot.id) && slot.liveness == Roster::Liveness::kAbsent) {
+      continue;
+    }
     const bool holds_buckets = slot.id.role == Role::kParameterServer;
     report.members.push_back(
         {.id = slot.id,
          .incarnation = roster_.IncarnationOf(slot.id),
-         .state = StateName(slot.liveness),
+         .state = StateName(slot),
          .metrics_address = slot.metrics_address,
          .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
          .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
          .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0,
          .address = slot.address,
          .alarm = AlarmOf(slot.id)});
+    if (report.message.empty() && !slot.loading.empty()) {
+      report.message = ToString(slot.id) + ": " + slot.loading;
+    }
   }
   const bool live = wake_at_.has_value() && !IsFinal(state_.phase);
   for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {

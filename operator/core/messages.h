@@ -70,6 +70,13 @@ struct WorkerProgress {
   double held_seconds = 0;
 };
 
+struct UnattendedEpoch {
+  std::uint64_t epoch = 0;
+  std::uint64_t counted = 0;
+  std::uint64_t left = 0;
+  std::uint64_t retrained = 0;
+};
+
 struct DataServerProgress {
   std::uint64_t epoch = 0;
   std::uint64_t counted_examples = 0;
@@ -77,6 +84,9 @@ struct DataServerProgress {
   std::uint64_t dealt_examples = 0;
   std::uint64_t retrained_examples = 0;
   std::uint64_t job_examples = 0;
+  std::uint64_t training_examples = 0;
+  std::uint64_t decided_epoch = 0;
+  std::vector<UnattendedEpoch> unattended{};
 };
 
 struct BucketProgress {
@@ -100,6 +110,7 @@ struct ParameterServerProgress {
 struct Heartbeat {
   std::variant<std::monostate, WorkerProgress, DataServerProgress, ParameterServerProgress>
       progress{};
+  double busy_seconds = 0;
 };
 
 struct StoredBucket {
@@ -199,11 +210,16 @@ struct Evaluated {
 struct Failure {
   std::string message{};
   bool fatal = false;
+  bool invalid = false;
 };
 
 struct Leaving {};
 
 struct Draining {};
+
+struct Loading {
+  std::string what{};
+};
 
 using MemberMessage = std::variant<Join,
                                    Heartbeat,
@@ -218,7 +234,8 @@ using MemberMessage = std::variant<Join,
                                    StoredBuckets,
                                    Proposals,
                                    PushesHeld,
-                                   Draining>;
+                                   Draining,
+                                   Loading>;
 
 // --- From the controller
 
@@ -227,6 +244,7 @@ struct Welcome {
   std::uint64_t term = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t job_uid = 0;
+  std::uint64_t training_examples = 0;  ///< of an epoch, in which the job is to count; 0: not known
 };
 
 struct Member {

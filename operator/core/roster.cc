@@ -1,8 +1,17 @@
 #include "operator/core/roster.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace adamant::controller {
+namespace {
+
+// The wait before a slot's next process after so many losses.
+std::chrono::milliseconds WaitAfter(std::chrono::milliseconds first, std::uint32_t losses) {
+  return losses == 0 ? std::chrono::milliseconds(0) : RestartDelay(first, losses - 1);
+}
+
+}  // namespace
 
 Roster::Roster(const JobSettings& settings, JobState& state, Outbox& outbox)
     : settings_(settings), state_(state), outbox_(outbox), slots_(state.slots.size()) {
@@ -11,13 +20,24 @@ Roster::Roster(const JobSettings& settings, JobState& state, Outbox& outbox)
   }
 }
 
-void Roster::StartAll(std::span<const StartProcess> running, TimePoint now) {
+void Roster::StartRole(Role role, std::span<const StartProcess> known, TimePoint now) {
   for (Slot& slot : slots_) {
-    const StartProcess last{.id = slot.id, .generation = Record(slot.id).generation};
-    if (std::ranges::find(running, last) != running.end()) {
-      Await(slot, now);
-    } else {
+    if (slot.id.role != role) {
+      continue;
+    }
+    if (IsSurplus(slot.id)) {
+      slot.exited = true;  // whatever is left of it is not expected any more
+      continue;
+    }
+    const SlotRecord& record = Record(slot.id);
+    const StartProcess last{.id = slot.id, .generation = record.generation};
+    if (std::ranges::find(known, last) == known.end()) {
       Start(slot, now);
+    } else if (record.concluded != record.generation) {
+      Await(slot, now);
+    } else {  // an earlier controller has judged its loss, but started no other
+      slot.liveness = Liveness::kWaiting;
+      slot.deadline = now + WaitAfter(settings_.restart_backoff, record.losses);
     }
   }
 }
@@ -34,6 +54,7 @@ void Roster::Start(Slot& slot, TimePoint now) {
 void Roster::Await(Slot& slot, TimePoint now) {
   slot.liveness = Liveness::kStarting;
   slot.exited = false;
+  slot.loading.clear();
   slot.deadline = now + settings_.join_timeout;
 }
 
@@ -42,7 +63,7 @@ std::string Roster::Objection(const Join& join) const {
     return "this member speaks format version " + std::to_string(join.format_version) +
            ", the controller speaks " + std::to_string(kFormatVersion);
   }
-  if (join.id.slot >= SlotCount(settings_, join.id.role)) {
+  if (IsSurplus(join.id)) {
     return "the job has no " + ToString(join.id);
   }
   if (join.uid.empty()) {
@@ -85,14 +106,18 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
     record.joined = record.incarnation;
     outbox_.StateChanged();
   }
+  if (slot.liveness != Liveness::kRunning || !same_process) {
+    slot.since = now;
+  }
   slot.liveness = Liveness::kRunning;
+  slot.loss.reset();
   slot.connection = connection;
   slot.address = join.address;
   slot.metrics_address = join.metrics_address;
   slot.replication_address = join.replication_address;
   slot.node = join.node;
   slot.zone = join.zone;
-  slot.deadline = now + (same_process ? kSilenceTimeout : kLoadTimeout);
+  slot.deadline = now + (same_process ? settings_.silence_timeout : kLoadTimeout);
   slot.started = slot.started && same_process;
   return replaces ? Joined::kReplaced : Joined::kNew;
 }
@@ -110,35 +135,52 @@ void Roster::OnDisconnected(ConnectionId connection) {
   }
 }
 
-absl::Status Roster::Lose(Slot& slot, const std::string& why, bool counted, TimePoint now) {
-  const std::string name = ToString(slot.id);
-  Retire(slot);
-  outbox_.Tell(Note::Kind::kLost, slot.id, name + " " + why);
-  if (!counted) {
-    slot.liveness = Liveness::kWaiting;
-    slot.deadline = now;
-    outbox_.Tell(Note::Kind::kRestarting,
-                 slot.id,
-                 name + " starts again, which does not count against the restart budget");
-    return absl::OkStatus();
+void Roster::Lose(Slot& slot, Loss loss, TimePoint now) {
+  if (slot.liveness == Liveness::kRunning && now - slot.since >= kRanWell) {
+    Record(slot.id).losses = 0;
   }
-  if (state_.restarts >= settings_.restart_limit) {
-    return absl::ResourceExhaustedError(name + " " + why + " and the restart budget of " +
+  Retire(slot);
+  outbox_.Tell(Note::Kind::kLost, slot.id, ToString(slot.id) + " " + loss.how);
+  slot.liveness = Liveness::kWaiting;
+  slot.deadline = now;
+  slot.loss = std::move(loss);
+}
+
+absl::Status Roster::Conclude(Slot& slot) {
+  const Loss loss = *std::exchange(slot.loss, std::nullopt);
+  const Verdict verdict = Judge(settings_.failure_rules, slot.id.role, loss);
+  const std::string name = ToString(slot.id);
+  const std::string by = verdict.rule.empty() ? "" : " (" + verdict.rule + ")";
+  const bool counted = verdict.action == LossAction::kRestart;
+  if (verdict.action == LossAction::kFail) {
+    return absl::FailedPreconditionError(
+        name + " " + loss.how + ": " +
+        (by.empty() ? "its configuration is refused" : verdict.rule + " fails the job"));
+  }
+  if (counted && state_.restarts >= settings_.restart_limit) {
+    return absl::ResourceExhaustedError(name + " " + loss.how + by + " and the restart budget of " +
                                         std::to_string(settings_.restart_limit) +
                                         " is spent (spec.runPolicy.restartBudget.limit)");
   }
-  SlotRecord& record = Record(slot.id);
-  const auto delay = RestartDelay(settings_.restart_backoff, record.restarts);
-  ++record.restarts;
-  ++state_.restarts;
-  slot.liveness = Liveness::kWaiting;
-  slot.deadline = now + delay;
+  state_.restarts += counted ? 1 : 0;
+  Record(slot.id).concluded = Record(slot.id).generation;
+  const auto delay = NextDelay(slot, !counted && loss.cause != LossCause::kExit);
+  slot.deadline += delay;
+  outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kRestarting,
                slot.id,
-               name + " starts again in " + std::to_string(delay.count()) + " ms, restart " +
-                   std::to_string(state_.restarts) + " of " +
-                   std::to_string(settings_.restart_limit));
+               name + " starts again in " + std::to_string(delay.count()) + " ms, " +
+                   (counted ? "restart " + std::to_string(state_.restarts) + " of " +
+                                  std::to_string(settings_.restart_limit)
+                            : "which does not count against the restart budget") +
+                   by);
   return absl::OkStatus();
+}
+
+// One that was ended from outside starts at once, but not time and again.
+std::chrono::milliseconds Roster::NextDelay(Slot& slot, bool at_once) {
+  const std::uint32_t losses = Record(slot.id).losses++;
+  return WaitAfter(settings_.restart_backoff, at_once ? losses : losses + 1);
 }
 
 void Roster::Retire(Slot& slot) {
@@ -151,6 +193,65 @@ void Roster::Retire(Slot& slot) {
   Record(slot.id).uid.clear();
   outbox_.StateChanged();
   slot.liveness = Liveness::kAbsent;
+  slot.leaving = false;
+  slot.loss.reset();
+}
+
+void Roster::AddWorkers(TimePoint now) {
+  const std::size_t first = SlotIndex(settings_, {Role::kWorker, 0});
+  const std::size_t end = first + settings_.workers;
+  const bool begun = first < slots_.size() && slots_[first].liveness != Liveness::kAbsent;
+  while (slots_.size() < end) {
+    Slot& slot = slots_.emplace_back();
+    slot.id = SlotAt(settings_, slots_.size() - 1);
+    slot.exited = true;
+    state_.slots.emplace_back();
+    outbox_.StateChanged();
+  }
+  for (std::size_t i = first; begun && i < end; ++i) {
+    if (slots_[i].liveness == Liveness::kAbsent) {
+      Recall(slots_[i], now);
+    }
+  }
+}
+
+void Roster::Recall(Slot& slot, TimePoint now) {
+  slot.liveness = Liveness::kWaiting;
+  slot.deadline = now;
+}
+
+std::vector<MemberId> Roster::DismissWorkers(TimePoint now) {
+  std::vector<MemberId> gone;
+  for (Slot& slot : slots_) {
+    if (!IsSurplus(slot.id) || slot.leaving) {
+      continue;
+    }
+    if (slot.liveness == Liveness::kRunning) {
+      slot.leaving = true;
+      slot.deadline = now + kLeaveTimeout;
+      SendTo(slot.id, Stop{"the job has fewer workers now"});
+    } else if (slot.liveness != Liveness::kAbsent) {
+      if (slot.liveness == Liveness::kStarting) {
+        Kill(slot);
+      }
+      Release(slot);
+      gone.push_back(slot.id);
+    }
+  }
+  return gone;
+}
+
+// Its end is nothing to be judged, by no controller.
+void Roster::Release(Slot& slot) {
+  Retire(slot);
+  Record(slot.id).concluded = Record(slot.id).generation;
+}
+
+void Roster::OnLeft(Slot& slot, TimePoint now) {
+  Release(slot);
+  if (!IsSurplus(slot.id)) {
+    Recall(slot, now);
+  }
 }
 
 std::uint64_t Roster::OnExited(Slot& slot, std::uint64_t generation) {
@@ -162,10 +263,15 @@ std::uint64_t Roster::OnExited(Slot& slot, std::uint64_t generation) {
   return record.joined;
 }
 
+void Roster::TakeNewVolume(MemberId id) {
+  ++Record(id).volume;
+  outbox_.StateChanged();
+}
+
 void Roster::GrantTime(TimePoint now) {
   for (Slot& slot : slots_) {
     if (slot.liveness == Liveness::kStarting || slot.liveness == Liveness::kRunning) {
-      slot.deadline = std::max(slot.deadline, now + kSilenceTimeout);
+      slot.deadline = std::max(slot.deadline, now + settings_.silence_timeout);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operator/core/actions.h"
@@ -19,8 +20,10 @@ class Roster {
 
   /// A new member may load data for this time before it says anything more.
   static constexpr std::chrono::milliseconds kLoadTimeout{600'000};
-  /// A member that says nothing for this time is lost.
-  static constexpr std::chrono::milliseconds kSilenceTimeout{10'000};
+  /// A worker that is not needed any more has this time to hand over what it did.
+  static constexpr std::chrono::milliseconds kLeaveTimeout{10'000};
+  /// A process that has run for this time ran well: its slot's backoff begins anew.
+  static constexpr std::chrono::minutes kRanWell{10};
   /// The longest wait before a restart.
   static constexpr std::chrono::milliseconds kLongestBackoff{60'000};
 
@@ -37,7 +40,11 @@ class Roster {
     ConnectionId connection = 0;  ///< 0: none at the moment
     TimePoint deadline{};         ///< to join, to be heard, or of the restart; see Liveness
     bool started = false;         ///< kRunning: has said something since it joined, so it is ready
-    bool exited = false;          ///< kWaiting: its last process has ended
+    bool exited = false;          ///< kAbsent, kWaiting: its last process has ended
+    bool leaving = false;         ///< kRunning: was told to stop, as it is one too many
+    TimePoint since{};            ///< kRunning: when it joined this controller
+    std::optional<Loss> loss{};   ///< kWaiting: what to do about it is decided when it has ended
+    std::string loading{};        ///< kRunning and not started: what it does, where it has said so
     std::string address;
     std::string metrics_address;
     std::string replication_address;
@@ -54,9 +61,9 @@ class Roster {
   /// `settings`, `state` and `outbox` must outlive this.
   Roster(const JobSettings& settings, JobState& state, Outbox& outbox);
 
-  /// Asks for a process in every slot, but for those whose last process is among `running`: it is
-  /// expected to join again.
-  void StartAll(std::span<const StartProcess> running, TimePoint now);
+  /// Asks for a process in every slot of a role, but for those whose last process is among `known`:
+  /// it is expected to join again, or its end to be reported.
+  void StartRole(Role role, std::span<const StartProcess> known, TimePoint now);
 
   /// Judges a Join and binds the slot to the connection. Does not send Welcome.
   Joined OnJoin(ConnectionId connection, const Join& join, TimePoint now);
@@ -65,17 +72,42 @@ class Roster {
   Slot* Find(ConnectionId connection);
 
   /// Something was heard of this slot.
-  static void Heard(Slot& slot, TimePoint now) {
+  void Heard(Slot& slot, TimePoint now) const {
     slot.started = true;
-    slot.deadline = now + kSilenceTimeout;
+    slot.loading.clear();
+    if (!slot.leaving) {
+      slot.deadline = now + settings_.silence_timeout;
+    }
+  }
+
+  /// This slot is still loading its data, and may take its time.
+  static void Loads(Slot& slot, std::string what, TimePoint now) {
+    slot.loading = std::move(what);
+    slot.deadline = now + kLoadTimeout;
   }
 
   /// The stream broke; the member may come back until it counts as silent.
   void OnDisconnected(ConnectionId connection);
 
-  /// Frees the slot and plans its restart, which may count against the budget. Error:
-  /// ResourceExhausted when that is spent, saying what died.
-  absl::Status Lose(Slot& slot, const std::string& why, bool counted, TimePoint now);
+  /// Frees the slot of a process that is lost; from now on counts the wait before the next one.
+  /// Conclude says what follows.
+  void Lose(Slot& slot, Loss loss, TimePoint now);
+
+  /// The lost process has ended, or never was: plans its restart as failureRules want it.
+  /// Errors: the job is to fail, saying what died and why that is the end: FailedPrecondition by a
+  /// rule or for a bad configuration, ResourceExhausted when the restart budget is spent.
+  absl::Status Conclude(Slot& slot);
+
+  /// Workers that the settings' number lacks get their slots, and those of lower ones that are free
+  /// are to be filled; the first time by StartRole.
+  void AddWorkers(TimePoint now);
+
+  /// Workers beyond the settings' number are told to stop, or never start. Returns those that are
+  /// gone already: nothing more is expected of them.
+  std::vector<MemberId> DismissWorkers(TimePoint now);
+
+  /// A dismissed worker has ended: frees its slot, which may be wanted again meanwhile.
+  void OnLeft(Slot& slot, TimePoint now);
 
   /// Frees the slot for good: the job is ending.
   void Retire(Slot& slot);
@@ -83,6 +115,9 @@ class Roster {
   /// The process of this generation has ended. Returns the incarnation that it had joined as; 0:
   /// none, or it is not the slot's last process.
   std::uint64_t OnExited(Slot& slot, std::uint64_t generation);
+
+  /// The next process of the slot begins on an empty volume.
+  void TakeNewVolume(MemberId id);
 
   /// A controller that was held up gives everybody time to be heard.
   void GrantTime(TimePoint now);
@@ -106,12 +141,23 @@ class Roster {
   [[nodiscard]] bool AnyStarted(Role role) const;
   [[nodiscard]] std::uint64_t IncarnationOf(MemberId id) const { return Record(id).incarnation; }
   [[nodiscard]] std::uint64_t GenerationOf(MemberId id) const { return Record(id).generation; }
+  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return Record(id).volume; }
 
   /// Sends to one member, if it is connected; to all connected ones of a role.
   void SendTo(MemberId id, const ControllerMessage& message);
   void SendToAll(Role role, const ControllerMessage& message);
 
   [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
+
+  /// The job has or had this slot.
+  [[nodiscard]] bool Has(MemberId id) const {
+    return id.role == Role::kWorker ? SlotIndex(settings_, id) < slots_.size() : !IsSurplus(id);
+  }
+
+  /// The job has fewer workers than this, though it may still run.
+  [[nodiscard]] bool IsSurplus(MemberId id) const {
+    return id.slot >= SlotCount(settings_, id.role);
+  }
   [[nodiscard]] Slot& At(MemberId id) { return slots_[SlotIndex(settings_, id)]; }
   [[nodiscard]] const Slot& At(MemberId id) const { return slots_[SlotIndex(settings_, id)]; }
 
@@ -121,6 +167,9 @@ class Roster {
   }
   [[nodiscard]] std::string Objection(const Join& join) const;
   void Start(Slot& slot, TimePoint now);
+  void Release(Slot& slot);
+  static void Recall(Slot& slot, TimePoint now);
+  std::chrono::milliseconds NextDelay(Slot& slot, bool at_once);
   void Await(Slot& slot, TimePoint now);
 
   const JobSettings& settings_;

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "operator/core/failure_rules.h"
 #include "operator/core/messages.h"
 
 namespace adamant::controller {
 
-/// What of a TrainingJob the controller needs. Immutable for the life of a job.
+/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for `workers`.
 struct JobSettings {
   std::string name{};
   std::uint32_t workers = 1;
@@ -30,7 +31,13 @@ struct JobSettings {
   std::chrono::milliseconds checkpoint_interval{300'000};
   std::uint32_t restart_limit = 10;
   std::chrono::milliseconds restart_backoff{1000};
-  std::chrono::milliseconds join_timeout{60'000};  ///< from the start of a process to its Join
+  std::vector<FailureRule> failure_rules{};
+  std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
+  std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
+  std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
+
+  /// Of an epoch. 0: only the data servers will know; they are started first.
+  std::uint64_t training_examples = 0;
 };
 
 enum class Phase : std::uint8_t {
@@ -79,6 +86,12 @@ struct EpochResult {
   std::vector<std::uint64_t> staleness_counts{};  ///< WorkerProgress's histogram, of this epoch
 
   bool operator==(const EpochResult&) const = default;
+
+  /// Workers' totals are known; else the epoch ended while no controller was there.
+  [[nodiscard]] bool is_measured() const { return trained > 0; }
+
+  /// There is an accuracy: no epoch has one that ended while no controller was there.
+  [[nodiscard]] bool is_validated() const { return validated > 0; }
 };
 
 /// What the controller remembers of a slot.
@@ -87,7 +100,9 @@ struct SlotRecord {
   std::string uid{};              ///< who holds it; empty: nobody
   std::uint64_t generation = 0;   ///< process starts asked for
   std::uint64_t joined = 0;       ///< incarnation of the process of this generation; 0: not joined
-  std::uint32_t restarts = 0;     ///< of this slot, within the job's budget
+  std::uint64_t concluded = 0;    ///< the last generation whose loss has been judged
+  std::uint32_t losses = 0;       ///< of this slot since it ran well
+  std::uint64_t volume = 1;       ///< parameter servers: which of its volumes it is to use
 
   bool operator==(const SlotRecord&) const = default;
 };
@@ -150,11 +165,13 @@ struct JobState {
   std::uint64_t failovers = 0;             ///< take-overs that were no hand-over
   std::uint64_t restores = 0;              ///< of buckets that had lost all members
   std::vector<std::uint32_t> part_owner{};
+  std::uint64_t training_examples = 0;  ///< as data servers told; 0: they have not
   std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers
   std::uint32_t restarts = 0;           ///< of all slots, within the budget
   std::chrono::milliseconds active{0};  ///< time the job has been active
   std::chrono::milliseconds epoch_active{0};  ///< of that, since the epoch was opened
   std::string message{};                      ///< why it ended, or what it waits for
+  bool invalid = false;  ///< it ended because the data does not fit the manifest
 
   bool operator==(const JobState&) const = default;
 };

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 2;
+constexpr std::uint64_t kStateVersion = 3;
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
 // Reader is called with each field in turn. Integers are eight bytes, little-endian.
@@ -157,11 +157,13 @@ void WalkState(Codec& codec, Value& value) {
   codec.Field(value.failovers);
   codec.Field(value.restores);
   codec.Field(value.part_owner);
+  codec.Field(value.training_examples);
   codec.Field(value.slots);
   Narrow(codec, value.restarts);
   Time(codec, value.active);
   Time(codec, value.epoch_active);
   codec.Field(value.message);
+  Narrow(codec, value.invalid);
 }
 
 template <class Codec, class Value>
@@ -207,7 +209,9 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.uid);
     codec.Field(value.generation);
     codec.Field(value.joined);
-    Narrow(codec, value.restarts);
+    codec.Field(value.concluded);
+    Narrow(codec, value.losses);
+    codec.Field(value.volume);
   } else if constexpr (std::is_same_v<T, EpochResult>) {
     WalkRow(codec, value);
   } else {

@@ -17,22 +17,28 @@ void AddProblem(const std::string& problem, JobView& view) {
   view.problems += (view.problems.empty() ? "" : "\n") + problem;
 }
 
-// What manifests may say and the operator does not do yet is refused, lest it be relied upon.
-void RefuseWhatIsNotDoneYet(JobView& view) {
-  const v1::JobSpec& spec = view.job->spec();
-  for (const auto& [name, source] : {std::pair("train", &spec.data().train()),
-                                     std::pair("validation", &spec.data().validation())}) {
-    if (!source->has_digits()) {
-      AddProblem(std::string("spec.data.") + name + ": only digits are available in a cluster yet",
-                 view);
-    }
+void ParseSpec(const Json& object, JobView& view) {
+  job::ParseResult parsed = ReadJob(object);
+  view.job = std::move(parsed.job);
+  for (const job::Diagnostic& problem : parsed.problems) {
+    AddProblem(problem.field_path + ": " + problem.message +
+                   (problem.hint.empty() ? "" : "; " + problem.hint),
+               view);
   }
-  if (spec.run_policy().failure_rules_size() > 0) {
-    AddProblem("spec.runPolicy.failureRules: not available yet", view);
+}
+
+// A number of workers that makes a job invalid leaves the one that is in force as it is, also for
+// an operator that has not seen the job before.
+std::shared_ptr<const v1::TrainingJob> WithWorkersInForce(Json object,
+                                                          const v1::TrainingJobStatus& status) {
+  const std::int64_t workers = status.roles().worker().desired();
+  if (workers == 0) {
+    return nullptr;
   }
-  if (!view.problems.empty()) {
-    view.job = nullptr;
-  }
+  object.merge_patch({{"spec", {{"distribution", {{"workers", workers}}}}}});
+  JobView view;
+  ParseSpec(object, view);
+  return view.job;
 }
 
 }  // namespace
@@ -43,19 +49,13 @@ std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   view->uid = UidOf(object);
   view->generation = IntAt(object, {"metadata", "generation"});
   view->deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
-  job::ParseResult parsed = ReadJob(object);
-  view->job = std::move(parsed.job);
-  for (const job::Diagnostic& problem : parsed.problems) {
-    AddProblem(problem.field_path + ": " + problem.message +
-                   (problem.hint.empty() ? "" : "; " + problem.hint),
-               *view);
-  }
-  if (view->job != nullptr) {
-    RefuseWhatIsNotDoneYet(*view);
-  }
+  ParseSpec(object, *view);
   auto status = std::make_shared<v1::TrainingJobStatus>();
   // What cannot be read was not written by us, and is written anew.
   ReadStatus(object, *status).IgnoreError();
+  if (view->job == nullptr) {
+    view->job = WithWorkersInForce(object, *status);
+  }
   view->status = std::move(status);
   return view;
 }

@@ -19,7 +19,7 @@ struct JobView {
   std::string uid;
   std::int64_t generation = 0;
   bool deleting = false;
-  std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it is not valid
+  std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it is not valid and never was
   std::string problems;                        ///< what is wrong with it, a line each
   std::shared_ptr<const v1::TrainingJobStatus> status;
 };

@@ -10,6 +10,10 @@ from operator_rig import EXAMPLES, Job, TestCase, await_that, has_ended, measure
 BAD_SHAPES = adamant.LAYERS.replace("[5, 5]", "[29, 5]")
 
 
+def conditions_of(status):
+    return {condition["type"]: condition for condition in status.get("conditions", [])}
+
+
 class LifeTest(TestCase):
 
     def test_a_job_succeeds_and_leaves_its_model_on_a_volume(self):
@@ -22,8 +26,8 @@ class LifeTest(TestCase):
         slots = {name.removeprefix("tiny-") for name in job.created() if "-export-" not in name}
         self.assertEqual(slots, {"data-server-0-1", "parameter-server-0-1", "parameter-server-1-1", "worker-0-1",
                                  "worker-1-1"})
-        conditions = {condition["type"]: condition["status"] for condition in job.status()["conditions"]}
-        self.assertEqual({name: conditions[name] for name in ("Valid", "Running", "Succeeded", "Failed")},
+        conditions = conditions_of(job.status())
+        self.assertEqual({name: conditions[name]["status"] for name in ("Valid", "Running", "Succeeded", "Failed")},
                          {"Valid": "True", "Running": "False", "Succeeded": "True", "Failed": "False"})
         await_that(lambda: all(has_ended(pod) for pod in job.pods().values()), "no pod is left running")
 
@@ -46,6 +50,49 @@ class LifeTest(TestCase):
         self.assert_succeeds(job, 6)
         epochs = [change.object["status"]["epoch"] for change in self.system.jobs.changes(resumed)]
         self.assertGreaterEqual(min(epochs), 2)
+
+    def scale(self, job, workers):
+        begin = time.monotonic()
+        self.system.namespace.kubectl("scale", f"tj/{job.name}", f"--replicas={workers}")
+        return begin
+
+    def await_workers(self, job, workers, since):
+        """Returns when as many are ready, and no other has a pod that runs."""
+
+        def reached(status):
+            worker = status["roles"]["worker"]
+            return (worker["desired"], worker["ready"], worker["pods"]) == (workers, workers, workers)
+
+        return job.await_status(lambda status: "roles" in status and reached(status), f"{workers} workers", since)
+
+    def test_workers_come_and_go_while_a_job_runs(self):
+        job = self.start("elastic", epochs=16)
+        job.await_epoch(2)
+        begin = self.scale(job, 4)
+        measured("2 → 4 workers, ready", self.await_workers(job, 4, begin).time - begin)
+        begin = self.scale(job, 900)
+        invalid = job.await_status(lambda status: conditions_of(status)["Valid"]["status"] == "False", "it is refused",
+                                   begin)
+        self.assertIn("spec.data.batchSize: 900 workers", conditions_of(invalid.object["status"])["Valid"]["message"])
+        self.assertEqual(invalid.object["status"]["roles"]["worker"]["desired"], 4)
+        begin = self.scale(job, 1)
+        measured("4 → 1 workers, the others gone", self.await_workers(job, 1, begin).time - begin)
+        self.assertEqual(job.status()["phase"], "Running")
+        self.assert_succeeds(job, 16)
+        self.assertEqual([name for name in job.created() if "-worker-" in name],
+                         [f"elastic-worker-{slot}-1" for slot in range(4)])
+        self.assert_event(job, "scaled: the job has 1 workers now, 4 before")
+
+    def test_a_failure_rule_ends_a_job_at_an_exit_code_and_is_named(self):
+        rule = "{cause: Exit, exitCodes: [137], roles: [Worker], action: FailJob}"
+        other = rule.replace("137", "3")
+        job = Job(self.system, tiny_job("ruled", epochs=1000) + f"    failureRules: [{other}, {rule}]\n").apply()
+        job.await_epoch(2)
+        self.system.cluster.kill_container("training", job.pod_of("worker-0"))
+        failed = job.await_status(lambda status: status.get("phase") == "Failed", "it has failed").object["status"]
+        self.assertEqual(failed["message"],
+                         "worker-0 was killed by signal 9: spec.runPolicy.failureRules[1] fails the job")
+        self.assertEqual(failed["restarts"], 0)
 
     def test_all_of_a_deleted_job_is_gone(self):
         self.system.await_garbage_collector()

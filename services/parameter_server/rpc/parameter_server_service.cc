@@ -37,6 +37,9 @@
 namespace adamant::parameter_server {
 namespace {
 
+// spec.distribution.workers may rise while the job runs, up to what the schema allows.
+constexpr std::uint32_t kMostWorkers = 1024;
+
 // How often the core is told that time passes.
 Clock::Duration TickOf(const ReplicationTimes& times) {
   return std::clamp<Clock::Duration>(
@@ -65,7 +68,7 @@ absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_
   return ServerOptions{
       .job_uid = welcome.job_uid(),
       .self = {.slot = slot, .incarnation = welcome.incarnation()},
-      .writers = static_cast<std::uint32_t>(spec.distribution().workers()),
+      .writers = kMostWorkers,
       .seed = static_cast<std::uint64_t>(spec.run_policy().seed()),
       .parameters = std::move(graph.parameters),
       .buckets = static_cast<std::uint32_t>(spec.distribution().parameter_servers().buckets()),

@@ -67,6 +67,7 @@ struct ThreadStatistics {
   std::atomic<double> loss_sum{0};
   std::atomic<std::uint64_t> epoch{0};  ///< of the last batch trained
   std::atomic<std::uint64_t> wait_nanoseconds[kWaits]{};
+  std::atomic<std::uint64_t> turns{0};  ///< odd while it is at a piece of work: BusyMeter
 };
 
 /// What one training thread and the exchange loop share.

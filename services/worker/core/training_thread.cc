@@ -64,7 +64,9 @@ absl::StatusOr<std::unique_ptr<TrainingThread>> TrainingThread::Create(Replica& 
 void TrainingThread::Run() {
   for (;;) {
     const std::uint32_t seen = replica_.bell.Read();
+    AddTo(port_.statistics.turns, std::uint64_t{1});
     const Progress progress = Advance();
+    AddTo(port_.statistics.turns, std::uint64_t{1});
     if (progress == Progress::kStopped) {
       return;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/data_server.pb.h"
@@ -89,18 +90,22 @@ void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
   std::uint64_t examples = 0;
   std::uint64_t correct = 0;
   std::uint64_t epoch = 0;
+  std::vector<std::uint64_t> turns = {turns_.load(std::memory_order_relaxed)};
   for (const auto& port : replica_.ports) {
     const ThreadStatistics& thread = port->statistics;
     examples += thread.examples.load(std::memory_order_relaxed);
     correct += thread.correct.load(std::memory_order_relaxed);
     loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
     epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
+    turns.push_back(thread.turns.load(std::memory_order_relaxed));
   }
   progress.set_trained_examples(examples);
   progress.set_loss_sum(loss_sum);
   progress.set_correct(correct);
   progress.set_epoch(epoch);
   MutexLock lock(mutex_);
+  heartbeat.set_busy_seconds(
+      std::chrono::duration<double>(busy_.Look(turns, clock_.Now())).count());
   progress.set_pushes_acknowledged(statistics_.pushes_acknowledged);
   progress.set_pushes_refused(statistics_.pushes_refused);
   progress.set_updates_lost(statistics_.updates_lost);
@@ -114,7 +119,9 @@ void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
 
 void ExchangeLoop::Run() {
   for (;;) {
+    turns_.fetch_add(1, std::memory_order_relaxed);
     status_.Update(Turn());
+    turns_.fetch_add(1, std::memory_order_relaxed);
     const bool stopped = exchange_.Stopped();
     {
       MutexLock lock(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
+#include "services/worker/core/busy_meter.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/rpc/drained_servers.h"
@@ -57,6 +59,9 @@ class ExchangeLoop {
   void OnFlush(std::uint64_t epoch);
   void OnHold(std::uint64_t checkpoint);
   void OnRelease(std::uint64_t checkpoint);
+
+  /// Whether the control stream is up, which the data servers are told.
+  void SetControllerHeard(bool heard) { controller_heard_.store(heard); }
 
   /// Stops the training threads and hands over what they did; returns when that is acknowledged, or
   /// after `patience`.
@@ -111,6 +116,8 @@ class ExchangeLoop {
   TimePoint publish_at_;
   absl::Status status_;
 
+  std::atomic<bool> controller_heard_{true};
+
   // Guarded.
   Mutex mutex_;
   CondVar ended_changed_;
@@ -118,6 +125,9 @@ class ExchangeLoop {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   ExchangeStatistics statistics_ ABSL_GUARDED_BY(mutex_);
+  BusyMeter busy_ ABSL_GUARDED_BY(mutex_);
+
+  std::atomic<std::uint64_t> turns_{0};  // odd while the loop works
 
   std::jthread thread_;
 };

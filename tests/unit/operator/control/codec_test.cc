@@ -39,9 +39,11 @@ TEST(CodecTest, HeartbeatsOfEveryRoleAreRead) {
   v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();
   worker.set_trained_examples(5);
   worker.add_staleness_counts(2);
+  message.mutable_heartbeat()->set_busy_seconds(1.5);
   const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
   const auto progress = std::get<controller::WorkerProgress>(heartbeat.progress);
   EXPECT_EQ(progress.trained_examples, 5u);
+  EXPECT_EQ(heartbeat.busy_seconds, 1.5);
   EXPECT_EQ(progress.staleness_counts, std::vector<std::uint64_t>{2});
   message.mutable_heartbeat()->mutable_parameter_server()->set_alarm("disk full");
   const auto server = std::get<controller::Heartbeat>(*Decode(message));

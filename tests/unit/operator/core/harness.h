@@ -20,6 +20,8 @@ inline constexpr MemberId kServer1{Role::kParameterServer, 1};
 inline constexpr MemberId kWorker0{Role::kWorker, 0};
 inline constexpr MemberId kWorker1{Role::kWorker, 1};
 
+inline constexpr std::uint64_t kExamples = 1000;  // of an epoch
+
 inline JobSettings SmallJob() {
   return {.name = "test",
           .workers = 2,
@@ -29,7 +31,8 @@ inline JobSettings SmallJob() {
           .epochs = 2,
           .target_accuracy = std::nullopt,
           .active_deadline = std::nullopt,
-          .epoch_deadline = std::nullopt};
+          .epoch_deadline = std::nullopt,
+          .training_examples = kExamples};
 }
 
 /// Drives a JobController by hand: every call returns the actions it caused.
@@ -67,6 +70,11 @@ class Harness {
   }
   Actions Exit(MemberId id, const std::string& how = "was killed by signal 9") {
     return Handle(ProcessExited{.id = id, .generation = GenerationOf(id), .how = how});
+  }
+  /// The user wants another number of workers.
+  Actions Scale(std::uint32_t workers) {
+    settings_.workers = workers;
+    return Handle(ScaleRequested{workers});
   }
   /// The controller's process stands still.
   void Sleep(std::chrono::milliseconds time) { now_ += time; }
@@ -218,7 +226,7 @@ class Harness {
     return actions;
   }
 
-  const JobSettings settings_;
+  JobSettings settings_;
   std::unique_ptr<JobController> controller_;
   Clock::TimePoint now_{std::chrono::hours(1)};
   std::map<MemberId, ConnectionId> connections_;

@@ -92,7 +92,7 @@ TEST(LossTest, ASilentMemberIsKilledAndReplaced) {
   job.Begin();
   job.JoinAll();
   job.Pass(seconds(1));
-  auto actions = job.Pass(Roster::kSilenceTimeout, {kWorker0});
+  auto actions = job.Pass(SmallJob().silence_timeout, {kWorker0});
   const auto killed = Pick<KillProcess>(actions);
   ASSERT_THAT(killed, SizeIs(1));
   EXPECT_EQ(killed[0].id, kWorker0);
@@ -100,6 +100,42 @@ TEST(LossTest, ASilentMemberIsKilledAndReplaced) {
   Harness::Append(actions, job.Pass(seconds(2), {kWorker0}));
   EXPECT_THAT(Pick<StartProcess>(actions), SizeIs(1));
   EXPECT_EQ(job.state().restarts, 1u);
+}
+
+// A node falls silent before it counts as lost.
+TEST(LossTest, WhyAMemberWasSilentIsJudgedWhenItsEndIsKnown) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 0;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Pass(settings.silence_timeout + seconds(1), {kWorker0});
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  auto actions = job.Handle(ProcessExited{.id = kWorker0,
+                                          .generation = 1,
+                                          .how = "is given up: its node is lost",
+                                          .proved = false,
+                                          .cause = LossCause::kNodeLost});
+  EXPECT_THAT(Pick<StartProcess>(actions), ElementsAre(StartProcess{kWorker0, 2}));
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+}
+
+TEST(LossTest, AMemberThatIsBusyWithOneThingForTooLongIsReplaced) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  Heartbeat heartbeat{.busy_seconds = 119.9};
+  EXPECT_THAT(Pick<KillProcess>(job.Tell(kWorker0, heartbeat)), IsEmpty());
+  heartbeat.busy_seconds = 120;
+  auto actions = job.Tell(kWorker0, heartbeat);
+  ASSERT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+  EXPECT_EQ(Pick<KillProcess>(actions)[0].id, kWorker0);
+  EXPECT_THAT(
+      Pick<Note>(actions),
+      testing::Contains(Field(&Note::text, HasSubstr("worker-0 made no progress for 120 s"))));
+  job.Exit(kWorker0);
+  EXPECT_EQ(job.state().restarts, 1u);
+  EXPECT_THAT(Pick<StartProcess>(job.Pass(seconds(2), {kWorker0})), SizeIs(1));
 }
 
 TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {
@@ -117,7 +153,7 @@ TEST(LossTest, AMemberMayLoadForLongBeforeItsFirstHeartbeat) {
   job.Pass(seconds(50), {kData0});
   EXPECT_EQ(job.state().restarts, 0u);
   job.Pass(seconds(1));
-  EXPECT_THAT(Pick<KillProcess>(job.Pass(Roster::kSilenceTimeout + seconds(1), {kData0})),
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(SmallJob().silence_timeout + seconds(1), {kData0})),
               testing::Contains(testing::Field(&KillProcess::id, kData0)));
 }
 
@@ -151,6 +187,28 @@ TEST(BudgetTest, BackoffDoublesPerSlotUpToAMinute) {
   EXPECT_EQ(RestartDelay(seconds(1), 3), seconds(8));
   EXPECT_EQ(RestartDelay(seconds(1), 100), seconds(60));
   EXPECT_EQ(RestartDelay(seconds(0), 100), seconds(0));
+}
+
+TEST(BudgetTest, BackoffBeginsAnewAfterAProcessRanWell) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const auto die = [&](const std::string& next) {
+    job.Exit(kWorker0);
+    const auto before = job.now();
+    while (Pick<StartProcess>(job.Pass(milliseconds(100), {kWorker0})).empty()) {
+    }
+    const auto waited = job.now() - before;
+    job.Join(kWorker0, next);
+    return waited;
+  };
+  EXPECT_EQ(die("a"), seconds(1));
+  EXPECT_EQ(die("b"), seconds(2));
+  job.Pass(Roster::kRanWell - seconds(1));
+  EXPECT_EQ(die("c"), seconds(4));
+  job.Pass(Roster::kRanWell);
+  EXPECT_EQ(die("d"), seconds(1));
+  EXPECT_EQ(job.state().restarts, 4u) << "the budget is the job's, and stays spent";
 }
 
 TEST(BudgetTest, AUserWhoResumesAFailedJobGetsAFreshBudget) {

@@ -45,6 +45,7 @@ class Cluster {
     settings_.buckets = 1 + static_cast<std::uint32_t>(rng_.Below(8));
     settings_.epochs = 1 + rng_.Below(4);
     settings_.restart_limit = 1000;
+    settings_.training_examples = 1;  // known
     settings_.restart_backoff = milliseconds(rng_.Below(500));
     settings_.checkpoint_interval = milliseconds(200 + rng_.Below(2000));
     controller_ = JobController::Create(settings_, 1);
@@ -339,7 +340,7 @@ class Cluster {
     auto victim = processes_.begin();
     std::advance(victim, static_cast<std::int64_t>(rng_.Below(processes_.size())));
     const MemberId id = victim->first;
-    switch (rng_.Below(8)) {
+    switch (rng_.Below(9)) {
       case 0:  // the controller dies, members live on and come back
         RestartController(/*with_members=*/false);
         return;
@@ -354,6 +355,10 @@ class Cluster {
         }
         return;
       }
+      case 4:  // the user wants another number of workers
+        settings_.workers = 1 + static_cast<std::uint32_t>(rng_.Below(4));
+        Run(controller_->Handle(ScaleRequested{settings_.workers}, now_));
+        return;
       default:  // a process dies
         End(id, "was killed by signal 9");
     }

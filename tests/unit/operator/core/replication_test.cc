@@ -140,7 +140,7 @@ TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
 TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
   const Holder silent = record(0).primary;
   const auto actions =
-      job_.Pass(Roster::kSilenceTimeout + seconds(2), {{Role::kParameterServer, silent.slot}});
+      job_.Pass(SmallJob().silence_timeout + seconds(2), {{Role::kParameterServer, silent.slot}});
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
   EXPECT_THAT(job_.state().dead, IsEmpty());
   EXPECT_EQ(record(0).primary, silent);
@@ -149,7 +149,7 @@ TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
 }
 
 TEST_F(ReplicationTest, TheNextProcessStartsWhenTheLastHasEnded) {
-  auto actions = job_.Pass(Roster::kSilenceTimeout + seconds(5), {kServer2});
+  auto actions = job_.Pass(SmallJob().silence_timeout + seconds(5), {kServer2});
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
   EXPECT_THAT(Pick<StartProcess>(actions), IsEmpty());
   EXPECT_THAT(Pick<StartProcess>(job_.Exit(kServer2)), SizeIs(1));
@@ -316,7 +316,7 @@ TEST(HeldUpTest, AControllerThatWasHeldUpGivesItsMembersTime) {
   job.JoinAll();
   job.Sleep(seconds(60));
   EXPECT_THAT(Pick<KillProcess>(job.Handle(Tick{})), IsEmpty());
-  EXPECT_THAT(Pick<KillProcess>(job.Pass(Roster::kSilenceTimeout + milliseconds(1), {kWorker0})),
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(SmallJob().silence_timeout + milliseconds(1), {kWorker0})),
               SizeIs(1));
 }
 

@@ -31,7 +31,7 @@ JobState Example() {
                       .cuts = {{.worker = 1, .incarnation = 2, .sequence = 30}},
                       .held = std::chrono::milliseconds(40)};
   state.part_owner = {1, 0};
-  state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .restarts = 1}, {}};
+  state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .losses = 1}, {}};
   state.active = std::chrono::milliseconds(123456);
   state.message = "waits";
   return state;

@@ -170,6 +170,10 @@ TEST(JobStatusTest, RolesCountTheirMembersAndPods) {
   EXPECT_EQ(status.roles().worker().pods(), 2);
   EXPECT_EQ(status.roles().worker().ready(), 1);
   EXPECT_EQ(status.roles().data_server().ready(), 1);
+  add({Role::kWorker, 3}, "Leaving", State::kRunning);
+  const Status shrinking = StatusOf(report, pods, View(), kNow);
+  EXPECT_EQ(shrinking.roles().worker().desired(), 3);
+  EXPECT_EQ(shrinking.roles().worker().pods(), 3);
   EXPECT_EQ(status.roles().parameter_server().desired(), 0);
   EXPECT_EQ(status.roles().worker().selector(),
             "adamant.dev/job-uid=" + kJob.uid + ",adamant.dev/role=worker");

@@ -60,6 +60,23 @@ TEST(JobViewTest, TheStatusIsReadBack) {
   EXPECT_EQ(view->status->observed_generation(), 2);
 }
 
+TEST(JobViewTest, ANumberOfWorkersThatMakesAJobInvalidLeavesTheOneInForce) {
+  Json object = JobObject({{"distribution", {{"workers", 900}}}});  // more batches than examples
+  EXPECT_EQ(ParseJobObject(object)->job, nullptr) << "it never ran";
+  object["status"] = {{"roles", {{"worker", {{"desired", 3}}}}}};
+  const auto view = ParseJobObject(object);
+  ASSERT_NE(view->job, nullptr);
+  EXPECT_EQ(view->job->spec().distribution().workers(), 3);
+  EXPECT_NE(view->problems.find("spec.data.batchSize: 900 workers"), std::string::npos)
+      << view->problems;
+}
+
+TEST(JobViewTest, WhatIsWrongBesideTheWorkersStaysWrong) {
+  Json object = JobObject({{"optimiser", {{"kind", "Adagrad"}}}});
+  object["status"] = {{"roles", {{"worker", {{"desired", 3}}}}}};
+  EXPECT_EQ(ParseJobObject(object)->job, nullptr);
+}
+
 TEST(JobViewTest, AStatusThatIsNotOursDoesNotHinderTheJob) {
   Json object = JobObject();
   for (const Json& status : {Json(3), Json({{"phase", "Dancing"}, {"epoch", "x"}})}) {

@@ -1,0 +1,112 @@
+#include <vector>
+
+#include "operator/control/codec.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/replication_of.h"
+
+namespace adamant::control {
+namespace {
+
+using controller::LossAction;
+using controller::LossCause;
+using controller::Role;
+using v1::FailureRule;
+
+std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
+}
+
+LossCause CauseOf(FailureRule::Cause cause) {
+  switch (cause) {
+    case FailureRule::CAUSE_DISRUPTION:
+      return LossCause::kDisruption;
+    case FailureRule::CAUSE_NODE_LOST:
+      return LossCause::kNodeLost;
+    default:
+      return LossCause::kExit;
+  }
+}
+
+LossAction ActionOf(FailureRule::Action action) {
+  switch (action) {
+    case FailureRule::ACTION_FAIL_JOB:
+      return LossAction::kFail;
+    case FailureRule::ACTION_IGNORE:
+      return LossAction::kIgnore;
+    default:
+      return LossAction::kRestart;
+  }
+}
+
+Role RoleOf(int role) {
+  switch (role) {
+    case FailureRule::ROLE_DATA_SERVER:
+      return Role::kDataServer;
+    case FailureRule::ROLE_PARAMETER_SERVER:
+      return Role::kParameterServer;
+    default:
+      return Role::kWorker;
+  }
+}
+
+std::vector<controller::FailureRule> RulesOf(const v1::RunPolicy& policy) {
+  std::vector<controller::FailureRule> rules;
+  for (const FailureRule& rule : policy.failure_rules()) {
+    controller::FailureRule& added = rules.emplace_back();
+    added.cause = CauseOf(rule.cause());
+    added.exit_codes.assign(rule.exit_codes().begin(), rule.exit_codes().end());
+    for (const int role : rule.roles()) {
+      added.roles.push_back(RoleOf(role));
+    }
+    added.action = ActionOf(rule.action());
+  }
+  return rules;
+}
+
+}  // namespace
+
+controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
+  const v1::Distribution& distribution = job.spec().distribution();
+  const v1::RunPolicy& policy = job.spec().run_policy();
+  const v1::ParameterServers& servers = distribution.parameter_servers();
+  const job::Replication replication = job::ReplicationOf(job);
+  controller::JobSettings settings{
+      .name = job.metadata().name(),
+      .workers = static_cast<std::uint32_t>(distribution.workers()),
+      .data_servers = static_cast<std::uint32_t>(distribution.data_servers()),
+      .parameter_servers = static_cast<std::uint32_t>(servers.count()),
+      .buckets = static_cast<std::uint32_t>(servers.buckets()),
+      .copies = replication.copies,
+      .min_in_sync = replication.min_in_sync,
+      .logged = replication.mode == job::PersistenceMode::kWal ||
+                replication.mode == job::PersistenceMode::kWalSync,
+      .epochs = static_cast<std::uint64_t>(policy.epochs()),
+      .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
+      .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
+      .restart_backoff = Milliseconds(policy.restart_budget().backoff()),
+      .failure_rules = RulesOf(policy)};
+  if (job.spec().data().train().has_digits()) {
+    settings.training_examples =
+        static_cast<std::uint64_t>(job.spec().data().train().digits().examples());
+  }
+  if (policy.has_target_accuracy()) {
+    settings.target_accuracy = policy.target_accuracy();
+  }
+  if (policy.has_active_deadline()) {
+    settings.active_deadline = Milliseconds(policy.active_deadline());
+  }
+  if (policy.has_epoch_deadline()) {
+    settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
+  }
+  const v1::Detection& detection = job.spec().detection();
+  if (detection.has_heartbeat()) {
+    settings.silence_timeout = Milliseconds(detection.heartbeat());
+  }
+  if (detection.has_hang()) {
+    settings.hang_timeout = Milliseconds(detection.hang());
+  }
+  return settings;
+}
+
+}  // namespace adamant::control

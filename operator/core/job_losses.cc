@@ -1,0 +1,130 @@
+#include <string>
+#include <utility>
+
+#include "operator/core/job_controller.h"
+
+// Who is lost, and who is not needed any more.
+namespace adamant::controller {
+namespace {
+
+std::string Seconds(std::chrono::milliseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+}
+
+}  // namespace
+
+void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
+  if (!roster_.Has(event.id)) {
+    return;
+  }
+  Roster::Slot& slot = roster_.At(event.id);
+  const bool current = event.generation == roster_.GenerationOf(event.id);
+  const bool news = current && !slot.exited;  // it may be repeated
+  const std::uint64_t incarnation = roster_.OnExited(slot, event.generation);
+  if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
+    placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
+  }
+  if (news && event.cause == LossCause::kNodeLost) {
+    LeaveVolume(event.id);
+  }
+  if (!current || slot.liveness == Roster::Liveness::kAbsent) {
+    return;
+  }
+  if (IsFinal(state_.phase)) {
+    return roster_.Retire(slot);
+  }
+  if (slot.leaving) {
+    return OnLeft(slot, now);
+  }
+  if (slot.liveness != Roster::Liveness::kWaiting) {
+    OnLost(slot,
+           {.how = event.how,
+            .cause = event.cause,
+            .exit_code = event.exit_code,
+            .bad_configuration = event.bad_configuration},
+           now);
+  } else if (slot.loss && event.cause == LossCause::kNodeLost) {  // why it was silent
+    slot.loss = Loss{.how = event.how, .cause = event.cause};
+  }
+  if (slot.loss && !IsFinal(state_.phase)) {
+    FailOn(roster_.Conclude(slot));
+  }
+}
+
+// A server's disk may be bound to the node that is lost with it. Where it is needed, the next
+// process waits for it all the same.
+void JobController::LeaveVolume(MemberId id) {
+  if (id.role == Role::kParameterServer && !placement_.NeedsDiskOf(id.slot)) {
+    roster_.TakeNewVolume(id);
+  }
+}
+
+void JobController::OnLost(Roster::Slot& slot, Loss loss, TimePoint now) {
+  roster_.Lose(slot, std::move(loss), now);
+  ForgetMember(slot.id, now);
+  PublishMembers(now);
+}
+
+void JobController::ForgetMember(MemberId id, TimePoint now) {
+  alarms_.erase(id);
+  switch (id.role) {
+    case Role::kParameterServer:
+      return placement_.OnLost(id.slot, now);
+    case Role::kDataServer:
+      return meter_.OnDataServerLost(id.slot);
+    case Role::kWorker:
+      return sequence_.OnWorkerLost(id.slot);
+  }
+}
+
+void JobController::LoseSilent(TimePoint now) {
+  while (!IsFinal(state_.phase)) {
+    Roster::Slot* silent = roster_.FindSilent(now);
+    if (silent == nullptr) {
+      return;
+    }
+    roster_.Kill(*silent);
+    if (silent->leaving) {
+      OnLeft(*silent, now);
+      continue;
+    }
+    const bool joined = silent->liveness == Roster::Liveness::kRunning;
+    OnLost(*silent,
+           {.how = joined ? "was silent for " + Seconds(settings_.silence_timeout)
+                          : "did not join within " + Seconds(settings_.join_timeout)},
+           now);
+  }
+}
+
+void JobController::LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now) {
+  if (slot.leaving || std::chrono::duration<double>(busy_seconds) < settings_.hang_timeout) {
+    return;
+  }
+  roster_.Kill(slot);
+  OnLost(slot, {.how = "made no progress for " + Seconds(settings_.hang_timeout)}, now);
+}
+
+// --- Workers that come and go
+
+void JobController::OnScaleRequested(const ScaleRequested& event, TimePoint now) {
+  if (IsFinal(state_.phase) || event.workers == settings_.workers) {
+    return;
+  }
+  outbox_.Tell(Note::Kind::kScaled,
+               state_.epoch,
+               "the job has " + std::to_string(event.workers) + " workers now, " +
+                   std::to_string(settings_.workers) + " before");
+  settings_.workers = event.workers;
+  roster_.AddWorkers(now);
+  for (const MemberId id : roster_.DismissWorkers(now)) {
+    ForgetMember(id, now);
+  }
+}
+
+void JobController::OnLeft(Roster::Slot& slot, TimePoint now) {
+  roster_.OnLeft(slot, now);
+  ForgetMember(slot.id, now);
+  PublishMembers(now);
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/common/base/clock.h"
+
+namespace adamant::worker {
+
+/// For how long a thread has been at one and the same piece of work, as somebody sees who looks now
+/// and then. A thread counts its turns: it adds one when it takes something up, and one when it is
+/// done and may wait, so that the count is odd while it works.
+/// Threads: one at a time.
+class BusyMeter {
+ public:
+  /// What passes between two looks beyond this does not count: the whole process stood still, or
+  /// the machine slept.
+  static constexpr std::chrono::seconds kLongestStep{2};
+
+  /// Returns the time of the thread that has been at it for longest; 0: all wait, or have gone on
+  /// since the last look. `turns`: by thread, as many each time.
+  Clock::Duration Look(std::span<const std::uint64_t> turns, Clock::TimePoint now) {
+    const Clock::Duration passed = std::min<Clock::Duration>(now - looked_, kLongestStep);
+    looked_ = now;
+    threads_.resize(turns.size());
+    Clock::Duration longest{};
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      Thread& thread = threads_[i];
+      const bool works = turns[i] % 2 == 1;
+      thread.busy = works && thread.turns == turns[i] ? thread.busy + passed : Clock::Duration{};
+      thread.turns = turns[i];
+      longest = std::max(longest, thread.busy);
+    }
+    return longest;
+  }
+
+ private:
+  struct Thread {
+    std::uint64_t turns = 0;
+    Clock::Duration busy{};
+  };
+
+  Clock::TimePoint looked_{};
+  std::vector<Thread> threads_;
+};
+
+}  // namespace adamant::worker
