@@ -14,6 +14,7 @@ void AddData(CLI::App& app, int& exit_code);
 void AddEval(CLI::App& app, int& exit_code);
 void AddExport(CLI::App& app, int& exit_code);
 void AddSaveModel(CLI::App& app, int& exit_code);
+void AddServeOutput(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 void AddCompletion(CLI::App& app, int& exit_code);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "operator/cli/commands.h"
-#include "operator/cli/exit_codes.h"
+#include "operator/cli/console/exit_codes.h"
 
 namespace adamant::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "operator/cli/commands.h"
-#include "operator/cli/exit_codes.h"
-#include "operator/cli/print_error.h"
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/print_error.h"
 #include "services/common/dataset/digits.h"
 #include "services/common/dataset/mnist.h"
 

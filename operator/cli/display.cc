@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "operator/cli/text.h"
+#include "operator/cli/console/text.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
 

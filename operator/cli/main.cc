@@ -1,16 +1,19 @@
-// adamant: trains deep networks on this machine, with the same services as on a cluster.
+// adamant: trains deep networks on this machine, with the same services as on a cluster. By the
+// name of kubectl-adamant it is kubectl's plugin for jobs in a cluster.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/cli/commands.h"
-#include "operator/cli/exit_codes.h"
-#include "operator/cli/print_error.h"
-#include "services/common/job/problems.h"
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/run_app.h"
+#include "operator/cli/kubectl/app.h"
 
 namespace adamant::cli {
 namespace {
@@ -27,27 +30,29 @@ constexpr char kExamples[] = R"(Examples:
 Exit codes: 0 success, 1 the job failed, 2 bad flags, manifest or data,
 3 stopped and can be resumed, 4 this machine does not let it run.)";
 
-// CLI11 would only say that a command is missing.
-std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') {
-    return "";
-  }
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  const std::string given = argv[1];
-  if (std::find(names.begin(), names.end(), given) != names.end()) {
-    return "";
-  }
-  const std::string hint = job::DidYouMean(given, names);
-  return "there is no command " + job::Quote(given) +
-         (hint.empty() ? "; see adamant --help" : "; " + hint);
+// kubectl finds its plugins by the names of programs; ours are links to this one.
+constexpr std::string_view kPlugin = "kubectl-adamant";
+constexpr std::string_view kPluginCompletion = "kubectl_complete-adamant";
+
+int KubectlMain(int argc, char** argv) {
+  CLI::App app("Looks after Adamant's training jobs in a cluster.", "kubectl adamant");
+  int exit_code = kOk;
+  kubectl::AddCommands(app, exit_code);
+  AddVersion(app, exit_code);
+  return RunApp(app, argc, argv, exit_code);
+}
+
+int CompletionMain(int argc, char** argv) {
+  CLI::App app("", "kubectl adamant");
+  int unused = kOk;
+  kubectl::AddCommands(app, unused);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  std::printf("%s", kubectl::Completions(app, words, kubectl::NamesOfJobs).c_str());
+  return kOk;
 }
 
 int Main(int argc, char** argv) {
   CLI::App app("Adamant trains deep networks with a fault-tolerant parameter server.", "adamant");
-  app.require_subcommand(1);
   app.footer(kExamples);
   int exit_code = kOk;
   AddTrain(app, exit_code);
@@ -56,19 +61,17 @@ int Main(int argc, char** argv) {
   AddEval(app, exit_code);
   AddExport(app, exit_code);
   AddSaveModel(app, exit_code);
+  AddServeOutput(app, exit_code);
   AddStatus(app, exit_code);
   AddVersion(app, exit_code);
   AddCompletion(app, exit_code);
-  if (const std::string problem = UnknownCommand(app, argc, argv); !problem.empty()) {
-    PrintError(problem);
-    return kBadInput;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kBadInput;
-  }
-  return exit_code;
+  return RunApp(app, argc, argv, exit_code);
+}
+
+int MainOf(const std::string& program, int argc, char** argv) {
+  return program == kPlugin             ? KubectlMain(argc, argv)
+         : program == kPluginCompletion ? CompletionMain(argc, argv)
+                                        : Main(argc, argv);
 }
 
 }  // namespace
@@ -85,7 +88,8 @@ void AddVersion(CLI::App& app, int& exit_code) {
 
 int main(int argc, char** argv) {
   try {
-    return adamant::cli::Main(argc, argv);
+    const std::filesystem::path program = argc > 0 ? argv[0] : "";
+    return adamant::cli::MainOf(program.filename().string(), argc, argv);
   } catch (const std::exception& error) {  // of a library; ours are values
     std::fprintf(stderr, "adamant: %s\n", error.what());
     return adamant::cli::kCannotRun;

@@ -6,10 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/print_error.h"
+#include "operator/cli/console/status_view.h"
 #include "operator/cli/display.h"
-#include "operator/cli/exit_codes.h"
-#include "operator/cli/print_error.h"
-#include "operator/cli/status_view.h"
 #include "operator/control/codec.h"
 #include "operator/local/record.h"
 #include "operator/local/run_status.h"

@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
-#include "operator/cli/exit_codes.h"
-#include "operator/cli/print_error.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"

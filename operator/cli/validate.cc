@@ -4,7 +4,7 @@
 #include <string>
 
 #include "operator/cli/commands.h"
-#include "operator/cli/exit_codes.h"
+#include "operator/cli/console/exit_codes.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 

@@ -47,6 +47,7 @@ absl::Status JobBody::StartExport() {
   ADAMANT_RETURN_IF_ERROR(CreateClaim(OutputClaimObject(job_, *view_->job)));
   const std::string name = ExportName(job_.key.name, export_);
   Json inputs = {{"metadata", MetadataOf(job_, name)}, {"data", ExportInputs()}};
+  inputs["metadata"]["annotations"] = {{kImageAnnotation, context_.pods.image}};
   ADAMANT_RETURN_IF_ERROR(
       client_.Apply(kConfigMaps, std::move(inputs), {.field_manager = kFieldManager, .force = true})
           .status());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/hardened_pod.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
 #include "operator/kube/strategic_merge.h"
@@ -20,12 +21,10 @@ using controller::ObservedPod;
 using controller::Role;
 using controller::StartProcess;
 
-constexpr int kUser = 65532;
 constexpr int kMetricsPort = 7070;
 constexpr int kServicePort = 7071;
 constexpr int kReplicationPort = 7072;
 constexpr int kBadConfiguration = 2;  // exit code of a service: service.h
-constexpr int kGraceSeconds = 30;
 constexpr char kContainer[] = "adamant";
 constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
@@ -52,12 +51,6 @@ Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSet
     arguments.push_back("--node=$(NODE_NAME)");
   }
   return arguments;
-}
-
-Json HardenedContainer() {
-  return {{"allowPrivilegeEscalation", false},
-          {"readOnlyRootFilesystem", true},
-          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
 Json Container(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
@@ -140,24 +133,6 @@ std::optional<Role> RoleOf(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-// A pod with the defaults of all, without its own labels and volumes.
-Json HardenedPod(const JobIdentity& job, const std::string& name, const Json& container) {
-  return {{"metadata", MetadataOf(job, name)},
-          {"spec",
-           {{"restartPolicy", "Never"},  // a restart is a new pod
-            {"automountServiceAccountToken", false},
-            {"enableServiceLinks", false},
-            {"terminationGracePeriodSeconds", kGraceSeconds},
-            {"securityContext",
-             {{"runAsNonRoot", true},
-              {"runAsUser", kUser},
-              {"runAsGroup", kUser},
-              {"fsGroup", kUser},
-              {"fsGroupChangePolicy", "OnRootMismatch"},
-              {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-            {"containers", Json::array({container})}}}};
 }
 
 Json Claim(const JobIdentity& job, const std::string& name, const v1::Storage& storage) {
@@ -316,7 +291,8 @@ Json PodObject(const JobIdentity& job,
                const v1::TrainingJob& spec,
                const StartProcess& process,
                const PodSettings& settings) {
-  Json pod = HardenedPod(job, PodName(job.key.name, process), Container(job, process, settings));
+  Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
+                         Container(job, process, settings));
   pod["spec"]["affinity"] = Affinity(job, process.id.role);
   pod["spec"]["volumes"] = Volumes(job, process);
   Json& labels = pod["metadata"]["labels"];
@@ -365,7 +341,7 @@ Json ExportPodObject(const JobIdentity& job,
                     {{"name", "inputs"}, {"mountPath", kInputsFolder}},
                     {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
       {"securityContext", HardenedContainer()}};
-  Json pod = HardenedPod(job, ExportName(job.key.name, snapshot), container);
+  Json pod = HardenedPod(MetadataOf(job, ExportName(job.key.name, snapshot)), container);
   pod["metadata"]["labels"][kExportLabel] = std::to_string(snapshot);
   pod["spec"]["volumes"] = Json::array(
       {{{"name", "data"},

@@ -21,6 +21,10 @@ inline constexpr char kRoleLabel[] = "adamant.dev/role";
 inline constexpr char kSlotLabel[] = "adamant.dev/slot";
 inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 
+/// Annotation of what a job's export is told: the image that its pods run. `kubectl adamant export`
+/// runs the same.
+inline constexpr char kImageAnnotation[] = "adamant.dev/image";
+
 /// Whose objects these are.
 struct JobIdentity {
   ObjectKey key;

@@ -142,4 +142,15 @@ absl::Status Client::Watch(const Resource& resource,
   return StatusOf(*response, what);
 }
 
+absl::Status Client::ReadLines(std::string_view target,
+                               std::chrono::milliseconds idle,
+                               const std::function<bool(std::string_view line)>& on_line) const {
+  ADAMANT_RETURN_IF_ERROR(TakeToken());
+  HttpRequest request = RequestOf({.method = "GET", .target = std::string(target)});
+  request.headers.erase("accept");  // it is text
+  ADAMANT_ASSIGN_OR_RETURN(const HttpResponse response,
+                           transport_->Stream(request, idle, on_line, cancellation_));
+  return StatusOf(response, "GET " + std::string(target));
+}
+
 }  // namespace adamant::kube

@@ -7,7 +7,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/completion.h"
 #include "operator/cli/display.h"
-#include "operator/cli/text.h"
+#include "operator/cli/console/text.h"
 
 namespace adamant::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "operator/cli/status_view.h"
+#include "operator/cli/console/status_view.h"
 #include "operator/core/messages.h"
 #include "proto/adamant/v1/control.pb.h"
 

@@ -1,4 +1,4 @@
-#include "operator/cli/text.h"
+#include "operator/cli/console/text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "operator/cli/status_view.h"
+#include "operator/cli/console/status_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "operator/cli/status_view.h"
+#include "operator/cli/console/status_view.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/cli/text.h"
+#include "operator/cli/console/text.h"
 #include "operator/core/messages.h"
 #include "proto/adamant/v1/control.pb.h"
 
@@ -172,8 +172,11 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
     text += "rolled back  " + rollback + "\n";
   }
   if (status.checkpoint() > 0) {
-    text += "checkpoint   " + std::to_string(status.checkpoint()) + ", pushes held for " +
-            FormatLatency(status.checkpoint_held_seconds()) + "\n";
+    text += "checkpoint   " + std::to_string(status.checkpoint());
+    if (status.checkpoint_held_seconds() > 0) {
+      text += ", pushes held for " + FormatLatency(status.checkpoint_held_seconds());
+    }
+    text += "\n";
   }
   for (const v1::MemberStatus& member : status.members()) {
     text += member.alarm().empty()

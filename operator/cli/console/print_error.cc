@@ -1,4 +1,4 @@
-#include "operator/cli/print_error.h"
+#include "operator/cli/console/print_error.h"
 
 #include <cstdio>
 

@@ -1,0 +1,376 @@
+#include "operator/cli/kubectl/explain.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "operator/cli/console/text.h"
+#include "operator/cli/kubectl/job_objects.h"
+
+namespace adamant::kubectl {
+namespace {
+
+using kube::Find;
+using kube::IntAt;
+using kube::StringAt;
+using Advice = std::vector<std::string>;
+
+constexpr std::size_t kMostLosses = 5;      // of the newest that are told
+constexpr double kOperatorSeconds = 15;     // within which an operator has looked at a job
+constexpr std::size_t kMostPods = 10;       // whose causes are told one by one
+constexpr double kNoProgressSeconds = 300;  // in which a running job usually changes its status
+
+std::string NameOf(const Observed& observed) { return kube::KeyOf(observed.job).name; }
+
+std::string SinceText(std::string_view time, const Observed& observed) {
+  return cli::FormatSeconds(SecondsSince(time, observed.now));
+}
+
+bool Holds(const Json& job, std::string_view type, std::string_view status) {
+  const Json* condition = ConditionOf(job, type);
+  return condition != nullptr && StringAt(*condition, {"status"}) == status;
+}
+
+std::string MessageOf(const Json& job, std::string_view type) {
+  const Json* condition = ConditionOf(job, type);
+  return condition == nullptr ? "" : StringAt(*condition, {"message"});
+}
+
+// The text's lines as causes beside each other.
+std::vector<Cause> Lines(std::string_view text) {
+  std::vector<Cause> causes;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) {
+      causes.push_back({std::string(text.substr(0, end))});
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return causes;
+}
+
+// The job's own events of a kind, the newest last.
+std::vector<const Json*> EventsOfJob(const Observed& observed, std::string_view reason) {
+  std::vector<const Json*> events;
+  for (const Json& event : observed.events) {
+    if (StringAt(event, {"involvedObject", "uid"}) == kube::UidOf(observed.job) &&
+        StringAt(event, {"reason"}) == reason) {
+      events.push_back(&event);
+    }
+  }
+  return events;
+}
+
+// What processes were lost, the newest first, and with it why the job restarted.
+std::vector<Cause> Losses(const Observed& observed, Advice& advice) {
+  std::vector<Cause> causes;
+  const std::vector<const Json*> events = EventsOfJob(observed, "lost");
+  for (auto event = events.rbegin(); event != events.rend() && causes.size() < kMostLosses;
+       ++event) {
+    const std::string message = StringAt(**event, {"message"});
+    Cause cause{message + ", " + SinceText(TimeOf(**event), observed) + " ago"};
+    for (const Json& pod : observed.pods) {
+      if (HasFailed(pod) && message.starts_with(SlotOf(pod) + " ") && event == events.rbegin()) {
+        if (auto why = DiagnosePod(pod, observed, advice)) {
+          cause.because = std::move(why->because);
+        }
+      }
+    }
+    causes.push_back(std::move(cause));
+  }
+  return causes;
+}
+
+// Quotas that are used up: they keep the operator from making pods and claims.
+std::vector<Cause> UsedUpQuotas(const Observed& observed, Advice& advice) {
+  std::vector<Cause> causes;
+  for (const Json& quota : observed.quotas) {
+    const Json* hard = Find(quota, {"status", "hard"});
+    if (hard == nullptr || !hard->is_object()) {
+      continue;
+    }
+    for (const auto& [resource, limit] : hard->items()) {
+      const std::string used = StringAt(quota, {"status", "used", resource});
+      if (limit.is_string() && !used.empty() && used == limit.get<std::string>()) {
+        causes.push_back({"the quota " + kube::KeyOf(quota).name +
+                          " of the namespace is used up: " + resource + " " + used + " of " +
+                          used});
+      }
+    }
+  }
+  if (!causes.empty()) {
+    advice.emplace_back("free what the quota counts, or have it raised");
+  }
+  return causes;
+}
+
+// Newest of each slot, but for pods that write models.
+std::map<std::string, const Json*> NewestPods(const Observed& observed) {
+  std::map<std::string, const Json*> newest;
+  for (const Json& pod : observed.pods) {
+    const std::string slot = SlotOf(pod);
+    if (slot.empty() || slot.starts_with("export-")) {
+      continue;
+    }
+    const Json*& best = newest[slot];
+    if (best == nullptr || GenerationOf(*best) < GenerationOf(pod)) {
+      best = &pod;
+    }
+  }
+  return newest;
+}
+
+std::int64_t DesiredPods(const Json& job) {
+  std::int64_t desired = 0;
+  for (const char* role : {"worker", "dataServer", "parameterServer"}) {
+    desired += IntAt(job, {"status", "roles", role, "desired"});
+  }
+  return desired;
+}
+
+// Processes that run and have not joined the job, by role: "1 worker".
+std::vector<Cause> NotJoined(const Json& job) {
+  std::vector<Cause> causes;
+  for (const char* role : {"worker", "dataServer", "parameterServer"}) {
+    const std::int64_t pods = IntAt(job, {"status", "roles", role, "pods"});
+    const std::int64_t ready = IntAt(job, {"status", "roles", role, "ready"});
+    if (ready < pods) {
+      causes.push_back({std::to_string(ready) + " of " + std::to_string(pods) + " pods of role " +
+                        role + " have joined the job"});
+    }
+  }
+  return causes;
+}
+
+// What keeps the processes from running.
+std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
+  std::vector<Cause> causes;
+  const auto newest = NewestPods(observed);
+  std::size_t untold = 0;
+  for (const auto& [slot, pod] : newest) {
+    auto cause = DiagnosePod(*pod, observed, advice);
+    if (cause && causes.size() == kMostPods) {
+      ++untold;
+    } else if (cause) {
+      cause->text = slot + " (pod " + kube::KeyOf(*pod).name + ") " + cause->text;
+      causes.push_back(*std::move(cause));
+    }
+  }
+  if (untold > 0) {
+    causes.push_back({"and " + std::to_string(untold) + " more pods do not run"});
+  }
+  const std::int64_t missing = DesiredPods(observed.job) - static_cast<std::int64_t>(newest.size());
+  if (missing > 0) {
+    causes.push_back(
+        {std::to_string(missing) + (missing == 1 ? " pod is" : " pods are") + " not made yet",
+         UsedUpQuotas(observed, advice)});
+  }
+  if (causes.empty()) {
+    causes = NotJoined(observed.job);
+    if (!causes.empty()) {
+      advice.push_back(
+          "see what they wait for: kubectl adamant logs " + NameOf(observed) +
+          "; pods must reach the operators at port 7070, also where network policies apply");
+    }
+  }
+  return causes;
+}
+
+Explanation Unseen(const Observed& observed) {
+  const std::string created = StringAt(observed.job, {"metadata", "creationTimestamp"});
+  Explanation found{.cause = {NameOf(observed) + " waits, for " + SinceText(created, observed),
+                              {Cause{"no operator has looked at it yet"}}},
+                    .advice = {}};
+  if (SecondsSince(created, observed.now) > kOperatorSeconds) {
+    found.advice.emplace_back(
+        "see whether the operators run: kubectl -n adamant-system get pods; docs/install.md says "
+        "how they are installed");
+  }
+  return found;
+}
+
+Explanation Refused(const Observed& observed) {
+  Explanation found{.cause = {NameOf(observed) + " is refused"},
+                    .advice = {"correct these fields in its manifest and apply it again; `adamant "
+                               "validate` finds them before"}};
+  found.cause.because.push_back(
+      Cause{"its spec is not valid", Lines(MessageOf(observed.job, "Valid"))});
+  return found;
+}
+
+Explanation Suspended(const Observed& observed) {
+  const std::string name = NameOf(observed);
+  const std::string queue =
+      StringAt(observed.job, {"metadata", "labels", "kueue.x-k8s.io/queue-name"});
+  Explanation found{.cause = {name + " is suspended"}, .advice = {}};
+  if (!queue.empty()) {
+    found.cause.because.push_back({"the queue " + queue + " has not admitted it"});
+    found.advice.push_back("see what the queue waits for: kubectl describe localqueue " + queue);
+    return found;
+  }
+  found.cause.because = Lines(MessageOf(observed.job, "Suspended"));
+  found.advice.push_back("let it go on: kubectl patch trainingjob " + name +
+                         " --type=merge -p '{\"spec\":{\"runPolicy\":{\"suspend\":false}}}'");
+  return found;
+}
+
+Explanation Failed(const Observed& observed) {
+  const std::string name = NameOf(observed);
+  Explanation found{
+      .cause = {name + " failed, " +
+                SinceText(StringAt(observed.job, {"status", "completionTime"}), observed) + " ago"},
+      .advice = {}};
+  Cause why{StringAt(observed.job, {"status", "message"}, "the operator gave no reason")};
+  why.because = Losses(observed, found.advice);
+  if (why.because.empty()) {  // events are forgotten after a while, pods are not
+    for (const Json& pod : observed.pods) {
+      auto cause = HasFailed(pod) ? DiagnosePod(pod, observed, found.advice) : std::nullopt;
+      if (cause && why.because.size() < kMostPods) {
+        cause->text = SlotOf(pod) + " (pod " + kube::KeyOf(pod).name + ") " + cause->text;
+        why.because.push_back(*std::move(cause));
+      }
+    }
+  }
+  found.cause.because.push_back(std::move(why));
+  found.advice.push_back("once that is put right, start it anew: kubectl delete trainingjob " +
+                         name + ", and apply its manifest again");
+  return found;
+}
+
+Explanation Succeeded(const Observed& observed) {
+  const std::string name = NameOf(observed);
+  const std::int64_t restarts = IntAt(observed.job, {"status", "restarts"});
+  Explanation found{.cause = {name + " succeeded"}, .advice = {}};
+  if (restarts > 0) {
+    found.cause.text +=
+        " after " + std::to_string(restarts) + (restarts == 1 ? " restart" : " restarts");
+    Advice unused;  // nothing needs to be done
+    found.cause.because = Losses(observed, unused);
+  }
+  found.advice.push_back("bring its model here: kubectl adamant export " + name);
+  return found;
+}
+
+Explanation Deleting(const Observed& observed) {
+  const std::string since = StringAt(observed.job, {"metadata", "deletionTimestamp"});
+  Explanation found{
+      .cause = {NameOf(observed) + " is being deleted, for " + SinceText(since, observed)},
+      .advice = {}};
+  for (const Json& finalizer : ListAt(observed.job, {"metadata", "finalizers"})) {
+    found.cause.because.push_back({"its finalizer " + finalizer.dump() + " is not done"});
+  }
+  for (Cause& cause : Obstacles(observed, found.advice)) {
+    found.cause.because.push_back(std::move(cause));
+  }
+  return found;
+}
+
+Explanation Active(const Observed& observed) {
+  const Json& job = observed.job;
+  const std::string phase = PhaseOf(job);
+  const std::string message = StringAt(job, {"status", "message"});
+  Explanation found;
+  std::vector<Cause> obstacles = Obstacles(observed, found.advice);
+  const bool runs = phase == "Running" || phase == "Evaluating";
+  if (runs) {
+    found.cause.text = NameOf(observed) + " runs: epoch " +
+                       std::to_string(IntAt(job, {"status", "epoch"})) + " of " +
+                       std::to_string(IntAt(job, {"status", "epochs"})) + ", " +
+                       std::to_string(IntAt(job, {"status", "examplesPerSecond"})) + " examples/s";
+    if (!obstacles.empty()) {
+      found.cause.because.push_back({"some of its processes do not run", std::move(obstacles)});
+    }
+  } else {
+    found.cause.text = NameOf(observed) + " waits in phase " + phase;
+    found.cause.because = std::move(obstacles);
+  }
+  if (!message.empty()) {
+    found.cause.because.push_back({message});
+  }
+  for (const Json* alarm : EventsOfJob(observed, "alarm")) {
+    if (SecondsSince(TimeOf(*alarm), observed.now) < kNoProgressSeconds) {
+      found.cause.because.push_back({StringAt(*alarm, {"message"})});
+    }
+  }
+  std::vector<Cause> losses = Losses(observed, found.advice);
+  if (!losses.empty()) {
+    found.cause.because.push_back({"processes were lost and started again", std::move(losses)});
+  }
+  return found;
+}
+
+Explanation ExplainJob(const Observed& observed) {
+  const Json& job = observed.job;
+  const std::string phase = PhaseOf(job);
+  if (!StringAt(job, {"metadata", "deletionTimestamp"}).empty()) {
+    return Deleting(observed);
+  }
+  if (phase.empty()) {
+    return Unseen(observed);
+  }
+  if (phase == "Failed" && Holds(job, "Valid", "False")) {
+    return Refused(observed);
+  }
+  if (phase == "Suspended") {
+    return Suspended(observed);
+  }
+  return phase == "Failed"      ? Failed(observed)
+         : phase == "Succeeded" ? Succeeded(observed)
+                                : Active(observed);
+}
+
+void Append(const Cause& cause, std::size_t depth, std::string& text) {
+  text += std::string(2 * depth, ' ') + (depth > 0 ? "because " : "") + cause.text + "\n";
+  for (const Cause& deeper : cause.because) {
+    Append(deeper, depth + 1, text);
+  }
+}
+
+nlohmann::ordered_json CauseJson(const Cause& cause) {
+  nlohmann::ordered_json json = {{"text", cause.text},
+                                 {"because", nlohmann::ordered_json::array()}};
+  for (const Cause& deeper : cause.because) {
+    json["because"].push_back(CauseJson(deeper));
+  }
+  return json;
+}
+
+}  // namespace
+
+Explanation Explain(const Observed& observed) {
+  Explanation found = ExplainJob(observed);
+  const Json& job = observed.job;
+  const bool refused_change = PhaseOf(job) != "Failed" && Holds(job, "Valid", "False");
+  if (refused_change) {
+    found.cause.because.push_back(
+        {"its last change is refused, it goes on as it was", Lines(MessageOf(job, "Valid"))});
+    found.advice.emplace_back("correct these fields and apply the manifest again");
+  }
+  Advice once;
+  for (std::string& each : found.advice) {
+    if (std::ranges::find(once, each) == once.end()) {
+      once.push_back(std::move(each));
+    }
+  }
+  found.advice = std::move(once);
+  return found;
+}
+
+std::string ExplanationText(const Explanation& explanation) {
+  std::string text;
+  Append(explanation.cause, 0, text);
+  for (const std::string& advice : explanation.advice) {
+    text += (&advice == &explanation.advice.front() ? "\nwhat to do:\n" : "") + ("  - " + advice) +
+            "\n";
+  }
+  return text;
+}
+
+std::string ExplanationJson(const Explanation& explanation) {
+  nlohmann::ordered_json json = CauseJson(explanation.cause);
+  json["advice"] = explanation.advice;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace adamant::kubectl

@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/kubectl/commands.h"
+#include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/status_text.h"
+#include "operator/kube/custom_resources.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kubectl {
+namespace {
+
+constexpr std::chrono::seconds kInterval{2};
+constexpr char kClearScreen[] = "\033[H\033[2J";
+
+constexpr char kExamples[] = R"(Examples:
+  kubectl adamant status mnist
+  kubectl adamant status mnist --watch     again as it changes, until the job is over
+  kubectl adamant status mnist -o json
+
+RESTARTS of a pod are those of its process: each restart is a new pod.)";
+
+absl::StatusOr<JobObjects> ReadObjects(const Session& session, const std::string& name) {
+  JobObjects objects;
+  ADAMANT_ASSIGN_OR_RETURN(objects.job, ReadJob(session, name));
+  ADAMANT_ASSIGN_OR_RETURN(objects.pods, ReadOwned(session, objects.job, kube::kPods));
+  ADAMANT_ASSIGN_OR_RETURN(objects.claims,
+                           ReadOwned(session, objects.job, kube::kPersistentVolumeClaims));
+  ADAMANT_ASSIGN_OR_RETURN(objects.shard_maps, ReadOwned(session, objects.job, kube::kShardMaps));
+  objects.now = session.clock.WallNow();
+  return objects;
+}
+
+}  // namespace
+
+absl::StatusOr<int> ShowStatus(Session& session, const StatusFlags& flags) {
+  const bool screen = flags.watch && !flags.json && isatty(STDOUT_FILENO) != 0;
+  std::string version;
+  while (true) {
+    ADAMANT_ASSIGN_OR_RETURN(const JobObjects objects, ReadObjects(session, flags.target.job));
+    const std::string now = kube::ResourceVersionOf(objects.job);
+    if (screen || now != version) {  // on a screen ages grow, too
+      version = now;
+      session.print((screen ? kClearScreen : "") +
+                    (flags.json ? StatusJson(objects) + "\n" : StatusText(objects)));
+    }
+    const std::string phase = PhaseOf(objects.job);
+    if (!flags.watch || IsOver(phase)) {
+      return flags.watch && phase == "Failed" ? cli::kJobFailed : cli::kOk;
+    }
+    if (!session.sleeper.Sleep(kInterval, session.cancellation)) {
+      return absl::CancelledError("stopped");
+    }
+  }
+}
+
+void AddStatus(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand("status", "Show how a job stands");
+  const auto flags = std::make_shared<StatusFlags>();
+  AddTarget(command, flags->target);
+  AddOutput(command, flags->json);
+  command.add_flag("-w,--watch", flags->watch, "Again as it changes, until the job is over");
+  command.footer(kExamples);
+  command.callback([flags, &exit_code] {
+    exit_code = RunInCluster(flags->target,
+                             [&flags](Session& session) { return ShowStatus(session, *flags); });
+  });
+}
+
+}  // namespace adamant::kubectl

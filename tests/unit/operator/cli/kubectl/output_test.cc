@@ -1,0 +1,315 @@
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "operator/cli/console/exit_codes.h"
+#include "operator/cli/kubectl/commands.h"
+#include "operator/cli/kubectl/fetch_output.h"
+#include "operator/cli/kubectl/output_index.h"
+#include "operator/cli/kubectl/output_pod.h"
+#include "operator/cli/kubectl/output_server.h"
+#include "services/common/base/files.h"
+#include "tests/unit/operator/cli/kubectl/job_rig.h"
+
+namespace adamant::kubectl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const OutputFile kFile{.name = "model.onnx", .size = 3, .pieces = {0xfedcba9876543210}};
+
+TEST(OutputIndexTest, ComesBackAsItWas) {
+  const auto files = DecodeIndex(EncodeIndex({kFile}));
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(kFile));
+}
+
+TEST(OutputIndexTest, WhatCannotBeIsRefused) {
+  for (const char* text :
+       {"",
+        "[]",
+        "{}",
+        R"({"files": 1})",
+        R"({"files": [{}]})",
+        R"({"files": [{"name": "../etc", "size": 0, "pieces": []}]})",
+        R"({"files": [{"name": ".hidden", "size": 0, "pieces": []}]})",
+        R"({"files": [{"name": "a", "size": -1, "pieces": []}]})",
+        R"({"files": [{"name": "a", "size": 9223372036854775807, "pieces": []}]})",
+        R"({"files": [{"name": "a", "size": 3, "pieces": []}]})",
+        R"({"files": [{"name": "a", "size": 3, "pieces": ["xyz"]}]})",
+        R"({"files": [{"name": "a", "size": 3, "pieces": ["0", "0"]}]})"}) {
+    EXPECT_TRUE(absl::IsDataLoss(DecodeIndex(text).status())) << text;
+  }
+}
+
+TEST(OutputIndexTest, PiecesCoverAFile) {
+  EXPECT_EQ(PiecesOf(0), 0u);
+  EXPECT_EQ(PiecesOf(1), 1u);
+  EXPECT_EQ(PiecesOf(kPieceBytes), 1u);
+  EXPECT_EQ(PiecesOf(kPieceBytes + 1), 2u);
+}
+
+/// A folder with the output of a job: a model of two pieces.
+class OutputTest : public testing::Test {
+ protected:
+  OutputTest() {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "metrics.csv") << "epoch\n1\n";
+    std::ofstream(folder_ / "secret") << "not to be served";
+    model_.resize(kPieceBytes + 1000);
+    for (std::size_t i = 0; i < model_.size(); ++i) {
+      model_[i] = static_cast<char>(i * 7 + i / 4096);
+    }
+    std::ofstream(folder_ / "model.onnx", std::ios::binary) << model_;
+    auto server = OutputServer::Start({.listen = "127.0.0.1:0",
+                                       .key = "k3y",
+                                       .folder = folder_,
+                                       .names = {"metrics.csv", "model.onnx", "not-there"}});
+    server_ = *std::move(server);
+  }
+  ~OutputTest() override { std::filesystem::remove_all(folder_.parent_path()); }
+
+  static std::filesystem::path NewFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "output_XXXXXX").string();
+    return std::filesystem::path(mkdtemp(name.data())) / "served";
+  }
+
+  const std::filesystem::path folder_ = NewFolder();
+  std::string model_;
+  std::unique_ptr<OutputServer> server_;
+};
+
+TEST_F(OutputTest, OnlyWhoKnowsTheKeyGetsOnlyWhatIsServed) {
+  for (const char* line : {"GET / HTTP/1.1",
+                           "GET /index HTTP/1.1",
+                           "GET /k3/index HTTP/1.1",
+                           "GET /k3yy/index HTTP/1.1",
+                           "POST /k3y/index HTTP/1.1",
+                           "GET /k3y/secret?piece=0 HTTP/1.1",
+                           "GET /k3y/../secret?piece=0 HTTP/1.1",
+                           "GET /k3y/not-there?piece=0 HTTP/1.1",
+                           "GET /k3y/model.onnx HTTP/1.1",
+                           "GET /k3y/model.onnx?piece= HTTP/1.1",
+                           "GET /k3y/model.onnx?piece=2 HTTP/1.1",
+                           "GET /k3y/model.onnx?piece=-1 HTTP/1.1",
+                           "GET /k3y/model.onnx?piece=99999999999999999999 HTTP/1.1",
+                           "GET",
+                           ""}) {
+    EXPECT_THAT(server_->Respond(line), StartsWith("HTTP/1.1 404 ")) << line;
+  }
+  EXPECT_THAT(server_->Respond("GET /k3y/index HTTP/1.1"), HasSubstr("\"model.onnx\""));
+  EXPECT_THAT(server_->Respond("GET /k3y/metrics.csv?piece=0 HTTP/1.1"),
+              StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST_F(OutputTest, AnswersOnTheNetworkAndEndsWhenNobodyAsks) {
+  const int port = server_->port();
+  std::jthread serving([this] { server_->ServeUntilIdle(std::chrono::milliseconds(200)); });
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string request = "GET /k3y/metrics.csv?piece=0 HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_EQ(send(connection, request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char bytes[1024];
+  for (ssize_t got = 0; (got = recv(connection, bytes, sizeof(bytes), 0)) > 0;) {
+    answer.append(bytes, static_cast<std::size_t>(got));
+  }
+  close(connection);
+  EXPECT_THAT(answer, testing::EndsWith("\r\n\r\nepoch\n1\n"));
+  serving.join();
+}
+
+TEST_F(OutputTest, AnAddressThatIsNoneIsRefused) {
+  for (const char* address : {"", "here", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "a.b:1"}) {
+    EXPECT_FALSE(
+        OutputServer::Start({.listen = address, .key = "k", .folder = folder_, .names = {}}).ok())
+        << address;
+  }
+}
+
+/// A cluster in memory whose pods serve: requests to the proxy go to an OutputServer.
+class ServingApi final : public kube::Transport {
+ public:
+  explicit ServingApi(kube::MemoryApiServer& api) : api_(api) {}
+
+  absl::StatusOr<kube::HttpResponse> Send(const kube::HttpRequest& request,
+                                          const kube::Cancellation& cancellation) override {
+    const std::size_t proxy = request.target.find("/proxy/");
+    if (proxy == std::string::npos) {
+      auto response = api_.Send(request, cancellation);
+      if (request.method == "POST" && response.ok()) {
+        StartPod(Json::parse(request.body));
+      }
+      return response;
+    }
+    const std::string said =
+        server->Respond("GET " + request.target.substr(proxy + 6) + " HTTP/1.1");
+    const std::size_t end = said.find("\r\n\r\n");
+    kube::HttpResponse response{
+        .status = std::stoi(said.substr(9, 3)), .headers = {}, .body = said.substr(end + 4)};
+    if (damaged > 0 && request.target.ends_with("piece=1")) {
+      --damaged;
+      response.body[0] ^= 1;
+    }
+    return response;
+  }
+  absl::StatusOr<kube::HttpResponse> Stream(
+      const kube::HttpRequest& request,
+      std::chrono::milliseconds idle,
+      const std::function<bool(std::string_view line)>& on_line,
+      const kube::Cancellation& cancellation) override {
+    return api_.Stream(request, idle, on_line, cancellation);
+  }
+
+  std::filesystem::path folder;  // of the volume
+  Json pod;                      // as it was asked for
+  Json status = ThePod("worker", 0)["status"];
+  int damaged = 0;  // pieces to come
+  std::unique_ptr<OutputServer> server;
+
+ private:
+  // What the kubelet does.
+  void StartPod(const Json& wanted) {
+    pod = wanted;
+    OutputServerOptions options{.listen = "127.0.0.1:0", .key = {}, .folder = folder, .names = {}};
+    for (const std::string argument : pod["spec"]["containers"][0]["args"]) {
+      if (argument.starts_with("--key=")) {
+        options.key = argument.substr(6);
+      } else if (argument.starts_with("--file=")) {
+        options.names.push_back(argument.substr(7));
+      }
+    }
+    server = *OutputServer::Start(options);
+    Json running = wanted;
+    running["status"] = status;
+    const std::string path =
+        "/api/v1/namespaces/training/pods/" + wanted["metadata"]["name"].get<std::string>();
+    api_.Send({.method = "PUT",
+               .target = path + "/status",
+               .headers = {{"content-type", "application/json"}},
+               .body = running.dump()},
+              {})
+        .IgnoreError();
+  }
+
+  kube::MemoryApiServer& api_;
+};
+
+class ExportTest : public OutputTest {
+ protected:
+  ExportTest() : api_(rig_.api) {
+    api_.folder = folder_;
+    session_.client = kube::Client(api_, rig_.clock, rig_.sleeper);
+    flags_.target.job = "mnist";
+    flags_.out = (folder_.parent_path() / "out").string();
+    Json job = TheJob("Succeeded");
+    job["status"]["outputClaim"] = "mnist-output";
+    rig_.job = rig_.Put(kube::kTrainingJobs, job);
+    rig_.PutOwned(kube::kConfigMaps,
+                  {{"metadata",
+                    {{"name", "mnist-export-7"},
+                     {"namespace", "training"},
+                     {"annotations", {{kube::kImageAnnotation, "adamant:1"}}}}}});
+  }
+
+  std::vector<Json> Pods() { return *rig_.client.List(kube::kPods, {.ns = "training"}); }
+  [[nodiscard]] std::string Fetched(const std::string& name) const {
+    return *ReadFile(std::filesystem::path(flags_.out) / name, 100 << 20);
+  }
+
+  Rig rig_;
+  ServingApi api_;
+  Session session_ = rig_.NewSession();
+  ExportFlags flags_;
+};
+
+TEST_F(ExportTest, BringsTheFilesAndLeavesNoPod) {
+  const auto exported = ExportOutput(session_, flags_);
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_EQ(Fetched("model.onnx"), model_);
+  EXPECT_EQ(Fetched("metrics.csv"), "epoch\n1\n");
+  EXPECT_EQ(rig_.printed, flags_.out + "/metrics.csv\n" + flags_.out + "/model.onnx\n");
+  EXPECT_TRUE(Pods().empty());
+  const Json& spec = api_.pod["spec"];
+  EXPECT_EQ(spec["containers"][0]["image"], "adamant:1");
+  EXPECT_EQ(spec["volumes"][0]["persistentVolumeClaim"],
+            Json({{"claimName", "mnist-output"}, {"readOnly", true}}));
+  EXPECT_EQ(spec["securityContext"]["runAsNonRoot"], true);
+  EXPECT_EQ(spec["automountServiceAccountToken"], false);
+  EXPECT_EQ(api_.pod["metadata"]["ownerReferences"][0]["uid"], kube::UidOf(rig_.job));
+}
+
+TEST_F(ExportTest, ADamagedPieceIsFetchedAgain) {
+  api_.damaged = 2;
+  ASSERT_TRUE(ExportOutput(session_, flags_).ok());
+  EXPECT_EQ(Fetched("model.onnx"), model_);
+}
+
+TEST_F(ExportTest, APieceThatStaysDamagedLeavesNoFileAndNoPod) {
+  api_.damaged = 1000;
+  const auto exported = ExportOutput(session_, flags_);
+  EXPECT_TRUE(absl::IsDataLoss(exported.status())) << exported.status();
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(flags_.out) / "model.onnx"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(flags_.out) / ".model.onnx.partial"));
+  EXPECT_TRUE(Pods().empty());
+}
+
+TEST_F(ExportTest, ASingleFormatIsAskedFor) {
+  flags_.format = "safetensors";
+  ASSERT_TRUE(ExportOutput(session_, flags_).ok());
+  EXPECT_THAT(api_.pod["spec"]["containers"][0]["args"].dump(),
+              testing::Not(HasSubstr("model.onnx")));
+}
+
+TEST_F(ExportTest, APodThatDoesNotStartIsExplainedAndRemoved) {
+  api_.status = Waiting(ThePod("worker", 0), "ErrImagePull", "no such manifest")["status"];
+  const auto exported = ExportOutput(session_, flags_);
+  EXPECT_THAT(std::string(exported.status().message()),
+              HasSubstr("does not get its image adamant:1 (ErrImagePull): no such manifest; bring "
+                        "the image"));
+  EXPECT_TRUE(Pods().empty());
+}
+
+TEST_F(ExportTest, TheUserMayStopIt) {
+  api_.status["phase"] = "Pending";
+  session_.cancellation.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(ExportOutput(session_, flags_).status()));
+  EXPECT_TRUE(Pods().empty());
+}
+
+TEST_F(ExportTest, AnEmptyVolumeIsSaidToBeEmpty) {
+  std::filesystem::remove(folder_ / "metrics.csv");
+  std::filesystem::remove(folder_ / "model.onnx");
+  EXPECT_THAT(std::string(ExportOutput(session_, flags_).status().message()),
+              HasSubstr("claim mnist-output, holds none of the job's files"));
+}
+
+TEST(ExportOfARunningJobTest, IsRefusedWithWhatToWaitFor) {
+  Rig rig;
+  rig.PutJob("Running");
+  Session session = rig.NewSession();
+  ExportFlags flags;
+  flags.target.job = "mnist";
+  const auto exported = ExportOutput(session, flags);
+  EXPECT_EQ(std::string(exported.status().message()),
+            "mnist is Running: a job writes its model when it succeeds; `kubectl adamant status "
+            "--watch mnist` waits for that");
+}
+
+}  // namespace
+}  // namespace adamant::kubectl
