@@ -56,6 +56,11 @@ absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source) {
         {.seed = static_cast<std::uint64_t>(source.digits().seed()),
          .examples = static_cast<std::uint64_t>(source.digits().examples())});
   }
+  if (!source.has_idx() || source.idx().has_claim()) {
+    return absl::InvalidArgumentError(
+        "spec.data.validation: eval reads files of this machine or draws digits; fetch the files, "
+        "and name them in a copy of the manifest");
+  }
   return dataset::ReadIdx({.images = source.idx().images(), .labels = source.idx().labels()});
 }
 

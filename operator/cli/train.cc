@@ -12,6 +12,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
+#include "operator/local/job_data.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -89,6 +90,10 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
     std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
   }
   if (parsed.job == nullptr) {
+    return kBadInput;
+  }
+  if (const absl::Status here = local::CheckOneMachine(*parsed.job); !here.ok()) {
+    PrintError(flags.job + ": " + std::string(here.message()));
     return kBadInput;
   }
   job = std::move(parsed.job);

@@ -27,7 +27,8 @@ inline constexpr int kMostBuckets = 1000;
 v1::JobStatus Encode(const controller::JobReport& report);
 controller::JobReport Decode(const v1::JobStatus& status);
 
-/// What of a job, with its defaults, the controller needs.
+/// What of a job, with its defaults, the controller needs. The number of training examples is in it
+/// where the manifest says it.
 controller::JobSettings SettingsOf(const v1::TrainingJob& job);
 
 }  // namespace adamant::control

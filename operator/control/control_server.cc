@@ -2,6 +2,7 @@
 
 #include <map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "operator/control/codec.h"
@@ -9,6 +10,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/job/optimiser_of.h"
 #include "services/common/rpc/server.h"
 
 namespace adamant::control {
@@ -31,6 +33,14 @@ struct Stream {
   std::unique_ptr<Connection> connection;
   std::shared_ptr<Job> job;
 };
+
+// Processes but data servers need to know how long the job's schedule is in examples.
+void CountProgress(const controller::Send& send, v1::TrainingJob& job) {
+  const std::uint64_t examples = std::get<controller::Welcome>(send.message).training_examples;
+  if (examples > 0) {
+    job::CountProgressInExamples(examples, job);
+  }
+}
 
 class ControllerService final : public v1::Controller::CallbackService {
  public:
@@ -85,6 +95,7 @@ class ControllerService final : public v1::Controller::CallbackService {
     if (const auto stream = streams_.find(send.connection); stream != streams_.end()) {
       if (message.has_welcome() && stream->second.job != nullptr) {
         message.mutable_welcome()->MergeFrom(stream->second.job->welcome);
+        CountProgress(send, *message.mutable_welcome()->mutable_job());
       }
       stream->second.connection->Push(std::move(message));
     }

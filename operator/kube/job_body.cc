@@ -12,12 +12,12 @@
 #include "operator/kube/client/json.h"
 #include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
+#include "operator/kube/data_claims.h"
 #include "operator/kube/job_status.h"
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/job/optimiser_of.h"
 
 namespace adamant::kube {
 namespace {
@@ -28,7 +28,6 @@ using controller::ObservedPod;
 using controller::Phase;
 using controller::StartProcess;
 
-constexpr char kDataRoot[] = "/";                          // relative paths of data start there
 constexpr std::chrono::seconds kProgressInterval{10};      // of what changes all the time
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 constexpr std::chrono::milliseconds kRetry{1'000};
@@ -57,15 +56,6 @@ v1::TrainingJobStatus WithoutProgress(v1::TrainingJobStatus status) {
   status.clear_training_loss();
   status.clear_active();
   return status;
-}
-
-// The job as its processes are told it: they do not know how many examples an epoch has.
-v1::TrainingJob WithCountedProgress(v1::TrainingJob spec) {
-  const v1::DataSource& train = spec.spec().data().train();
-  if (train.has_digits()) {
-    job::CountProgressInExamples(static_cast<std::uint64_t>(train.digits().examples()), spec);
-  }
-  return spec;
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -184,7 +174,7 @@ absl::Status JobBody::Open(const PodViews& pods) {
   }
   context_.control.AddJob(
       job_.uid,
-      WithCountedProgress(*view_->job),
+      *view_->job,
       kDataRoot,
       [inbox = inbox_](controller::Event event) { inbox->Push(std::move(event)); });
   return Begin(pods);

@@ -49,6 +49,11 @@ Finding ValidityOf(const JobView& view) {
   return {"Valid", valid, valid ? "Accepted" : "InvalidSpec", view.problems};
 }
 
+// Data can only be looked at where it is: by the data servers.
+Finding InvalidData(const JobReport& report) {
+  return {"Valid", false, "InvalidData", report.message};
+}
+
 void AddCondition(const Finding& finding,
                   const JobView& view,
                   const std::string& now,
@@ -102,7 +107,7 @@ void AddConditions(const JobReport& report,
                    Status& status) {
   const std::string phase(controller::PhaseName(report.phase));
   const bool running = report.phase == Phase::kRunning || report.phase == Phase::kEvaluating;
-  AddCondition(ValidityOf(view), view, now, status);
+  AddCondition(report.invalid ? InvalidData(report) : ValidityOf(view), view, now, status);
   AddCondition({"Running", running, phase, RunningMessage(report)}, view, now, status);
   AddCondition({"Suspended",
                 report.phase == Phase::kSuspended,

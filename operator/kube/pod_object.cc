@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/data_claims.h"
 #include "operator/kube/hardened_pod.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
@@ -299,6 +300,9 @@ Json PodObject(const JobIdentity& job,
   labels[kRoleLabel] = controller::RoleName(process.id.role);
   labels[kSlotLabel] = std::to_string(process.id.slot);
   labels[kGenerationLabel] = std::to_string(process.generation);
+  if (process.id.role == Role::kDataServer) {
+    MountData(spec, pod);
+  }
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
   return pod;
 }

@@ -4,24 +4,36 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
+#include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/dataset/idx.h"
-#include "services/common/job/optimiser_of.h"
 
 namespace adamant::local {
+
+absl::Status CheckOneMachine(const v1::TrainingJob& job) {
+  const v1::Data& data = job.spec().data();
+  for (const auto& [set, source] :
+       {std::pair("train", &data.train()), std::pair("validation", &data.validation())}) {
+    if (source->idx().has_claim()) {
+      return absl::InvalidArgumentError(
+          std::string("spec.data.") + set +
+          ".idx.claim: not available on one machine (allowed: paths of this machine, download)");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source) {
   if (source.has_digits()) {
     return static_cast<std::uint64_t>(source.digits().examples());
   }
-  if (!source.has_idx() || source.idx().has_claim()) {
-    return absl::UnimplementedError(
-        "on one machine data is files of that machine or the digits generator; claims and "
-        "downloads "
-        "are for clusters");
+  if (source.has_download()) {
+    return 0;
   }
   ADAMANT_ASSIGN_OR_RETURN(
       const dataset::IdxInfo info,
@@ -29,10 +41,10 @@ absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source) {
   return info.examples;
 }
 
-absl::Status CountProgress(v1::TrainingJob& job) {
-  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t examples, ExamplesOf(job.spec().data().train()));
-  job::CountProgressInExamples(examples, job);
-  return absl::OkStatus();
+absl::StatusOr<controller::JobSettings> SettingsOf(const v1::TrainingJob& job) {
+  controller::JobSettings settings = control::SettingsOf(job);
+  ADAMANT_ASSIGN_OR_RETURN(settings.training_examples, ExamplesOf(job.spec().data().train()));
+  return settings;
 }
 
 absl::StatusOr<std::uint64_t> RandomUid() {

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/core/state.h"
 
 namespace adamant::v1 {
 class DataSource;
@@ -12,12 +13,17 @@ class TrainingJob;
 
 namespace adamant::local {
 
-/// Number of examples of a data source; reads no more than headers. Errors: those of InspectIdx.
+/// Whether the job needs nothing that only a cluster has. Error: InvalidArgument, beginning with
+/// the field.
+absl::Status CheckOneMachine(const v1::TrainingJob& job);
+
+/// Number of examples of a data source, 0 where only those who fetch it will know; reads no more
+/// than headers. Errors: those of InspectIdx.
 absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source);
 
-/// Rewrites the job's schedules to count examples, as every process needs them. Errors: those of
-/// ExamplesOf.
-absl::Status CountProgress(v1::TrainingJob& job);
+/// What of the job the controller needs, with the number of training examples where it is known.
+/// Errors: those of ExamplesOf.
+absl::StatusOr<controller::JobSettings> SettingsOf(const v1::TrainingJob& job);
 
 /// A random number that names a run; never 0.
 absl::StatusOr<std::uint64_t> RandomUid();

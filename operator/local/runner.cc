@@ -108,7 +108,7 @@ class Runner {
   }
 
  private:
-  absl::Status OpenController();
+  absl::Status OpenController(const controller::JobSettings& settings);
   void Wait();
   void HandleSignals();
   void Handle(const controller::Event& event);
@@ -153,12 +153,12 @@ class Runner {
 };
 
 absl::Status Runner::Open() {
-  ADAMANT_RETURN_IF_ERROR(CountProgress(job_));
+  ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
   ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
   state_ = std::make_unique<KvStateStore>(*store_, writer);
-  ADAMANT_RETURN_IF_ERROR(OpenController());
+  ADAMANT_RETURN_IF_ERROR(OpenController(settings));
   if (!metrics_listen_.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
   }
@@ -169,7 +169,7 @@ absl::Status Runner::Open() {
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
-absl::Status Runner::OpenController() {
+absl::Status Runner::OpenController(const controller::JobSettings& settings) {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, state_->Load());
   version_ = stored.version;
   std::vector<EpochResult> results;
@@ -181,15 +181,14 @@ absl::Status Runner::OpenController() {
   }
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller_,
-                             JobController::Restore(control::SettingsOf(job_), state->second));
+    ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
     return absl::DataLossError("the controller's state is missing from " +
                                paths_.controller().string() + " although the run had begun");
   } else {
     ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
-    controller_ = JobController::Create(control::SettingsOf(job_), uid);
+    controller_ = JobController::Create(settings, uid);
   }
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
                            Recorder::Open(paths_, job_.metadata().name(), std::move(results)));

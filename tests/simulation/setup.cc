@@ -91,6 +91,7 @@ controller::JobSettings MakeJob(Rng& rng) {
   job.epochs = Draw(rng, 2, 4);
   job.checkpoint_interval = std::chrono::milliseconds(Draw(rng, 2000, 20000));
   job.restart_limit = 1000;
+  job.training_examples = 1;  // known
   job.restart_backoff = std::chrono::milliseconds(50);
   return job;
 }

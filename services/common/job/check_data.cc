@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/dataset/idx.h"
+#include "services/common/job/data_problems.h"
 #include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
 
@@ -55,7 +55,9 @@ class SourceChecker {
  private:
   std::optional<std::int64_t> CheckDigits() {
     constexpr std::int64_t kDigits = 10;
-    CheckImages("digits", "digits are", {1, 28, 28});
+    if (graph_ != nullptr) {
+      ReportAny("digits", Misfit("digits are", {1, 28, 28}, graph_->input));
+    }
     if (graph_ != nullptr && graph_->classes < kDigits) {
       Report(
           "digits",
@@ -92,40 +94,40 @@ class SourceChecker {
   }
 
   bool CheckExists(const std::string& field, const std::string& file) {
-    std::error_code error;
-    if (file.empty() || std::filesystem::is_regular_file(file, error)) {
-      return !file.empty();
+    if (file.empty()) {
+      return false;
     }
-    Report(field,
-           std::filesystem::exists(file, error) ? file + " is not a regular file"
-                                                : "there is no file " + file);
-    return false;
+    const std::string problem = MissingFile(file, file);
+    if (!problem.empty()) {
+      Report(field, problem);
+    }
+    return problem.empty();
   }
 
   std::optional<std::int64_t> CheckFiles() {
-    const v1::IdxFiles& files = source_.idx();
+    const dataset::IdxPaths files{.images = source_.idx().images(),
+                                  .labels = source_.idx().labels()};
+    const IdxSource source{
+        .paths = files, .names = files, .fields = {.images = "idx.images", .labels = "idx.labels"}};
     dataset::IdxLimits limits;
     if (graph_ != nullptr) {
       limits.classes = static_cast<std::uint32_t>(graph_->classes);  // at most 2^20
     }
-    const absl::StatusOr<dataset::IdxInfo> info =
-        dataset::CheckIdx({files.images(), files.labels()}, limits);
+    const absl::StatusOr<dataset::IdxInfo> info = dataset::CheckIdx(files, limits);
     if (!info.ok()) {
-      const std::string message(info.status().message());
-      const bool of_labels = message.compare(0, files.labels().size(), files.labels()) == 0;
-      Report(of_labels ? "idx.labels" : "idx.images", message);
+      const DataProblem problem = ProblemOf(info.status(), source);
+      Report(problem.field, problem.message);
       return std::nullopt;
     }
-    CheckImages("idx.images",
-                files.images() + " has images of",
-                {info->channels, info->height, info->width});
+    if (graph_ != nullptr) {
+      ReportAny("idx.images", Misfit(source, *info, graph_->input));
+    }
     return static_cast<std::int64_t>(info->examples);
   }
 
-  void CheckImages(const std::string& field, const std::string& what, const Shape& image) {
-    if (graph_ != nullptr && graph_->input != image) {
-      Report(field,
-             what + " " + ToString(image) + ", but the net's input is " + ToString(graph_->input));
+  void ReportAny(const std::string& field, const std::string& problem) {
+    if (!problem.empty()) {
+      Report(field, problem);
     }
   }
 

@@ -87,6 +87,12 @@ ParseResult ParseObject(const YamlNode& object, Problems& problems) {
   return Result(std::move(job), problems);
 }
 
+std::vector<Diagnostic> CheckExamples(const v1::TrainingJob& job, std::int64_t examples) {
+  Problems problems("");
+  CheckRun(job.spec(), nullptr, examples, {}, problems);
+  return problems.Take();
+}
+
 ParseResult LoadJob(const std::filesystem::path& path) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
   if (text.ok()) {

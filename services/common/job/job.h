@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -58,6 +59,10 @@ class Problems;
 /// not looked at, as it is where the data servers will run, and its paths stay as they are.
 /// `problems` holds those of the tree itself, and is emptied into the result.
 ParseResult ParseObject(const YamlNode& object, Problems& problems);
+
+/// What cannot be right about a valid job now that the number of its training examples is known:
+/// LoadJob says it where it can look at the data.
+std::vector<Diagnostic> CheckExamples(const v1::TrainingJob& job, std::int64_t examples);
 
 /// The job as a manifest that ParseJob accepts, with every value it has: of a parsed job, defaults
 /// included.

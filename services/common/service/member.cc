@@ -70,9 +70,22 @@ void Member::Send(const v1::MemberMessage& message) {
 }
 
 void Member::Fail(const absl::Status& reason, bool fatal) {
+  v1::Failure failure;
+  failure.set_fatal(fatal);
+  FailWith(reason, failure);
+}
+
+void Member::Refuse(const absl::Status& reason) {
+  v1::Failure failure;
+  failure.set_fatal(true);
+  failure.set_invalid(true);
+  FailWith(reason, failure);
+}
+
+void Member::FailWith(const absl::Status& reason, const v1::Failure& failure) {
   v1::MemberMessage message;
+  *message.mutable_failure() = failure;
   message.mutable_failure()->set_message(std::string(reason.message()));
-  message.mutable_failure()->set_fatal(fatal);
   MutexLock lock(mutex_);
   if (end_.has_value()) {
     return;
@@ -80,6 +93,11 @@ void Member::Fail(const absl::Status& reason, bool fatal) {
   Send(message);  // before the end is seen, after which nothing more is sent
   end_ = End{reason};
   changed_.NotifyAll();
+}
+
+bool Member::stopping() const {
+  MutexLock lock(mutex_);
+  return stop_requested_ || end_.has_value();
 }
 
 void Member::RequestStop() {

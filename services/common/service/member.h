@@ -26,7 +26,7 @@ namespace adamant::service {
 /// A process's end of the control stream: joins, stays on the stream, and joins again under its
 /// incarnation when it breaks. Of several controllers that answer it obeys the one of the highest
 /// term that it has heard of.
-/// Threads: Send, Fail and RequestStop from any; the others from one.
+/// Threads: Send, Fail, stopping and RequestStop from any; the others from one.
 class Member final : public ControllerLink {
  public:
   /// The stream is up again after it was broken.
@@ -51,6 +51,11 @@ class Member final : public ControllerLink {
 
   void Send(const v1::MemberMessage& message) override;
   void Fail(const absl::Status& reason, bool fatal) override;
+  [[nodiscard]] bool stopping() const override;
+
+  /// As Fail, of a job that cannot run as it is: its manifest, or the data that it names, is not
+  /// valid.
+  void Refuse(const absl::Status& reason);
 
   /// Makes Next return StopRequested, once.
   void RequestStop();
@@ -78,6 +83,7 @@ class Member final : public ControllerLink {
   [[nodiscard]] bool HasEvent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Event TakeEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWith(const absl::Status& status);
+  void FailWith(const absl::Status& reason, const v1::Failure& failure);
   void OnTerm(std::uint64_t term);
   void AddEvent(Event event);
 
@@ -95,7 +101,7 @@ class Member final : public ControllerLink {
   Outbox outbox_;
 
   // Guarded.
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
   std::optional<End> end_ ABSL_GUARDED_BY(mutex_);

@@ -89,17 +89,29 @@ class Heart {
   std::thread thread_;
 };
 
+// False when the process should end instead.
+absl::StatusOr<bool> Start(Service& service, const v1::Welcome& welcome, Member& member) {
+  const absl::Status status = service.Start(welcome);
+  if (status.ok()) {
+    return true;
+  }
+  if (absl::IsCancelled(status) && member.stopping()) {
+    return false;
+  }
+  if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
+    member.Refuse(status);
+  } else {
+    member.Fail(status, false);
+  }
+  return status;
+}
+
 // Waits for Welcome and starts `service`; false when the process should end instead, and why.
 absl::StatusOr<bool> StartService(Service& service, Member& member) {
   while (true) {
     const Member::Event event = member.Next();
     if (const auto* welcome = std::get_if<v1::Welcome>(&event)) {
-      const absl::Status status = service.Start(*welcome);
-      if (!status.ok()) {
-        member.Fail(status, absl::IsInvalidArgument(status) || absl::IsDataLoss(status));
-        return status;
-      }
-      return true;
+      return Start(service, *welcome, member);
     }
     if (std::holds_alternative<Member::StopRequested>(event)) {
       return false;

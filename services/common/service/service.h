@@ -40,6 +40,9 @@ class ControllerLink {
   /// code 1. `fatal`: a restart would not help (bad data, divergence), so the job fails. The first
   /// call counts.
   virtual void Fail(const absl::Status& reason, bool fatal) = 0;
+
+  /// Whether the process is to end: a Start that takes long returns Cancelled then.
+  [[nodiscard]] virtual bool stopping() const = 0;
 };
 
 /// What the flags of a service say.
@@ -80,7 +83,8 @@ class Service {
   virtual Endpoints GetEndpoints() = 0;
 
   /// The controller has admitted this process. Called once, not at reconnects. An error ends the
-  /// process with code 1 (InvalidArgument and DataLoss: the job fails, a restart would not help).
+  /// process with code 1. InvalidArgument and DataLoss: the manifest, or the data that it names, is
+  /// not valid; the message begins with the field, and the job fails with it.
   virtual absl::Status Start(const v1::Welcome& welcome) = 0;
 
   /// A message after Welcome, but never Stop or Refused; may come again after a reconnect. Should

@@ -62,6 +62,26 @@ WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome, std::uint32_t slot
           .warm_start_examples = static_cast<std::uint64_t>(distribution.warm_start().examples())};
 }
 
+// What the number of examples says about the rest of the manifest.
+absl::Status CheckCount(const v1::TrainingJob& job, std::uint64_t examples) {
+  const auto problems = job::CheckExamples(job, static_cast<std::int64_t>(examples));
+  return problems.empty() ? absl::OkStatus()
+                          : absl::InvalidArgumentError(problems.front().field_path + ": " +
+                                                       problems.front().message);
+}
+
+absl::Status CheckParts(const WorkDealerOptions& dealer) {
+  const PartLayout layout(dealer.train_examples, dealer.parts, dealer.batch_size);
+  if (layout.Batches(0) <= kMaxBatchesOfPart) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "spec.data.batchSize: an epoch of " + std::to_string(dealer.train_examples) +
+      " examples has " + std::to_string(layout.Batches(0)) + " batches per data server, at most " +
+      std::to_string(kMaxBatchesOfPart) +
+      " can be kept track of; raise it or spec.distribution.dataServers");
+}
+
 unsigned PipelineThreads(const TransformOptions& transforms) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   return transforms.any() ? std::min(cores, kMaxPipelineThreads) : 1;
@@ -77,6 +97,7 @@ class Running {
           const DataMetrics& metrics,
           service::ControllerLink& controller)
       : job_uid_(welcome.job_uid()),
+        train_examples_(dealer.train_examples),
         metrics_(metrics),
         transforms_(TransformsOf(welcome.job().spec().data().transformations())),
         builder_({.seed = Seed(welcome),
@@ -106,6 +127,7 @@ class Running {
   }
 
   DealerLoop& loop() { return loop_; }
+  [[nodiscard]] std::uint64_t train_examples() const { return train_examples_; }
 
  private:
   static std::uint64_t Seed(const v1::Welcome& welcome) {
@@ -113,6 +135,7 @@ class Running {
   }
 
   const std::uint64_t job_uid_;
+  const std::uint64_t train_examples_;
   const DataMetrics& metrics_;
   const TransformOptions transforms_;
   const BatchBuilder builder_;
@@ -135,21 +158,17 @@ class DataServerService final : public service::Service {
   absl::Status Start(const v1::Welcome& welcome) override {
     const v1::Data& data = welcome.job().spec().data();
     const DataShape shape = ShapeOf(welcome.job());
-    ADAMANT_ASSIGN_OR_RETURN(auto train,
-                             LoadData(data.train(), "training", welcome.data_root(), shape));
-    ADAMANT_ASSIGN_OR_RETURN(auto validation,
-                             LoadData(data.validation(), "validation", welcome.data_root(), shape));
+    const DataPlaces places{.data_root = welcome.data_root(),
+                            .fetched = context_.flags.data_dir / "fetched"};
+    service::ControllerLink& controller = context_.controller;
+    ADAMANT_ASSIGN_OR_RETURN(auto train, LoadData(data.train(), "train", places, shape, controller));
+    ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.size()));
+    ADAMANT_ASSIGN_OR_RETURN(
+        auto validation, LoadData(data.validation(), "validation", places, shape, controller));
     WorkDealerOptions dealer = DealerOptionsOf(welcome, context_.flags.slot);
     dealer.train_examples = static_cast<std::uint32_t>(train.size());
     dealer.validation_examples = static_cast<std::uint32_t>(validation.size());
-    const PartLayout layout(dealer.train_examples, dealer.parts, dealer.batch_size);
-    if (layout.Batches(0) > kMaxBatchesOfPart) {
-      return absl::InvalidArgumentError(
-          "an epoch of " + std::to_string(train.size()) + " examples has " +
-          std::to_string(layout.Batches(0)) + " batches per data server, at most " +
-          std::to_string(kMaxBatchesOfPart) +
-          " can be kept track of: raise spec.data.batchSize or spec.distribution.dataServers");
-    }
+    ADAMANT_RETURN_IF_ERROR(CheckParts(dealer));
     auto running =
         std::make_shared<Running>(welcome,
                                   dealer,
@@ -177,7 +196,8 @@ class DataServerService final : public service::Service {
   }
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
-    const DealerProgress progress = GetRunning()->loop().progress();
+    const std::shared_ptr<Running> running = GetRunning();
+    const DealerProgress progress = running->loop().progress();
     v1::DataServerProgress& proto = *heartbeat.mutable_data_server();
     proto.set_epoch(progress.epoch);
     proto.set_counted_examples(progress.counted_examples);
@@ -185,6 +205,7 @@ class DataServerService final : public service::Service {
     proto.set_dealt_examples(progress.dealt_examples);
     proto.set_retrained_examples(progress.retrained_examples);
     proto.set_job_examples(progress.job_examples);
+    proto.set_training_examples(running->train_examples());
   }
 
   void Stop() override { GetRunning()->loop().Stop(); }

@@ -6,10 +6,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/dataset/dataset.h"
 #include "services/data_server/core/transform.h"
-
-namespace adamant::v1 {
-class DataSource;
-}  // namespace adamant::v1
+#include "services/data_server/rpc/locate_data.h"
 
 namespace adamant::data_server {
 
@@ -19,13 +16,15 @@ struct DataShape {
   std::uint32_t classes = 0;
 };
 
-/// Loads or generates the examples of `source` into memory. `name` ("train") stands in the log;
-/// relative paths start at `data_root`.
-/// Errors: InvalidArgument or DataLoss for data that cannot be used, naming the file and what was
-/// expected; those of the file system as InvalidArgument too, because a restart would not help.
+/// Loads, fetches or generates the examples of `source` into memory. `set`: "train" or
+/// "validation".
+/// Errors: InvalidArgument or DataLoss for data that cannot be used, beginning with the field that
+/// names it, as `adamant validate` says it; Unavailable and others for what a restart may cure;
+/// Cancelled when the process is to end.
 absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source,
-                                          const std::string& name,
-                                          const std::string& data_root,
-                                          const DataShape& shape);
+                                          const std::string& set,
+                                          const DataPlaces& places,
+                                          const DataShape& shape,
+                                          service::ControllerLink& controller);
 
 }  // namespace adamant::data_server

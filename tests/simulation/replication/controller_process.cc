@@ -25,6 +25,7 @@ controller::JobSettings SettingsOf(const Setup& setup) {
   settings.min_in_sync = setup.min_in_sync;
   settings.logged = setup.logged();
   settings.restart_limit = 1'000'000;
+  settings.training_examples = 1;  // known
   settings.restart_backoff = milliseconds(1);
   return settings;
 }

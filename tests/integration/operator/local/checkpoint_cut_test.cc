@@ -238,7 +238,9 @@ void ExpectSame(ps::ServerRig& left, ps::ServerRig& right, const ps::ServerOptio
 
 TEST_F(CheckpointCutTest, ACheckpointTakenWhileTrainingIsWhatARunStoppedAtItsCutHas) {
   ASSERT_NE(job_, nullptr);
-  ASSERT_TRUE(CountProgress(*job_).ok());
+  const auto examples = ExamplesOf(job_->spec().data().train());
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  job::CountProgressInExamples(*examples, *job_);
   Train();
   ASSERT_TRUE(AwaitCheckpoint()) << "no checkpoint was taken within an epoch";
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // training goes on behind the cut

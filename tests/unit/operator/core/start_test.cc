@@ -136,5 +136,76 @@ TEST(JoinTest, MembersOfBeforeAreRecognisedByARestartedController) {
   EXPECT_EQ(welcome[0].second.term, 2u);
 }
 
+// A job whose data only the data servers can look at.
+JobSettings UncountedJob() {
+  JobSettings settings = SmallJob();
+  settings.training_examples = 0;
+  return settings;
+}
+
+Heartbeat Counted(std::uint64_t examples) {
+  return {.progress = DataServerProgress{.training_examples = examples}};
+}
+
+TEST(StartTest, DataServersStartAloneWhileNobodyKnowsHowManyExamplesThereAre) {
+  Harness job(UncountedJob());
+  EXPECT_THAT(Pick<StartProcess>(job.Begin()), SizeIs(2));
+  EXPECT_THAT(job.controller().Wanted(), SizeIs(2));
+  job.Join(kData0, "a");
+  const auto actions = job.Tell(kData0, Counted(60000));
+  ASSERT_TRUE(std::holds_alternative<Persist>(actions.front())) << "it is stored first";
+  EXPECT_THAT(Pick<StartProcess>(actions), SizeIs(4));
+  EXPECT_EQ(job.state().training_examples, 60000u);
+  EXPECT_THAT(Pick<StartProcess>(job.Tell(kData0, Counted(60000))), IsEmpty());
+  const auto welcome = std::get<Welcome>(Pick<Send>(job.Join(kWorker0, "b"))[0].message);
+  EXPECT_EQ(welcome.training_examples, 60000u);
+}
+
+TEST(StartTest, AControllerThatGoesOnKnowsHowManyExamplesThereAre) {
+  Harness job(UncountedJob());
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Tell(kData0, Counted(60000));
+  EXPECT_THAT(Pick<StartProcess>(job.RestartController()), SizeIs(6));
+}
+
+TEST(StartTest, ServersThatCountDifferentExamplesAreAnInvalidJob) {
+  Harness job(UncountedJob());
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Join(kData1, "b");
+  job.Tell(kData0, Counted(60000));
+  job.Tell(kData1, Counted(50000));
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_TRUE(job.controller().Report().invalid);
+  EXPECT_THAT(job.state().message, HasSubstr("spec.data.train: data-server-1 has 50000 examples"));
+}
+
+TEST(StartTest, AnInvalidJobEndsWithTheMessageAsItIs) {
+  Harness job(UncountedJob());
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Tell(kData0,
+           Failure{.message = "spec.data.train.idx.images: no", .fatal = true, .invalid = true});
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_EQ(job.state().message, "spec.data.train.idx.images: no");
+  EXPECT_TRUE(job.controller().Report().invalid);
+}
+
+TEST(StartTest, AServerThatLoadsForLongIsNotLostWhileItSaysSo) {
+  JobSettings settings = UncountedJob();
+  settings.data_servers = 1;
+  Harness job(settings);
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Pass(std::chrono::minutes(9), {kData0});
+  job.Tell(kData0, Loading{"fetching images: 40 %"});
+  EXPECT_EQ(job.controller().Report().message, "data-server-0: fetching images: 40 %");
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(std::chrono::minutes(9), {kData0})), IsEmpty());
+  job.Tell(kData0, Counted(60000));
+  EXPECT_EQ(job.controller().Report().message, "");
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(std::chrono::minutes(1), {kData0})), SizeIs(5));
+}
+
 }  // namespace
 }  // namespace adamant::controller

@@ -24,6 +24,8 @@ class RecordingLink final : public service::ControllerLink {
     changed_.NotifyAll();
   }
 
+  [[nodiscard]] bool stopping() const override { return false; }
+
   /// Waits for the next message.
   v1::MemberMessage Receive() {
     const MutexLock lock(mutex_);
