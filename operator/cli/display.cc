@@ -31,6 +31,12 @@ bool IsWorthSaying(Note::Kind kind) {
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
+  if (!result.is_validated() && !result.is_measured()) {
+    return Text("epoch %llu/%llu  no controller was there: %llu examples counted, not evaluated",
+                Wide(result.epoch),
+                Wide(epochs),
+                Wide(result.counted));
+  }
   std::string line = Text("epoch %llu/%llu  loss %.4f  top-1 %.2f%%  %.0f examples/s  %s",
                           Wide(result.epoch),
                           Wide(epochs),

@@ -40,11 +40,9 @@ void EpochSequence::Begin(TimePoint now) {
       RepeatAll(Role::kDataServer);
       return;
     case Step::kClosing:
-      return StartClosing();
     case Step::kFlushing:
-      return StartFlushing();
-    case Step::kSnapshot:
-      return StartSnapshot();
+    case Step::kSnapshot:  // only if the data tier still waits: else workers push what is copied
+      return StartClosing();
     case Step::kEvaluating:
       Enter(Step::kEvaluating);
       snapshots_.Need();
@@ -65,20 +63,50 @@ void EpochSequence::RollBack() {
   outbox_.StateChanged();
 }
 
-void EpochSequence::Adopt(std::uint64_t epoch, TimePoint now) {
-  if (epoch <= state_.epoch || epoch > settings_.epochs) {
+void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
+  const std::uint64_t epoch = progress.decided_epoch;
+  if (epoch <= state_.epoch || epoch > settings_.epochs || state_.step == Step::kExporting) {
     return;
   }
+  std::uint64_t lost = epoch - state_.epoch;
+  for (const UnattendedEpoch& ended : progress.unattended) {
+    if (ended.epoch >= state_.epoch && ended.epoch < epoch) {
+      StoreUnattended(ended);
+      --lost;
+    }
+  }
+  const std::string which = "epoch " + std::to_string(state_.epoch) +
+                            (epoch == state_.epoch + 1 ? "" : " to " + std::to_string(epoch - 1));
   outbox_.Tell(Note::Kind::kAlarm,
                state_.epoch,
-               "the results of epoch " + std::to_string(state_.epoch) +
-                   (epoch == state_.epoch + 1 ? "" : " to " + std::to_string(epoch - 1)) +
-                   " are lost: a controller that could not store them has opened epoch " +
-                   std::to_string(epoch));
+               lost == 0 ? which + " ended while no controller was there, and has no accuracy"
+                         : "results of " + which + " are lost: a controller that could not store " +
+                               "them has opened epoch " + std::to_string(epoch));
   unflushed_workers_.clear();
   open_parts_.clear();
   state_.epoch = epoch - 1;
   OpenNext(now);
+}
+
+// What the controller that left this epoch had seen of it stays known.
+void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
+  EpochResult row = ended.epoch == state_.row.epoch ? state_.row : EpochResult{};
+  row.epoch = ended.epoch;
+  row.snapshot = 0;
+  row.counted = ended.counted;
+  row.left = ended.left;
+  row.retrained = ended.retrained;
+  row.restarts = state_.restarts;
+  outbox_.Store(row);
+  outbox_.Add(EpochDone{row});
+}
+
+void EpochSequence::OnHeldUp() {
+  if (state_.step == Step::kFlushing || state_.step == Step::kSnapshot) {
+    unflushed_workers_.clear();
+    snapshots_.Drop();
+    StartClosing();
+  }
 }
 
 void EpochSequence::OpenNext(TimePoint now) {
@@ -151,8 +179,11 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 void EpochSequence::StartClosing() {
   Enter(Step::kClosing);
   checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
-  state_.row = {};
-  state_.row.epoch = state_.epoch;
+  if (state_.row.epoch != state_.epoch) {
+    state_.row = {};
+    state_.row.epoch = state_.epoch;
+  }
+  state_.row.counted = state_.row.left = state_.row.retrained = 0;
   for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
     open_parts_.insert(part);
   }
@@ -168,7 +199,9 @@ void EpochSequence::OnPartClosed(const PartClosed& message) {
   state_.row.left += message.left_examples;
   state_.row.retrained += message.retrained_examples;
   if (open_parts_.empty()) {
-    state_.row.seconds = std::chrono::duration<double>(state_.epoch_active).count();
+    if (state_.row.seconds == 0) {
+      state_.row.seconds = std::chrono::duration<double>(state_.epoch_active).count();
+    }
     StartFlushing();
   }
 }
@@ -209,7 +242,9 @@ void EpochSequence::Flushed(std::uint32_t worker) {
 }
 
 void EpochSequence::CloseRow() {
-  meter_.Fill(state_.row);
+  if (!state_.row.is_measured()) {
+    meter_.Fill(state_.row);
+  }
   StartSnapshot();
 }
 

@@ -44,10 +44,14 @@ class EpochSequence {
   void Repeat(MemberId id);
   void RepeatAll(Role role);
 
-  /// A data server deals this epoch: goes on with it if it is later than the state's. An earlier
-  /// controller had opened it and could not store that; the results of the epochs between are lost,
-  /// what was trained in them is not.
-  void Adopt(std::uint64_t epoch, TimePoint now);
+  /// The owner of part 0 says which epoch the data tier has decided on: goes on with that one if it
+  /// is later than the state's. While no controller was there it has closed epochs itself, and says
+  /// what they counted; or an earlier controller had opened it and could not store that, and the
+  /// results of the epochs between are lost. What was trained in them is not.
+  void Adopt(const DataServerProgress& progress, TimePoint now);
+
+  /// This controller was held up: the data tier may have gone on without it.
+  void OnHeldUp();
 
   void OnEpochEnded(const EpochEnded& message);
   void OnPartClosed(const PartClosed& message);
@@ -78,6 +82,7 @@ class EpochSequence {
 
  private:
   void Enter(Step step);
+  void StoreUnattended(const UnattendedEpoch& ended);
   void OpenNext(TimePoint now);
   void StartClosing();
   void CloseRow();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <optional>
 
 namespace adamant::local {
 namespace {
@@ -76,10 +77,25 @@ Range RangeOf(const std::vector<double>& values, int most_steps) {
   return range;
 }
 
+// None: not known of this epoch.
+using Value = std::function<std::optional<double>(const EpochResult&)>;
+
+Value Measured(double EpochResult::*field, double scale) {
+  return [=](const EpochResult& row) {
+    return row.is_measured() ? std::optional(scale * row.*field) : std::nullopt;
+  };
+}
+
+Value Validated(double EpochResult::*field, double scale) {
+  return [=](const EpochResult& row) {
+    return row.is_validated() ? std::optional(scale * row.*field) : std::nullopt;
+  };
+}
+
 struct Series {
   std::string name;
   std::string colour;
-  std::function<double(const EpochResult&)> value;
+  Value value;
 };
 
 // One plot: axes with round numbers, grid, legend, and a line per series.
@@ -90,10 +106,12 @@ class Plot {
     std::vector<double> values;
     for (const Series& series : series_) {
       for (const EpochResult& row : rows_) {
-        values.push_back(series.value(row));
+        if (const std::optional<double> value = series.value(row)) {
+          values.push_back(*value);
+        }
       }
     }
-    y_ = RangeOf(values, 5);
+    y_ = values.empty() ? Range{} : RangeOf(values, 5);
     first_ = static_cast<double>(rows_.front().epoch);
     last_ = std::max(static_cast<double>(rows_.back().epoch), first_ + 1);
   }
@@ -133,10 +151,10 @@ class Plot {
     for (const Series& series : series_) {
       svg += "<polyline stroke=\"" + series.colour + "\" points=\"";
       for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (i % stride == 0 || i + 1 == rows_.size()) {
-          const EpochResult& row = rows_[i];
-          svg +=
-              Number(X(static_cast<double>(row.epoch))) + "," + Number(Y(series.value(row))) + " ";
+        const EpochResult& row = rows_[i];
+        const std::optional<double> value = series.value(row);
+        if (value && (i % stride == 0 || i + 1 == rows_.size())) {
+          svg += Number(X(static_cast<double>(row.epoch))) + "," + Number(Y(*value)) + " ";
         }
       }
       svg += "\"/>\n";
@@ -179,15 +197,11 @@ std::string DrawLearningCurve(const std::string& job, const std::vector<EpochRes
       "<text class=\"title\" x=\"" + Number(kPlotLeft) + "\" y=\"24\">" + Escape(job) + "</text>\n";
   if (!results.empty()) {
     const std::vector<Series> losses = {
-        {"training loss", "#c0562f", [](const EpochResult& row) { return row.training_loss; }},
-        {"validation loss", "#7a5ea8", [](const EpochResult& row) { return row.validation_loss; }}};
+        {"training loss", "#c0562f", Measured(&EpochResult::training_loss, 1)},
+        {"validation loss", "#7a5ea8", Validated(&EpochResult::validation_loss, 1)}};
     const std::vector<Series> accuracies = {
-        {"training accuracy, %",
-         "#8aa9c8",
-         [](const EpochResult& row) { return 100 * row.training_accuracy; }},
-        {"top-1 on validation data, %", "#1f6fb2", [](const EpochResult& row) {
-           return 100 * row.top1;
-         }}};
+        {"training accuracy, %", "#8aa9c8", Measured(&EpochResult::training_accuracy, 100)},
+        {"top-1 on validation data, %", "#1f6fb2", Validated(&EpochResult::top1, 100)}};
     svg += Plot(kFirstTop, results, losses).Draw();
     svg += Plot(kSecondTop, results, accuracies).Draw();
     svg += Text((kPlotLeft + kPlotRight) / 2, kHeight - 12, "middle", "epoch");

@@ -84,11 +84,12 @@ std::string EpochJson(const std::string& time, const EpochResult& result) {
   json["time"] = time;
   json["event"] = "epoch";
   json["epoch"] = result.epoch;
-  json["top1"] = result.top1;
-  json["validation_loss"] = Rounded(result.validation_loss);
+  const auto known = [](bool is_known, double value) { return is_known ? Json(value) : Json(); };
+  json["top1"] = known(result.is_validated(), result.top1);
+  json["validation_loss"] = known(result.is_validated(), Rounded(result.validation_loss));
   json["validation_examples"] = result.validated;
-  json["training_loss"] = Rounded(result.training_loss);
-  json["training_accuracy"] = Rounded(result.training_accuracy);
+  json["training_loss"] = known(result.is_measured(), Rounded(result.training_loss));
+  json["training_accuracy"] = known(result.is_measured(), Rounded(result.training_accuracy));
   json["examples_counted"] = result.counted;
   json["examples_left"] = result.left;
   json["examples_retrained"] = result.retrained;
@@ -130,15 +131,17 @@ std::string MetricsCsvHeader() {
 std::string MetricsCsvRow(const EpochResult& result) {
   const Staleness staleness = SummariseStaleness(result.staleness_counts);
   const auto count = [](std::uint64_t value) { return std::to_string(value); };
+  const auto measured = [&](double value) { return result.is_measured() ? Fixed(value, 6) : ""; };
+  const auto validated = [&](double value) { return result.is_validated() ? Fixed(value, 6) : ""; };
   const std::string fields[] = {count(result.epoch),
                                 count(result.counted),
                                 count(result.left),
                                 count(result.retrained),
                                 count(result.trained),
-                                Fixed(result.training_loss, 6),
-                                Fixed(result.training_accuracy, 6),
-                                Fixed(result.top1, 6),
-                                Fixed(result.validation_loss, 6),
+                                measured(result.training_loss),
+                                measured(result.training_accuracy),
+                                validated(result.top1),
+                                validated(result.validation_loss),
                                 count(result.validated),
                                 Fixed(result.seconds, 3),
                                 Fixed(result.evaluation_seconds, 3),

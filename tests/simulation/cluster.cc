@@ -62,6 +62,7 @@ void Cluster::CrashController(bool group, Clock::Duration delay) {
   world_.scheduler.Record("fault", group ? "kills the whole group" : "kills the controller");
   last_state_ = controller_->state();
   controller_->life->ended = true;
+  world_.job.Ended();
   world_.network.Remove(*controller_);
   controller_disk_.store().Crash();
   graveyard_.push_back(std::move(controller_));

@@ -21,6 +21,9 @@ absl::Status DataServerProcess::Start(const controller::Welcome& welcome) {
   if (world_.Has(Mutation::kLeasesNeverEnd)) {
     options.lease_time = std::chrono::hours(1000);
   }
+  if (world_.Has(Mutation::kOneEpochTooMany)) {
+    ++options.epochs;
+  }
   dealer_.emplace(options);
   return absl::OkStatus();
 }
@@ -60,13 +63,23 @@ WorkerId DataServerProcess::Disguise(WorkerId worker) const {
 
 controller::Heartbeat DataServerProcess::MakeHeartbeat() {
   const data_server::DealerProgress progress = dealer_->progress();
-  return {.progress =
-              controller::DataServerProgress{.epoch = progress.epoch,
-                                             .counted_examples = progress.counted_examples,
-                                             .total_examples = progress.total_examples,
-                                             .dealt_examples = progress.dealt_examples,
-                                             .retrained_examples = progress.retrained_examples,
-                                             .job_examples = progress.job_examples}};
+  controller::DataServerProgress told{.epoch = progress.epoch,
+                                      .counted_examples = progress.counted_examples,
+                                      .total_examples = progress.total_examples,
+                                      .dealt_examples = progress.dealt_examples,
+                                      .retrained_examples = progress.retrained_examples,
+                                      .job_examples = progress.job_examples,
+                                      .decided_epoch = progress.decided_epoch};
+  for (const data_server::UnattendedEpoch& epoch : progress.unattended) {
+    told.unattended.push_back({.epoch = epoch.epoch,
+                               .counted = epoch.counted,
+                               .left = epoch.left,
+                               .retrained = epoch.retrained});
+  }
+  if (world_.Has(Mutation::kForgetsUnattended)) {
+    told.unattended.clear();
+  }
+  return {.progress = std::move(told)};
 }
 
 // --- Streams
@@ -88,8 +101,9 @@ void DataServerProcess::OnServiceMessage(StreamId stream, StreamKind /*kind*/, M
   } else if (auto* hand_back = std::get_if<data_server::HandBack>(&message)) {
     hand_back->worker = worker->second;
     Handle(*hand_back);
-  } else if (std::holds_alternative<data_server::KeepAlive>(message)) {
-    Handle(data_server::KeepAlive{worker->second});
+  } else if (auto* alive = std::get_if<data_server::KeepAlive>(&message)) {
+    alive->worker = worker->second;
+    Handle(*alive);
   }
 }
 

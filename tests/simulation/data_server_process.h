@@ -22,6 +22,8 @@ class DataServerProcess final : public MemberProcess {
  protected:
   absl::Status Start(const controller::Welcome& welcome) override;
   void OnControl(const controller::ControllerMessage& message) override;
+  void OnAway() override { Handle(data_server::ControllerAway{}); }
+  void OnAttending() override { Handle(data_server::ControllerBack{}); }
   controller::Heartbeat MakeHeartbeat() override;
   void Stop() override { Leave(); }
   void OnServiceMessage(StreamId stream, StreamKind kind, Message& message) override;
@@ -42,6 +44,9 @@ class DataServerProcess final : public MemberProcess {
   void Do(const data_server::EpochEnded& ended);
   void Do(const data_server::PartClosed& closed);
   void Do(const data_server::Evaluated& evaluated);
+  void Do(const data_server::OpenedAlone& opened) {
+    world_.scheduler.Record(life->name, "opens an epoch without a controller", opened.epoch);
+  }
   void Do(const data_server::Failed& failed) { Fail(absl::InvalidArgumentError(failed.reason)); }
   void Do(const data_server::ReadRecord& read);
   void Do(const data_server::WriteRecord& write);

@@ -195,9 +195,12 @@ void Faults::FailSync() {
   cluster_.disks()[slot]->store().FailNextSync();
 }
 
-// On one machine the controller's processes die with it; in a cluster they live on.
+// On one machine the controller's processes die with it; in a cluster they live on, and if it is
+// away for long they go from epoch to epoch without it.
 void Faults::CrashController() {
-  const auto delay = world_.scheduler.Random(milliseconds(50), seconds(3));
+  const auto delay = world_.scheduler.Chance(0.6)
+                         ? world_.scheduler.Random(milliseconds(50), seconds(3))
+                         : world_.scheduler.Random(seconds(20), seconds(120));
   cluster_.CrashController(world_.scheduler.Chance(0.5), delay);
   Lasts(delay);
 }

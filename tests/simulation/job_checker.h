@@ -22,6 +22,9 @@ class JobChecker {
 
   void Began(std::uint64_t term);
 
+  /// There is none until the next begins: nobody copies anything.
+  void Ended() { workers_.clear(); }
+
   /// A process learns its incarnation.
   void Admitted(controller::MemberId id, std::uint64_t incarnation);
 

@@ -56,6 +56,9 @@ void MemberProcess::OnEnded(StreamId stream, StreamKind kind) {
   control_ = 0;
   if (std::exchange(attending_, false)) {
     backoff_.Reset();
+    if (started_ && !end_.has_value()) {
+      OnAway();
+    }
   }
   if (!over_) {
     After(backoff_.Next(), [this] { Attend(); });

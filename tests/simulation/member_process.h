@@ -47,6 +47,9 @@ class MemberProcess : public Endpoint {
   virtual absl::Status Start(const controller::Welcome& welcome) = 0;
   virtual void OnControl(const controller::ControllerMessage& message) = 0;
 
+  /// The control stream has ended.
+  virtual void OnAway() {}
+
   /// The controller, or another one, has welcomed this process again.
   virtual void OnAttending() {}
   virtual controller::Heartbeat MakeHeartbeat() = 0;
@@ -71,6 +74,7 @@ class MemberProcess : public Endpoint {
   void After(Clock::Duration delay, std::function<void()> action) {
     world_.scheduler.After(delay, life, std::move(action));
   }
+  [[nodiscard]] bool attending() const { return attending_; }
   [[nodiscard]] Clock::TimePoint Now() const { return world_.scheduler.Now(); }
   void Send(StreamId stream, Message message) {
     world_.network.Send(stream, *this, std::move(message));

@@ -54,7 +54,8 @@ constexpr const char* kMemberNames[] = {"Join",
                                         "StoredBuckets",
                                         "Proposals",
                                         "PushesHeld",
-                                        "Draining"};
+                                        "Draining",
+                                        "Loading"};
 static_assert(std::size(kMemberNames) == std::variant_size_v<controller::MemberMessage>);
 
 constexpr const char* kControllerNames[] = {"Welcome",

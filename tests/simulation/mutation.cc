@@ -17,7 +17,9 @@ std::string_view NameOf(Mutation mutation) {
                                          "EarlyFlushed",
                                          "SnapshotUnflushed",
                                          "ChangedRetry",
-                                         "EvaluatesOtherModel"};
+                                         "EvaluatesOtherModel",
+                                         "OneEpochTooMany",
+                                         "ForgetsUnattended"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(kLastMutation) + 1);
   return kNames[static_cast<std::size_t>(mutation)];
 }

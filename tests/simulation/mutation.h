@@ -23,9 +23,11 @@ enum class Mutation : std::uint8_t {
   kSnapshotUnflushed,    ///< the controller's snapshot does not wait for the workers
   kChangedRetry,         ///< a push sent again carries other bytes
   kEvaluatesOtherModel,  ///< a worker evaluates the last epoch's snapshot
+  kOneEpochTooMany,      ///< data servers without a controller open one epoch more than there are
+  kForgetsUnattended,    ///< a data server does not tell what ended while no controller was there
 };
 
-inline constexpr Mutation kLastMutation = Mutation::kEvaluatesOtherModel;
+inline constexpr Mutation kLastMutation = Mutation::kForgetsUnattended;
 
 std::string_view NameOf(Mutation mutation);
 

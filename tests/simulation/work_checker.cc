@@ -75,6 +75,12 @@ void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
   data_server::Ledger& last = ledgers_[part];
   const std::string name = "the ledger of part " + std::to_string(part);
   const bool same = next.epoch == last.epoch;
+  if (next.epoch > setup_.job.epochs) {
+    return violations_.Report(name + " goes beyond the last epoch");
+  }
+  if (!same && !last.closed) {
+    violations_.Report(name + " opens another epoch before the last one is closed");
+  }
   if (!same && next.epoch != last.epoch + 1) {
     return violations_.Report(name + " goes from epoch " + std::to_string(last.epoch) + " to " +
                               std::to_string(next.epoch));
@@ -102,6 +108,7 @@ void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
     violations_.Report(name + " counts wrong");
   }
   last = next;
+  last_of_[{next.epoch, part}] = next;
 }
 
 void WorkChecker::Evaluated(WorkerId server, const data_server::Evaluated& sum) {
@@ -119,15 +126,17 @@ void WorkChecker::Evaluated(WorkerId server, const data_server::Evaluated& sum) 
 void WorkChecker::EpochDone(const controller::EpochResult& row) {
   std::uint64_t counted = 0;
   std::uint64_t retrained = 0;
-  for (const data_server::Ledger& ledger : ledgers_) {
+  for (std::uint32_t part = 0; part < ledgers_.size(); ++part) {
+    const data_server::Ledger& ledger = last_of_[{row.epoch, part}];
     counted += ledger.counted_examples;
     retrained += ledger.retrained_examples;
-    if (ledger.epoch != row.epoch || !ledger.closed) {
+    if (!ledger.closed || (row.is_validated() && ledgers_[part].epoch != row.epoch)) {
       violations_.Report("epoch " + std::to_string(row.epoch) + " ends with a part open");
     }
   }
+  const bool evaluated = row.validated == setup_.validation_examples;
   if (row.counted != counted || row.left != setup_.train_examples - counted ||
-      row.retrained != retrained || row.validated != setup_.validation_examples) {
+      row.retrained != retrained || (!evaluated && (row.validated != 0 || row.snapshot != 0))) {
     violations_.Report("the row of epoch " + std::to_string(row.epoch) + " says " +
                        std::to_string(row.counted) + " examples, the ledgers " +
                        std::to_string(counted));

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "operator/core/state.h"
@@ -53,8 +54,9 @@ class WorkChecker {
   Violations& violations_;
   const data_server::PartLayout layout_;
   std::vector<data_server::Ledger> ledgers_;  // by part, as stored
-  std::set<TrainBatch> acknowledged_;         // by workers
-  std::set<TrainBatch> answered_;             // as counted
+  std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
+  std::set<TrainBatch> acknowledged_;                                               // by workers
+  std::set<TrainBatch> answered_;                                                   // as counted
   std::map<std::tuple<WorkerId, std::uint64_t>, std::set<std::uint32_t>> evaluated_;
 };
 

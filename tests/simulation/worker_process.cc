@@ -147,7 +147,7 @@ absl::Status WorkerProcess::Advance() {
 void WorkerProcess::KeepLeases() {
   for (auto& [key, peer] : peers_) {
     if (key.first == StreamKind::kWork) {
-      SendTo(key, data_server::KeepAlive{Self()});
+      SendTo(key, data_server::KeepAlive{.worker = Self(), .controller_heard = attending()});
     }
   }
 }

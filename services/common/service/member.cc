@@ -287,8 +287,12 @@ Member::Verdict Member::Received(v1::ControllerMessage message) {
 }
 
 void Member::ReportAway(std::string_view why) {
-  if (!std::exchange(away_, true)) {
-    LogWarning("controller unreachable, trying on", {{"controller", controller_}, {"why", why}});
+  if (std::exchange(away_, true)) {
+    return;
+  }
+  LogWarning("controller unreachable, trying on", {{"controller", controller_}, {"why", why}});
+  if (welcome_.has_value()) {
+    AddEvent(Away{});
   }
 }
 

@@ -29,6 +29,9 @@ namespace adamant::service {
 /// Threads: Send, Fail, stopping and RequestStop from any; the others from one.
 class Member final : public ControllerLink {
  public:
+  /// The stream is broken; Rejoined follows when it is up again. Not before Welcome.
+  struct Away {};
+
   /// The stream is up again after it was broken.
   struct Rejoined {};
 
@@ -39,7 +42,8 @@ class Member final : public ControllerLink {
   struct End {
     absl::Status status;
   };
-  using Event = std::variant<v1::Welcome, v1::ControllerMessage, Rejoined, StopRequested, End>;
+  using Event =
+      std::variant<v1::Welcome, v1::ControllerMessage, Away, Rejoined, StopRequested, End>;
 
   explicit Member(std::string controller,
                   BackoffOptions backoff = {},
@@ -95,7 +99,7 @@ class Member final : public ControllerLink {
 
   // Of the stream's thread.
   std::optional<v1::Welcome> welcome_;
-  bool away_ = false;  // the controller, and it was reported
+  bool away_ = false;  // the controller, which was reported
   std::size_t attempts_ = 0;
 
   Outbox outbox_;

@@ -126,6 +126,8 @@ absl::StatusOr<bool> StartService(Service& service, Member& member) {
 bool Deliver(const Member::Event& event, Service& service) {
   if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
     service.OnMessage(*message);
+  } else if (std::holds_alternative<Member::Away>(event)) {
+    service.OnControllerAway();
   } else if (std::holds_alternative<Member::Rejoined>(event)) {
     service.OnRejoined();
   }

@@ -91,6 +91,9 @@ class Service {
   /// return within a second: what takes longer belongs on a thread of the service.
   virtual void OnMessage(const v1::ControllerMessage& message) = 0;
 
+  /// The stream to the controller is broken; OnRejoined follows when it is up again.
+  virtual void OnControllerAway() {}
+
   /// The stream to the controller was broken and is up again: what was sent last may be lost. The
   /// controller says its commands again.
   virtual void OnRejoined() {}

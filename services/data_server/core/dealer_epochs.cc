@@ -21,7 +21,7 @@ void WorkDealer::On(const OpenEpoch& command, TimePoint now) {
 void WorkDealer::On(const CloseEpoch& command, TimePoint) {
   Confirm(command.epoch);
   if (command.epoch >= epoch_) {
-    EndEpoch(command.epoch);
+    EndEpoch(command.epoch, true);
   }
 }
 
@@ -45,14 +45,14 @@ void WorkDealer::StartEpoch(std::uint64_t epoch, TimePoint now) {
   PollForeign(now);
 }
 
-void WorkDealer::EndEpoch(std::uint64_t epoch) {
+void WorkDealer::EndEpoch(std::uint64_t epoch, bool report) {
   epoch_ = epoch;
   open_ = false;
   if (!away_) {
     poll_at_.reset();
   }
   for (auto& [index, part] : parts_) {
-    part.Close(epoch);
+    part.Close(epoch, report);
   }
   ForgetTraining(epoch);
   TellClosed(epoch);
@@ -95,13 +95,13 @@ void WorkDealer::Lead(Part& first, TimePoint now) {
     return;
   }
   if (first.stored_epoch() > epoch_) {
-    return StartEpoch(first.stored_epoch(), now);
+    return StartAlone(first.stored_epoch(), now);
   }
   if (!IsFollowed()) {
     return;
   }
   if (EpochIsComplete()) {
-    EndEpoch(epoch_);
+    EndEpoch(epoch_, false);
   } else if (const std::optional<UnattendedEpoch> ended = ClosedEpoch()) {
     first.Succeed(*ended);
   }
@@ -109,11 +109,16 @@ void WorkDealer::Lead(Part& first, TimePoint now) {
 
 void WorkDealer::Follow(const Ledger& first, TimePoint now) {
   if (first.epoch > epoch_) {
-    StartEpoch(first.epoch, now);
+    StartAlone(first.epoch, now);
   }
   if (first.epoch == epoch_ && first.closed && open_) {
-    EndEpoch(epoch_);
+    EndEpoch(epoch_, false);
   }
+}
+
+void WorkDealer::StartAlone(std::uint64_t epoch, TimePoint now) {
+  StartEpoch(epoch, now);
+  out_.emplace_back(OpenedAlone{.epoch = epoch});
 }
 
 // Whether another epoch may follow this one without the controller's word.

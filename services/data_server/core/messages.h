@@ -198,6 +198,13 @@ struct Failed {
   std::string reason;
 };
 
+// --- To the log
+
+/// The data tier has opened this epoch itself, as no controller is there.
+struct OpenedAlone {
+  std::uint64_t epoch = 0;
+};
+
 // --- To the record store: each is answered once, however late, by RecordRead or RecordWritten
 
 struct ReadRecord {
@@ -222,6 +229,7 @@ using Output = std::variant<HelloAnswer,
                             PartClosed,
                             Evaluated,
                             Failed,
+                            OpenedAlone,
                             ReadRecord,
                             WriteRecord>;
 

@@ -127,10 +127,10 @@ void Part::Open(std::uint64_t epoch) {
   }
 }
 
-void Part::Close(std::uint64_t epoch) {
+void Part::Close(std::uint64_t epoch, bool report) {
   open_demanded_ = std::max(open_demanded_, epoch);
   close_demanded_ = std::max(close_demanded_, epoch);
-  report_closed_ = true;
+  report_closed_ = report_closed_ || report;
   if (ready_) {
     ApplyCommands();
   }

@@ -63,8 +63,8 @@ class Part {
   /// Begins the epoch, unless it or a later one has begun.
   void Open(std::uint64_t epoch);
 
-  /// Closes the epoch, unless a later one has begun.
-  void Close(std::uint64_t epoch);
+  /// Closes the epoch, unless a later one has begun. `report`: to a controller that has asked.
+  void Close(std::uint64_t epoch, bool report);
 
   /// Part 0, in its stored and closed epoch: begins the next of the data tier's own accord. Not
   /// demanded: if another server has written the record, what that one wrote stands.
@@ -73,7 +73,8 @@ class Part {
   /// A controller knows of the epochs before this one.
   void Confirm(std::uint64_t epoch);
 
-  /// What to tell the controller, once after each Close, when the closed ledger is stored.
+  /// What to tell the controller, once after each Close that it asked for, when the closed ledger
+  /// is stored.
   std::optional<PartClosed> TakeClosed();
 
   // --- Batches

@@ -108,7 +108,7 @@ void WorkDealer::On(const Membership& view, TimePoint) {
       if (epoch_ > 0 && open_) {
         it->second.Open(epoch_);
       } else if (epoch_ > 0) {
-        it->second.Close(epoch_);
+        it->second.Close(epoch_, true);
       }
       RequestRead(part);
     } else if (!ours && parts_.erase(part) > 0) {

@@ -22,10 +22,10 @@ struct WorkDealerOptions {
   std::uint32_t batch_size = 32;
   std::uint32_t train_examples = 0;
   std::uint32_t validation_examples = 0;
-  std::uint64_t epochs = 0;               ///< of the job; the last one is never followed
+  std::uint64_t epochs = 0;                 ///< of the job; the last one is never followed
   std::optional<double> target_accuracy{};  ///< an evaluation that reaches it is the job's end
-  double epoch_completion = 1;            ///< share of the examples at which an epoch may end
-  std::uint64_t warm_start_examples = 0;  ///< until then only worker 0 trains
+  double epoch_completion = 1;              ///< share of the examples at which an epoch may end
+  std::uint64_t warm_start_examples = 0;    ///< until then only worker 0 trains
   Clock::Duration lease_time = std::chrono::seconds(10);
   Clock::Duration poll_interval = std::chrono::milliseconds(200);  ///< of other parts' records
   Clock::Duration reload_delay = std::chrono::seconds(1);  ///< after another server wrote ours
@@ -40,10 +40,10 @@ struct DealerProgress {
   std::uint64_t epoch = 0;
   std::uint64_t counted_examples = 0;  ///< in this epoch
   std::uint64_t total_examples = 0;
-  std::uint64_t dealt_examples = 0;         ///< out under lease
-  std::uint64_t retrained_examples = 0;     ///< in this epoch
-  std::uint64_t job_examples = 0;           ///< acknowledged in all epochs and parts, as known here
-  std::uint64_t decided_epoch = 0;          ///< of part 0's record, where it is ours; else 0
+  std::uint64_t dealt_examples = 0;      ///< out under lease
+  std::uint64_t retrained_examples = 0;  ///< in this epoch
+  std::uint64_t job_examples = 0;        ///< acknowledged in all epochs and parts, as known here
+  std::uint64_t decided_epoch = 0;       ///< of part 0's record, where it is ours; else 0
   std::vector<UnattendedEpoch> unattended{};  ///< before that epoch, no controller knows of them
 };
 
@@ -127,9 +127,10 @@ class WorkDealer {
 
   // Epochs, with a controller and without (dealer_epochs.cc).
   void StartEpoch(std::uint64_t epoch, TimePoint now);
-  void EndEpoch(std::uint64_t epoch);
+  void EndEpoch(std::uint64_t epoch, bool report);
   void Confirm(std::uint64_t epoch);
   void GoOnAlone(TimePoint now);
+  void StartAlone(std::uint64_t epoch, TimePoint now);
   void Lead(Part& first, TimePoint now);
   void Follow(const Ledger& first, TimePoint now);
   [[nodiscard]] bool IsFollowed() const;

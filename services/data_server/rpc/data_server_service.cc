@@ -58,6 +58,10 @@ WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome, std::uint32_t slot
           .incarnation = welcome.incarnation(),
           .parts = static_cast<std::uint32_t>(distribution.data_servers()),
           .batch_size = static_cast<std::uint32_t>(spec.data().batch_size()),
+          .epochs = static_cast<std::uint64_t>(spec.run_policy().epochs()),
+          .target_accuracy = spec.run_policy().has_target_accuracy()
+                                 ? std::optional(spec.run_policy().target_accuracy())
+                                 : std::nullopt,
           .epoch_completion = spec.run_policy().epoch_completion(),
           .warm_start_examples = static_cast<std::uint64_t>(distribution.warm_start().examples())};
 }
@@ -161,10 +165,11 @@ class DataServerService final : public service::Service {
     const DataPlaces places{.data_root = welcome.data_root(),
                             .fetched = context_.flags.data_dir / "fetched"};
     service::ControllerLink& controller = context_.controller;
-    ADAMANT_ASSIGN_OR_RETURN(auto train, LoadData(data.train(), "train", places, shape, controller));
+    ADAMANT_ASSIGN_OR_RETURN(auto train,
+                             LoadData(data.train(), "train", places, shape, controller));
     ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.size()));
-    ADAMANT_ASSIGN_OR_RETURN(
-        auto validation, LoadData(data.validation(), "validation", places, shape, controller));
+    ADAMANT_ASSIGN_OR_RETURN(auto validation,
+                             LoadData(data.validation(), "validation", places, shape, controller));
     WorkDealerOptions dealer = DealerOptionsOf(welcome, context_.flags.slot);
     dealer.train_examples = static_cast<std::uint32_t>(train.size());
     dealer.validation_examples = static_cast<std::uint32_t>(validation.size());
@@ -195,6 +200,9 @@ class DataServerService final : public service::Service {
     }
   }
 
+  void OnControllerAway() override { GetRunning()->loop().Post(ControllerAway{}); }
+  void OnRejoined() override { GetRunning()->loop().Post(ControllerBack{}); }
+
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     const std::shared_ptr<Running> running = GetRunning();
     const DealerProgress progress = running->loop().progress();
@@ -206,6 +214,14 @@ class DataServerService final : public service::Service {
     proto.set_retrained_examples(progress.retrained_examples);
     proto.set_job_examples(progress.job_examples);
     proto.set_training_examples(running->train_examples());
+    proto.set_decided_epoch(progress.decided_epoch);
+    for (const UnattendedEpoch& epoch : progress.unattended) {
+      v1::UnattendedEpoch& entry = *proto.add_unattended();
+      entry.set_epoch(epoch.epoch);
+      entry.set_counted(epoch.counted);
+      entry.set_left(epoch.left);
+      entry.set_retrained(epoch.retrained);
+    }
   }
 
   void Stop() override { GetRunning()->loop().Stop(); }

@@ -219,6 +219,11 @@ void DealerLoop::Send(const Failed& message) {
   controller_.fail(absl::FailedPreconditionError(message.reason));
 }
 
+void DealerLoop::Send(const OpenedAlone& message) {
+  LogWarning("no controller for long: opened the next epoch without it",
+             {{"epoch", message.epoch}});
+}
+
 void DealerLoop::Send(const ReadRecord& request) { records_.Submit(request); }
 void DealerLoop::Send(const WriteRecord& request) { records_.Submit(request); }
 

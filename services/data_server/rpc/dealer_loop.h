@@ -77,6 +77,7 @@ class DealerLoop {
   void Send(const PartClosed& message);
   void Send(const Evaluated& message);
   void Send(const Failed& message);
+  void Send(const OpenedAlone& message);
   void Send(const ReadRecord& request);
   void Send(const WriteRecord& request);
 

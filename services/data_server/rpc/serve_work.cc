@@ -56,7 +56,9 @@ absl::Status Receive(rpc::FrameStream& stream,
         loop.Post(FromProto(worker, request->hand_back()), work);
         break;
       case v1::WorkRequest::kKeepAlive:
-        loop.Post(KeepAlive{.worker = worker}, work);
+        loop.Post(KeepAlive{.worker = worker,
+                            .controller_heard = request->keep_alive().controller_heard()},
+                  work);
         break;
       default:
         return absl::InvalidArgumentError("a request of an unknown kind, or a second WorkHello");

@@ -90,7 +90,7 @@ void ExchangeLoop::SendMessages() {
 
 void ExchangeLoop::KeepLeases() {
   v1::WorkRequest request;
-  request.mutable_keep_alive();
+  request.mutable_keep_alive()->set_controller_heard(controller_heard_.load());
   for (auto& [server, peer] : data_servers_) {
     if (peer.link->Idle()) {
       peer.link->Send({.header = request.SerializeAsString(), .payload = {}});

@@ -24,6 +24,8 @@ class WorkerService final : public service::Service {
   service::Endpoints GetEndpoints() override { return {}; }
   absl::Status Start(const v1::Welcome& welcome) override;
   void OnMessage(const v1::ControllerMessage& message) override;
+  void OnControllerAway() override { loop_->SetControllerHeard(false); }
+  void OnRejoined() override { loop_->SetControllerHeard(true); }
   void FillHeartbeat(v1::Heartbeat& heartbeat) override;
   void Stop() override;
 

@@ -138,6 +138,147 @@ TEST(EpochTest, AnswersToAnEarlierControllerWaitUntilTheMembersAreBack) {
   EXPECT_EQ(job.state().step, Step::kEvaluating);
 }
 
+// --- Epochs that ended while no controller was there
+
+Heartbeat Decided(std::uint64_t epoch, std::vector<UnattendedEpoch> unattended = {}) {
+  return {.progress = DataServerProgress{
+              .epoch = epoch, .decided_epoch = epoch, .unattended = std::move(unattended)}};
+}
+
+JobSettings LongJob() {
+  JobSettings settings = SmallJob();
+  settings.epochs = 6;
+  return settings;
+}
+
+const std::vector<UnattendedEpoch> kThreeEpochs = {{.epoch = 1, .counted = 100},
+                                                   {.epoch = 2, .counted = 90, .left = 10},
+                                                   {.epoch = 3, .counted = 100, .retrained = 4}};
+
+TEST(UnattendedTest, AControllerThatComesBackGoesOnInTheDataTiersEpochWithARowForEach) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.RestartController();
+  job.JoinAll("again");
+  const auto actions = job.Tell(kData0, Decided(4, kThreeEpochs));
+  EXPECT_EQ(job.state().epoch, 4u);
+  EXPECT_EQ(job.state().step, Step::kTraining);
+  ASSERT_THAT(job.results(), SizeIs(3));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(job.results()[i].epoch, kThreeEpochs[i].epoch);
+    EXPECT_EQ(job.results()[i].counted, kThreeEpochs[i].counted);
+    EXPECT_EQ(job.results()[i].left, kThreeEpochs[i].left);
+    EXPECT_EQ(job.results()[i].retrained, kThreeEpochs[i].retrained);
+    EXPECT_FALSE(job.results()[i].is_validated());
+  }
+  EXPECT_THAT(Pick<EpochDone>(actions), SizeIs(3));
+  const auto opened = Sent<OpenEpoch>(actions);
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 4u);
+  EXPECT_THAT(job.Tell(kData0, Decided(4)), IsEmpty()) << "and that once";
+  job.TrainAndEvaluate(50);
+  EXPECT_EQ(job.results().back().epoch, 4u);
+  EXPECT_TRUE(job.results().back().is_validated());
+}
+
+TEST(UnattendedTest, OnlyTheOwnerOfPartZeroSpeaksForTheDataTier) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData1, Decided(4, kThreeEpochs));
+  EXPECT_EQ(job.state().epoch, 1u);
+}
+
+TEST(UnattendedTest, NeitherBackwardsNorBeyondTheLastEpoch) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.TrainAndEvaluate(50);
+  job.Tell(kData0, Decided(1));
+  job.Tell(kData0, Decided(2, {{.epoch = 1, .counted = 100}}));
+  job.Tell(kData0, Decided(3));
+  EXPECT_EQ(job.state().epoch, 2u);
+  EXPECT_THAT(job.results(), SizeIs(1)) << "it has the row of epoch 1, with accuracy";
+}
+
+TEST(UnattendedTest, EpochsThatNobodyTellsOfAreToldToBeLost) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  const auto actions = job.Tell(kData0, Decided(3, {{.epoch = 2, .counted = 100}}));
+  EXPECT_EQ(job.state().epoch, 3u);
+  const auto notes = Pick<Note>(actions);
+  EXPECT_THAT(notes, testing::Contains(testing::Field(&Note::text, HasSubstr("are lost"))));
+}
+
+TEST(UnattendedTest, WhatTheControllerHadSeenOfTheEpochStaysKnown) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kWorker0, Heartbeat{.progress = WorkerProgress{.trained_examples = 80}});
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.RestartController();
+  job.JoinAll("again");
+  job.Tell(kData0, Decided(2, {{.epoch = 1, .counted = 100}}));
+  ASSERT_THAT(job.results(), SizeIs(1));
+  EXPECT_EQ(job.results()[0].trained, 80u);
+  EXPECT_EQ(job.results()[0].counted, 100u);
+  EXPECT_EQ(job.results()[0].snapshot, 0u) << "it was never complete";
+}
+
+TEST(UnattendedTest, ANewControllerTakesNoSnapshotBeforeTheDataTierHasSaidThatItWaits) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  ASSERT_EQ(job.state().step, Step::kSnapshot);
+  job.RestartController();
+  const auto actions = job.JoinAll("again");
+  EXPECT_THAT(Sent<TakeSnapshot>(actions), IsEmpty());
+  EXPECT_THAT(Sent<CloseEpoch>(actions), SizeIs(2));
+  job.CloseParts();
+  job.Flush(kWorker0);
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
+  EXPECT_EQ(job.state().row.counted, 90u);
+}
+
+TEST(UnattendedTest, NeitherDoesOneThatStoodStill) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.StoreSnapshot(kServer0, 1);
+  job.Sleep(std::chrono::seconds(60));
+  EXPECT_THAT(Sent<CloseEpoch>(job.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_EQ(job.state().step, Step::kClosing);
+  job.Tell(kData0, Decided(4, kThreeEpochs));
+  EXPECT_EQ(job.state().epoch, 4u);
+  EXPECT_EQ(job.state().checkpoint.snapshot, 0u) << "what is copied now is no epoch's end";
+}
+
+TEST(UnattendedTest, AModelThatIsBeingWrittenIsTheEndOfTheJobWhateverTheDataTierDoes) {
+  JobSettings settings = LongJob();
+  settings.target_accuracy = 0.5;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.TrainAndEvaluate(60);
+  ASSERT_EQ(job.state().step, Step::kExporting);
+  job.Tell(kData0, Decided(2, {{.epoch = 1, .counted = 100}}));
+  EXPECT_EQ(job.state().step, Step::kExporting);
+  EXPECT_THAT(job.results(), SizeIs(1));
+}
+
 TEST(SnapshotTest, TheEvaluatedModelIsKeptWhileTheNextIsTaken) {
   Harness job;
   job.Begin();

@@ -211,7 +211,7 @@ TEST(AdoptTest, TheEpochOfTheDataServersIsGoneOnWith) {
   job.JoinAll();
   ASSERT_EQ(job.state().epoch, 1u);
   Heartbeat heartbeat;
-  heartbeat.progress = DataServerProgress{.epoch = 4};
+  heartbeat.progress = DataServerProgress{.decided_epoch = 4};
   const auto actions = job.Tell(kData0, heartbeat);
   EXPECT_EQ(job.state().epoch, 4u);
   EXPECT_EQ(job.state().phase, Phase::kRunning);
@@ -219,7 +219,7 @@ TEST(AdoptTest, TheEpochOfTheDataServersIsGoneOnWith) {
   ASSERT_THAT(opened, SizeIs(2));
   EXPECT_EQ(opened[0].second.epoch, 4u);
   EXPECT_THAT(Sent<OpenEpoch>(job.Tell(kData1, heartbeat)), IsEmpty());
-  heartbeat.progress = DataServerProgress{.epoch = 10};
+  heartbeat.progress = DataServerProgress{.decided_epoch = 10};
   job.Tell(kData0, heartbeat);
   EXPECT_EQ(job.state().epoch, 4u) << "the job has no tenth epoch";
   job.TrainAndEvaluate(50);
