@@ -11,7 +11,9 @@
 
 #include "operator/kube/client/config.h"
 #include "operator/kube/client/http_transport.h"
+#include "operator/kube/client/metered_transport.h"
 #include "operator/kube/operator.h"
+#include "operator/operator_metrics.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
@@ -24,7 +26,7 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadFlags = 2;
-constexpr std::chrono::milliseconds kProbe{200};
+constexpr std::chrono::milliseconds kProbe{500};
 
 struct Flags {
   kube::ConfigFlags config;
@@ -77,20 +79,24 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
   ADAMANT_ASSIGN_OR_RETURN(const kube::Config config,
                            kube::LoadConfig(flags.config, kube::ProcessEnvironment()));
   kube::Credentials credentials(config, clock);
-  const auto transport = kube::MakeTransport(config, credentials);
-  const kube::Client client(*transport, clock, sleeper, {.rate = 100, .burst = 200});
+  OperatorMetrics operator_metrics(registry);
+  const auto connection = kube::MakeTransport(config, credentials);
+  kube::MeteredTransport transport(*connection, operator_metrics, clock);
+  const kube::Client client(transport, clock, sleeper, {.rate = 400, .burst = 800});
   kube::Operator op(client,
-                    kube::Client(*transport, clock, sleeper),
+                    kube::Client(transport, clock, sleeper),
                     clock,
                     sleeper,
                     {.name_space = flags.name_space,
                      .identity = flags.identity.empty() ? HostName() : flags.identity,
                      .control_listen = flags.control_listen,
-                     .pods = flags.pods});
+                     .pods = flags.pods,
+                     .observer = &operator_metrics});
   op.Start();
   const timespec wait{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kProbe).count()};
   while (sigtimedwait(&stop_signals, nullptr, &wait) < 0) {
     exposer->Answer("/readyz", op.ready());
+    operator_metrics.Look(op);
   }
   exposer->Answer("/readyz", false);
   op.Stop();

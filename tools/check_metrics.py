@@ -24,7 +24,8 @@ CALL = re.compile(r"\bAdd(Counter|Gauge|Histogram)\(")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TEXTS = re.compile(r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+),?')  # adjacent literals are one
 LABEL = re.compile(r'\{\s*"(\w+)"\s*,')
-NAME = re.compile(r"adamant(_[a-z0-9]+)+")
+# The operator's are called as all controllers call them, where these have such.
+NAME = re.compile(r"(adamant|controller_runtime|leader_election|rest_client|workqueue)(_[a-z0-9]+)+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,7 @@ def parse_call(kind: str, call: str) -> Metric | None:
 def faults_of(metric: Metric) -> list[str]:
     faults = []
     if not NAME.fullmatch(metric.name):
-        faults.append("names are adamant_ and more words of a-z and 0-9 between underscores")
+        faults.append("names are adamant_ or a shared prefix, and more words of a-z and 0-9 between underscores")
     if metric.name.endswith("_total") != (metric.kind == "counter"):
         faults.append("counters end in _total, others do not")
     return faults

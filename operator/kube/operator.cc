@@ -1,10 +1,12 @@
 #include "operator/kube/operator.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "operator/kube/custom_resources.h"
+#include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
 
 namespace adamant::kube {
@@ -12,6 +14,19 @@ namespace {
 
 constexpr char kByJob[] = "job";
 constexpr char kOurPods[] = "app.kubernetes.io/managed-by=adamant-operator";
+
+// "Running" of PHASE_RUNNING.
+std::string PhaseText(const v1::TrainingJobStatus& status) {
+  if (!status.has_phase()) {
+    return "New";
+  }
+  constexpr std::size_t kPrefix = std::string_view("PHASE_").size();
+  std::string text = v1::TrainingJobStatus::Phase_Name(status.phase()).substr(kPrefix);
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    text[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -101,7 +116,7 @@ void Operator::OnStarted() {
                                                        .events = events_,
                                                        .clock = clock_,
                                                        .pods = options_.pods});
-  const auto queue = std::make_shared<WorkQueue>(clock_);
+  const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   bodies_ =
       std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });
   {
@@ -132,6 +147,24 @@ void Operator::OnStopped() {
   context_.reset();
   control_.reset();
   LogInfo("leads no more");
+}
+
+OperatorCounts Operator::Counts() const {
+  OperatorCounts counts;
+  for (const auto& job : jobs_.All()) {
+    const v1::RolesStatus& roles = job->status->roles();
+    ++counts.jobs[PhaseText(*job->status)];
+    counts.members += static_cast<std::size_t>(std::max<std::int64_t>(
+        0,
+        roles.worker().ready() + roles.data_server().ready() + roles.parameter_server().ready()));
+  }
+  return counts;
+}
+
+void Operator::Tell(OperatorObserver::Outcome outcome) const {
+  if (options_.observer != nullptr) {
+    options_.observer->OnReconciled(outcome);
+  }
 }
 
 void Operator::EnqueueAll() {
@@ -177,10 +210,13 @@ void Operator::Work(const std::string& key) {
   const auto next = bodies_->Work(view, pods_.ByIndex(kByJob, view->uid));
   if (!next.ok()) {
     LogWarning("work to be repeated", {{"job", key}, {"error", next.status().ToString()}});
+    Tell(OperatorObserver::Outcome::kError);
     return queue->Retry(key);
   }
   queue->Forget(key);
-  if (*next != Clock::TimePoint::max()) {
+  const bool later = *next != Clock::TimePoint::max();
+  Tell(later ? OperatorObserver::Outcome::kLater : OperatorObserver::Outcome::kSuccess);
+  if (later) {
     queue->AddAfter(key, std::max(*next - clock_.Now(), Clock::Duration::zero()));
   }
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,12 +22,29 @@
 
 namespace adamant::kube {
 
+/// Is told of an operator's work. Threads: any; the WorkQueueObserver's calls must be quick.
+class OperatorObserver : public WorkQueueObserver {
+ public:
+  enum class Outcome : std::uint8_t {
+    kSuccess,  ///< nothing is to be done until something happens
+    kLater,    ///< to be called again at some time
+    kError,    ///< to be tried again
+  };
+  virtual void OnReconciled(Outcome outcome) = 0;
+};
+
+struct OperatorCounts {
+  std::map<std::string, std::size_t> jobs;  ///< by phase: "Running"; "New": nobody has seen it
+  std::size_t members = 0;                  ///< processes that have joined a job
+};
+
 struct OperatorOptions {
   std::string name_space;      ///< where its lease is
   std::string identity;        ///< unique among operators: the pod's name
   std::string control_listen;  ///< host:port of control streams, while it leads
   PodSettings pods;
   int workers = 16;  ///< jobs that are worked on at a time; each waits for the API now and then
+  OperatorObserver* observer = nullptr;  ///< must outlive the operator; null: none
 };
 
 /// Leads the TrainingJobs of a cluster, while it holds the operators' lease.
@@ -52,12 +71,16 @@ class Operator {
   [[nodiscard]] bool ready() const { return jobs_.synced() && pods_.synced(); }
   [[nodiscard]] bool leads() const;
 
+  /// Of all jobs of the cluster, as they were last seen.
+  [[nodiscard]] OperatorCounts Counts() const;
+
  private:
   void OnStarted();
   void OnStopped();
   void EnqueueAll();
   void WorkLoop();
   void Work(const std::string& key);
+  void Tell(OperatorObserver::Outcome outcome) const;
 
   const Client client_;
   const Clock& clock_;

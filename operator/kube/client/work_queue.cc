@@ -113,7 +113,13 @@ std::size_t WorkQueue::depth() const {
 }
 
 void WorkQueue::AddLocked(const std::string& key) {
-  if (shut_down_ || !waiting_.insert(key).second || working_.contains(key)) {
+  if (shut_down_ || !waiting_.insert(key).second) {
+    return;
+  }
+  if (observer_ != nullptr) {
+    observer_->OnAdd();
+  }
+  if (working_.contains(key)) {
     return;
   }
   MakeReady(key, clock_.Now());

@@ -27,6 +27,7 @@ struct WorkQueueOptions {
 class WorkQueueObserver {
  public:
   virtual ~WorkQueueObserver() = default;
+  virtual void OnAdd() = 0;                          ///< a key that was not in it already
   virtual void OnDepth(std::size_t ready) = 0;       ///< keys that wait for a worker
   virtual void OnTaken(Clock::Duration waited) = 0;  ///< from ready to taken
   virtual void OnDone(Clock::Duration worked) = 0;   ///< from taken to done

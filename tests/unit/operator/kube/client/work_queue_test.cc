@@ -131,11 +131,13 @@ TEST_F(WorkQueueTest, DoneOfAKeyThatNobodyTookIsNothing) {
 
 class Observer final : public WorkQueueObserver {
  public:
+  void OnAdd() override { ++adds; }
   void OnDepth(std::size_t ready) override { depth = ready; }
   void OnTaken(Clock::Duration time) override { waited = time; }
   void OnDone(Clock::Duration time) override { worked = time; }
   void OnRetry() override { ++retries; }
 
+  int adds = 0;
   std::size_t depth = 0;
   Clock::Duration waited{};
   Clock::Duration worked{};
@@ -148,6 +150,8 @@ TEST(WorkQueueObserverTest, IsToldOfDepthAndTimes) {
   WorkQueue queue(clock, {}, &observer);
   queue.Add("a");
   queue.Add("b");
+  queue.Add("b");
+  EXPECT_EQ(observer.adds, 2) << "a key is in the queue once";
   EXPECT_EQ(observer.depth, 2u);
   clock.Advance(seconds(3));
   ASSERT_EQ(queue.TryTake(), "a");
