@@ -31,6 +31,8 @@ JobState Example() {
                       .cuts = {{.worker = 1, .incarnation = 2, .sequence = 30}},
                       .held = std::chrono::milliseconds(40)};
   state.part_owner = {1, 0};
+  state.training_examples = 60000;
+  state.invalid = true;
   state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .losses = 1}, {}};
   state.active = std::chrono::milliseconds(123456);
   state.message = "waits";
@@ -59,7 +61,7 @@ TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 2"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3"));
 }
 
 TEST(StateCodecTest, SlotsAreNumberedRoleByRole) {
