@@ -71,13 +71,41 @@ class Watch:
             try:
                 for event in self._api.watch(f"{self._path}{separator}resourceVersion={self._version}"):
                     self._tell(event["type"], event["object"])
+            except _Expired:
+                self._list_again()
             except (OSError, ValueError, http.client.HTTPException):  # silent for a while, or cut: goes on where it was
                 time.sleep(0.02)
 
+    def _list_again(self):
+        """What changed since a version that the API server has forgotten is told as of now."""
+        known = self.objects()
+        try:
+            listed = self._api.get(self._path)
+        except OSError:
+            return
+        self._version = listed["metadata"]["resourceVersion"]
+        items = {item["metadata"]["name"]: item for item in listed["items"]}
+        for name, thing in known.items():
+            if name not in items or items[name]["metadata"]["uid"] != thing["metadata"]["uid"]:
+                self._add("DELETED", thing)
+        for name, item in items.items():
+            old = known.get(name)
+            if old is None or old["metadata"]["uid"] != item["metadata"]["uid"]:
+                self._add("ADDED", item)
+            elif old["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+                self._add("MODIFIED", item)
+
     def _tell(self, kind, thing):
         if kind == "ERROR":
-            raise OSError(thing.get("message"))
+            raise _Expired if thing.get("code") == 410 else OSError(thing.get("message"))
         self._version = thing["metadata"]["resourceVersion"]
+        self._add(kind, thing)
+
+    def _add(self, kind, thing):
         with self._news:
             self._changes.append(Change(kind, thing))
             self._news.notify_all()
+
+
+class _Expired(Exception):
+    """The version to go on from is too old."""

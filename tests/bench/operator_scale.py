@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Many jobs under one operator: a data server, a parameter server and a worker each, on nodes that run nothing (kwok), or
+without nodes, where pods wait for ever.
+
+  tests/bench/operator_scale.py --jobs 1000 --streams     # with 3,000 control streams that load the operator
+  tests/bench/operator_scale.py --jobs 10000 --nodes 0    # without
+  tests/bench/operator_scale.py --jobs 300 --churn 600    # jobs are deleted and made for ten minutes: does memory grow?
+
+Prints the pods made a second, the operator's memory and processor time, the operator's own metrics, and what a stream
+costs. One program on each of two cores leads to lower figures than a cluster has that is a cluster.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("cluster", "e2e")]
+
+import adamant  # noqa: E402
+import cluster as harness  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from operator_watch import Watch  # noqa: E402
+
+PODS_OF_A_NODE = 110
+NAMESPACES = 10
+SETTLE = 10  # seconds
+JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
+
+
+def manifest(name):
+    text = adamant.manifest(name=name, workers=1, parameter_servers=1, epochs=1000)
+    return text.replace("buckets: 8", "buckets: 4")
+
+
+def namespace_of(index):
+    return f"training-{index % NAMESPACES}"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Operator:
+    """One adamant-operator on this machine, outside the cluster."""
+
+    def __init__(self, cluster):
+        self.control, self._metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self._process = subprocess.Popen(
+            [adamant.binary_folder() / "adamant-operator", "--kubeconfig", cluster.kubeconfig(), "--namespace", "default",
+             "--control-listen", self.control, "--control-service", self.control, "--metrics-listen", self._metrics,
+             "--image", "none"], stderr=open(cluster.folder / "operator.log", "w"))
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait(60)
+
+    def status(self, name):
+        """A number of /proc: VmRSS in kB, VmHWM in kB, Threads."""
+        return int(re.search(rf"{name}:\s+(\d+)", pathlib.Path(f"/proc/{self._process.pid}/status").read_text())[1])
+
+    def cpu(self):
+        """Processor time used, in seconds."""
+        numbers = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(map(int, numbers[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://{self._metrics}/metrics", timeout=10) as answer:
+            return answer.read().decode()
+
+    def describe(self, what):
+        print(f"{what}: {self.status('VmRSS') / 1024:.0f} MB (at most {self.status('VmHWM') / 1024:.0f}), "
+              f"{self.status('Threads')} threads, {self.cpu():.1f} s of processor time", flush=True)
+
+
+def quantile(text, name, share):
+    """Upper bound of the bucket that the quantile of a Prometheus histogram falls into, over all its label sets."""
+    buckets = {}
+    for bound, count in re.findall(rf'^{name}_bucket\{{.*?le="([^"]+)".*?\}} (\S+)$', text, re.MULTILINE):
+        buckets[float(bound)] = buckets.get(float(bound), 0) + float(count)
+    total = buckets.get(float("inf"), 0)
+    return min((bound for bound, count in buckets.items() if count >= share * total), default=float("nan"))
+
+
+class Streams:
+    """The load generator: a stream for each pod that the watch tells of."""
+
+    def __init__(self, operator):
+        program = REPOSITORY / "build/release/bench/control_streams"
+        self._process = subprocess.Popen([program, "--controller", operator.control], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True)
+        self.counts = {}
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def open_for(self, pods):
+        for pod in pods:
+            labels = pod["metadata"]["labels"]
+            print(labels["adamant.dev/job-uid"], labels["adamant.dev/role"], labels["adamant.dev/slot"],
+                  file=self._process.stdin)
+        self._process.stdin.flush()
+
+    def await_count(self, name, count, seconds):
+        deadline = time.monotonic() + seconds
+        while self.counts.get(name, 0) < count and time.monotonic() < deadline:
+            time.sleep(0.2)
+        print(f"streams: {self.counts}", flush=True)
+
+    def messages(self):
+        return self.counts["sent"] + self.counts["received"]
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def _read(self):
+        for line in self._process.stdout:
+            self.counts = json.loads(line)
+
+
+class Jobs:
+    """Those of one cluster, by number."""
+
+    def __init__(self, cluster):
+        self._api = cluster.api
+        for index in range(NAMESPACES):
+            self._api.create("/api/v1/namespaces", {"metadata": {"name": namespace_of(index)}})
+        said = cluster.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-",
+                               input=manifest("template"))
+        self._template = json.loads(said)
+
+    def make(self, indices):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self._make, indices))
+
+    def _make(self, index):
+        self._api.create(JOBS.format(namespace_of(index)), {**self._template, "metadata": {"name": f"job-{index}"}})
+
+    def delete(self, indices):
+        for index in indices:
+            self._api.delete(f"{JOBS.format(namespace_of(index))}/job-{index}")
+
+
+def additions(watch):
+    return [change for change in watch.changes() if change.kind == "ADDED"]
+
+
+def make_jobs(arguments, operator, jobs, watch):
+    begin = time.monotonic()
+    jobs.make(range(arguments.jobs))
+    applied = time.monotonic()
+    while len(additions(watch)) < 3 * arguments.jobs and time.monotonic() < applied + arguments.patience:
+        time.sleep(2)
+    made = additions(watch)
+    seconds = made[-1].time - begin
+    print(f"{arguments.jobs} jobs applied in {applied - begin:.1f} s; {len(made)} pods in {seconds:.1f} s: "
+          f"{len(made) / seconds:.0f} pods/s", flush=True)
+    operator.describe("all pods made")
+
+
+def open_streams(arguments, operator, watch, stack):
+    memory, threads = operator.status("VmRSS"), operator.status("Threads")
+    count = 3 * arguments.jobs
+    streams = Streams(operator)
+    stack.callback(streams.close)
+    streams.open_for(change.object for change in additions(watch))
+    streams.await_count("welcomed", count, arguments.patience)
+    streams.await_count("training", arguments.jobs, arguments.patience)
+    time.sleep(SETTLE)
+    used, messages = operator.cpu(), streams.messages()
+    time.sleep(SETTLE)
+    print(f"messages a second: {(streams.messages() - messages) / SETTLE:.0f}")
+    print(f"heartbeats of {count} streams: {(operator.cpu() - used) / SETTLE:.2f} cores; "
+          f"{(operator.status('VmRSS') - memory) / count:.0f} kB a stream, "
+          f"{operator.status('Threads') - threads} more threads", flush=True)
+    operator.describe("all streams open")
+
+
+def churn(arguments, operator, jobs):
+    """Every minute the oldest jobs are deleted and as many new ones made."""
+    for minute in range(arguments.churn // 60):
+        oldest = minute * arguments.churn_jobs
+        jobs.delete(range(oldest, oldest + arguments.churn_jobs))
+        jobs.make(range(arguments.jobs + oldest, arguments.jobs + oldest + arguments.churn_jobs))
+        time.sleep(60)
+        operator.describe(f"churn, minute {minute + 1}")
+
+
+def run(arguments):
+    nodes = -(-3 * arguments.jobs // PODS_OF_A_NODE) + 1 if arguments.nodes is None else arguments.nodes
+    with (Cluster.fake_nodes(nodes) if nodes else Cluster.control_plane()) as cluster, contextlib.ExitStack() as stack:
+        cluster.kubectl("apply", "--server-side", "-f", REPOSITORY / "deploy/crd")
+        cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        operator = Operator(cluster)
+        stack.callback(operator.stop)
+        jobs = Jobs(cluster)
+        watch = stack.enter_context(Watch(cluster.api, "/api/v1/pods"))
+        time.sleep(SETTLE)
+        operator.describe("idle")
+        make_jobs(arguments, operator, jobs, watch)
+        if arguments.streams:
+            open_streams(arguments, operator, watch, stack)
+        churn(arguments, operator, jobs)
+        report(operator)
+
+
+def report(operator):
+    text = operator.metrics()
+    for name in sorted(set(re.findall(r"^(\w+)_bucket\{", text, re.MULTILINE))):
+        if "reconcile" in name or "workqueue" in name:
+            print(f"{name}: p50 ≤ {quantile(text, name, 0.5):g} s, p99 ≤ {quantile(text, name, 0.99):g} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, help="fake nodes; 0: none [as many as the pods need]")
+    parser.add_argument("--streams", action="store_true", help="open the control streams of all jobs")
+    parser.add_argument("--churn", type=int, default=0, metavar="SECONDS", help="delete and make jobs for so long")
+    parser.add_argument("--churn-jobs", type=int, default=30, metavar="N", help="so many a minute")
+    parser.add_argument("--patience", type=int, default=900, metavar="SECONDS")
+    arguments = parser.parse_args()
+    harness.require("fake-nodes")
+    run(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The API server, etcd or many pods at once fail while a job trains on a real cluster: training goes on.
+
+ADAMANT_OUTAGE_SECONDS: how long the API server is down (6). docs/bench/operator.md has the figures for 120.
+"""
+
+import os
+import time
+import unittest
+
+from operator_rig import EXAMPLES, TestCase, is_running, measured, require, slot_of
+
+OUTAGE = float(os.environ.get("ADAMANT_OUTAGE_SECONDS", "6"))
+EPOCHS_BEFORE = 8
+MANY = {"workers": 25, "parameter_servers": 4, "data_servers": 1}
+
+
+def pace(begin, end):
+    """Epochs a second between two changes of a job's status."""
+    return (end.object["status"]["epoch"] - begin.object["status"]["epoch"]) / (end.time - begin.time)
+
+
+class OutageTest(TestCase):
+
+    def start_training(self, name, seconds):
+        """A job that trains for longer than EPOCHS_BEFORE epochs and then `seconds`, and has come that far."""
+        self.epochs = EPOCHS_BEFORE + 10 + round(4 * seconds)
+        self.job = self.start(name, epochs=self.epochs)
+        self.warm = self.job.await_epoch(2)
+        self.before = self.job.await_epoch(EPOCHS_BEFORE)
+        self.begin = time.monotonic()
+
+    def assert_went_on(self):
+        """Epochs ended during the fault, which is over, at nearly the pace of before; no pod was disturbed."""
+        first = self.before.object["status"]["epoch"]
+        after = self.job.await_status(lambda status: status["epoch"] >= first + 4, "it went on", time.monotonic())
+        print(f"measured: {self.job.name}: pace over that of before: "
+              f"{pace(self.before, after) / pace(self.warm, self.before):.2f}, "
+              f"{after.object['status']['epoch'] - first} epochs", flush=True)
+        self.assertEqual(self.job.ended(self.begin), [], "while it trained")
+        self.assert_succeeds(self.job, self.epochs)
+        self.assertEqual([name for name in self.job.created(self.begin) if "-export-" not in name], [])
+
+    def test_training_goes_on_without_the_api(self):
+        self.start_training("alone", OUTAGE)
+        self.system.cluster.stop_api()
+        time.sleep(OUTAGE)
+        self.system.cluster.start_api()
+        back = time.monotonic()
+        told = self.job.await_status(lambda status: True, "the status is written again", back)
+        measured("API is back → status is written again", told.time - back)
+        self.assertGreaterEqual(told.object["status"]["epoch"], self.before.object["status"]["epoch"] + 3)
+        self.assert_went_on()
+
+    def test_training_goes_on_while_etcd_restarts(self):
+        self.start_training("forgetful", 4)
+        self.system.cluster.restart_etcd()
+        self.assert_went_on()
+
+    def test_training_goes_on_while_all_watches_are_cut_every_second(self):
+        self.start_training("cut", 6)
+        while time.monotonic() < self.begin + 6:
+            self.system.cluster.reset_connections()
+            time.sleep(1)
+        self.assert_went_on()
+
+
+class ManyPodsTest(TestCase):
+
+    def test_all_pods_of_a_job_deleted_at_once_are_made_anew(self):
+        job = self.start("many", epochs=6, **MANY)
+        job.await_epoch(2)
+        names, slots = set(job.pods()), set(map(slot_of, job.pods().values()))
+        self.assertEqual(len(slots), sum(MANY.values()))
+        begin = time.monotonic()
+        self.system.namespace.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+        gone = [job.await_pod(lambda change, name=name: change.kind == "DELETED" and change.name == name, "is gone",
+                              begin).time for name in names]
+        made = [job.await_pod(lambda change, slot=slot: change.kind == "ADDED" and slot_of(change.object) == slot,
+                              f"{slot} is made anew", begin) for slot in slots]
+        measured(f"{len(slots)} pods deleted → all made anew", max(change.time for change in made) - min(gone))
+        for change in made:
+            job.await_pod(lambda seen, name=change.name: seen.name == name and is_running(seen.object), "it runs")
+        job.await_phase("Succeeded")
+        self.assert_counted_once(job, 6, EXAMPLES)  # so many workers teach so small a net nothing
+        self.assertEqual(job.status()["restarts"], 0)
+        self.assertEqual(job.surplus(), [])
+
+
+if __name__ == "__main__":
+    require()
+    unittest.main()
