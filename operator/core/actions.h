@@ -57,6 +57,9 @@ struct ScaleRequested {
   std::uint32_t workers = 0;  ///< at least 1
 };
 
+/// The user wants a checkpoint that begins from now on.
+struct CheckpointRequested {};
+
 /// The body cannot go on; ends the job as failed.
 struct BodyFailed {
   std::string reason{};
@@ -70,6 +73,7 @@ using Event = std::variant<Received,
                            ProcessExited,
                            Exported,
                            SuspendRequested,
+                           CheckpointRequested,
                            ScaleRequested,
                            BodyFailed,
                            Tick>;

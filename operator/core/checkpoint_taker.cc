@@ -8,9 +8,16 @@
 namespace adamant::controller {
 
 void CheckpointTaker::Open(TimePoint now) {
-  next_ = now + settings_.checkpoint_interval;
+  next_ = requested_ ? now : now + settings_.checkpoint_interval;
   if (state_.last_snapshot != 0) {
     roster_.SendToAll(Role::kWorker, ReleasePushes{state_.last_snapshot});
+  }
+}
+
+void CheckpointTaker::Request(TimePoint now) {
+  requested_ = true;
+  if (next_) {
+    next_ = now;
   }
 }
 
@@ -30,6 +37,7 @@ void CheckpointTaker::Begin(TimePoint now) {
   ADAMANT_FAILPOINT("checkpoint/hold");
   next_ = now + settings_.checkpoint_interval;
   attempt_ = Attempt{.snapshot = ++state_.last_snapshot,
+                     .requested = std::exchange(requested_, false),
                      .since = now,
                      .deadline = now + kHoldTime,
                      .waiting = {},
@@ -110,6 +118,10 @@ void CheckpointTaker::GiveUp(const std::string& why) {
   outbox_.Tell(Note::Kind::kCheckpoint,
                state_.epoch,
                "checkpoint " + std::to_string(attempt_->snapshot) + " is given up: " + why);
+  if (attempt_->requested) {
+    requested_ = true;
+    next_ = attempt_->since + kRetry;
+  }
   snapshots_.Drop();
   Release();
 }

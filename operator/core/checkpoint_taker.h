@@ -25,6 +25,9 @@ class CheckpointTaker {
   static constexpr std::chrono::milliseconds kHoldTime{10'000};
   static constexpr std::chrono::milliseconds kStoreTime{20'000};
 
+  /// Between tries of one that was requested.
+  static constexpr std::chrono::milliseconds kRetry{2'000};
+
   /// The arguments must outlive this.
   CheckpointTaker(const JobSettings& settings,
                   JobState& state,
@@ -44,6 +47,10 @@ class CheckpointTaker {
   /// The epoch closes: there is none until the next opens.
   void Close();
 
+  /// One is wanted that begins from now on: as soon as an epoch is open. One that is disturbed is
+  /// tried again, until the epoch's end, which stores everything anyhow.
+  void Request(TimePoint now);
+
   /// A worker has joined: it gets its command again, or the attempt ends if it is another process.
   void OnWorkerJoined(std::uint32_t worker);
   void OnWorkerLost(std::uint32_t worker);
@@ -59,6 +66,7 @@ class CheckpointTaker {
  private:
   struct Attempt {
     std::uint64_t snapshot = 0;
+    bool requested = false;
     TimePoint since{};
     TimePoint deadline{};
     std::map<std::uint32_t, std::uint64_t> waiting;  // worker → incarnation
@@ -77,6 +85,7 @@ class CheckpointTaker {
 
   std::optional<Attempt> attempt_;
   std::optional<TimePoint> next_;  // when the next attempt begins
+  bool requested_ = false;         // and has not begun
 };
 
 }  // namespace adamant::controller

@@ -76,6 +76,9 @@ class EpochSequence {
   /// Records have changed, or buckets are served again.
   void OnRecordsChanged();
 
+  /// A checkpoint is wanted that begins from now on.
+  void RequestCheckpoint(TimePoint now) { checkpoints_.Request(now); }
+
   /// Repeats snapshots and exports, and takes checkpoints that are due.
   void OnTimer(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;

@@ -115,6 +115,8 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     End(Phase::kSuspended, suspend->reason);
   } else if (const auto* scale = std::get_if<ScaleRequested>(&event)) {
     OnScaleRequested(*scale, now);
+  } else if (std::holds_alternative<CheckpointRequested>(event)) {
+    sequence_.RequestCheckpoint(now);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
     End(Phase::kFailed, failed->reason);
   }

@@ -129,6 +129,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   ADAMANT_RETURN_IF_ERROR(taken_over_);
   if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
+    HandleCheckpointRequest();
     status.Update(MakePods(pods));
     status.Update(MakeExport(pods));
     ADAMANT_RETURN_IF_ERROR(taken_over_);
@@ -136,7 +137,9 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const controller::JobReport report = controller_->Report();
   context_.control.SetReport(job_.uid, report);
   const Clock::TimePoint now = context_.clock.Now();
-  status.Update(WriteStatus(StatusOf(report, pods, *view_, Now())));
+  v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
+  AnswerCheckpointRequest(told);
+  status.Update(WriteStatus(told));
   done_ = status.ok() && finished_ && held_.empty() && AllEnded(pods);
   Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
   if (!finished_) {

@@ -82,6 +82,9 @@ class JobBody {
   absl::Status CreateClaim(const Json& claim);
   absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
 
+  void HandleCheckpointRequest();
+  void AnswerCheckpointRequest(v1::TrainingJobStatus& status) const;
+
   absl::Status MakeExport(const PodViews& pods);
   absl::Status StartExport();
   absl::Status FinishExport(const PodView& view);
@@ -109,6 +112,12 @@ class JobBody {
   std::map<controller::StartProcess, std::string> made_;
   std::map<controller::StartProcess, std::string> seen_;
 
+  // What was passed on last: the request, and the newest snapshot that had begun then.
+  struct CheckpointRequest {
+    std::string request;
+    std::uint64_t after = 0;
+  };
+  CheckpointRequest checkpoint_;
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
   // The status as it was written last.
   std::string written_;

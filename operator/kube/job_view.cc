@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
@@ -12,6 +13,8 @@
 
 namespace adamant::kube {
 namespace {
+
+constexpr std::size_t kLongestRequest = 63;
 
 void AddProblem(const std::string& problem, JobView& view) {
   view.problems += (view.problems.empty() ? "" : "\n") + problem;
@@ -49,6 +52,8 @@ std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   view->uid = UidOf(object);
   view->generation = IntAt(object, {"metadata", "generation"});
   view->deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
+  view->checkpoint_request = StringAt(object, {"metadata", "annotations", kCheckpointAnnotation})
+                                 .substr(0, kLongestRequest);
   ParseSpec(object, *view);
   auto status = std::make_shared<v1::TrainingJobStatus>();
   // What cannot be read was not written by us, and is written anew.

@@ -19,9 +19,10 @@ struct JobView {
   std::string uid;
   std::int64_t generation = 0;
   bool deleting = false;
-  std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it is not valid and never was
+  std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it never was valid
   std::string problems;                        ///< what is wrong with it, a line each
   std::shared_ptr<const v1::TrainingJobStatus> status;
+  std::string checkpoint_request;  ///< kCheckpointAnnotation; empty: none was ever wanted
 };
 
 std::shared_ptr<const JobView> ParseJobObject(const nlohmann::json& object);

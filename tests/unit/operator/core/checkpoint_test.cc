@@ -107,6 +107,38 @@ TEST_F(CheckpointTest, ARestartedControllerReleasesWhoHolds) {
   EXPECT_THAT(Sent<ReleasePushes>(job_.JoinAll("-again")), SizeIs(2));
 }
 
+TEST_F(CheckpointTest, OneThatIsRequestedBeginsAtOnceAndIsTriedAgainWhenDisturbed) {
+  job_.Pass(seconds(1));
+  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(CheckpointRequested{})), SizeIs(2));
+  job_.Exit(kWorker1);
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1), {kWorker1})), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1), {kWorker1})), SizeIs(1));
+  Hold(kWorker0, 17);
+  const std::uint64_t snapshot = job_.state().last_snapshot;
+  job_.StoreSnapshot(kServer0, snapshot);
+  job_.StoreSnapshot(kServer1, snapshot);
+  EXPECT_EQ(job_.state().checkpoint.snapshot, snapshot);
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(3), {kWorker1})), IsEmpty());
+}
+
+TEST_F(CheckpointTest, ARequestDuringAnAttemptTakesAnotherAfterIt) {
+  job_.Pass(seconds(5));
+  job_.Handle(CheckpointRequested{});
+  ASSERT_EQ(job_.state().last_snapshot, 1u);
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  EXPECT_THAT(Sent<HoldPushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_EQ(job_.state().last_snapshot, 2u);
+}
+
+TEST_F(CheckpointTest, ARequestBetweenEpochsWaitsForTheNext) {
+  job_.Tell(kData0, EpochEnded{1});
+  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(CheckpointRequested{})), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.TrainAndEvaluate(50)), SizeIs(2));
+  EXPECT_EQ(job_.state().epoch, 2u);
+}
+
 // All disks have lost a bucket's live state.
 class RollBackTest : public CheckpointTest {
  protected:
