@@ -66,6 +66,13 @@ class Placement {
   /// Every bucket is served and has its copies, or as many as can be had for now.
   [[nodiscard]] bool IsComplete(TimePoint now) const;
 
+  /// Every bucket is served and has its copies on servers that run.
+  [[nodiscard]] bool HasAllCopies() const;
+
+  /// A bucket cannot do without the disk of this slot: of its other members none runs, or too few
+  /// to leave this one out while nothing proves its death, as whoever opens the disk next would.
+  [[nodiscard]] bool NeedsDiskOf(std::uint32_t slot) const;
+
   /// Sends the whole view to everybody, under a new version; PublishChanges only if records have
   /// changed since, else it repeats the view to those who do not know it.
   void Publish();
@@ -80,6 +87,7 @@ class Placement {
 
  private:
   [[nodiscard]] Holder HolderOf(std::uint32_t slot) const;
+  [[nodiscard]] bool Runs(Holder holder) const;
   [[nodiscard]] std::vector<Spread::Server> Servers() const;
   [[nodiscard]] Membership View() const;
   void OnServing(Holder holder, const BucketState& state);

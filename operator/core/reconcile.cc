@@ -15,16 +15,10 @@ bool IsGivenUp(const ObservedPod& pod, const NodePatience& patience) {
   return pod.node_out_of_service || (pod.node_away && *pod.node_away >= patience.unreachable);
 }
 
-// Nobody waits any longer for its node to confirm that it has ended.
-bool IsForced(const ObservedPod& pod, const NodePatience& patience) {
-  return pod.node_out_of_service ||
-         (pod.node_away && *pod.node_away >= patience.unreachable + patience.force_delete);
-}
-
-// When IsGivenUp or IsForced will change though nothing happens.
+// When IsGivenUp or IsToBeForced will change though nothing happens.
 std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
                                                    const NodePatience& patience) {
-  if (!pod.node_away || IsForced(pod, patience)) {
+  if (!pod.node_away || IsToBeForced(pod, patience)) {
     return std::nullopt;
   }
   const auto bound = IsGivenUp(pod, patience) ? patience.unreachable + patience.force_delete
@@ -75,7 +69,7 @@ void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience,
   if (given_up) {
     plan.exited.push_back(Loss(pod));
   }
-  if (IsForced(pod, patience)) {
+  if (IsToBeForced(pod, patience)) {
     plan.remove.push_back({.name = pod.name, .uid = pod.uid, .at_once = true});
   } else if ((given_up || !wanted) && !pod.deleting) {  // goes when its node is back
     plan.remove.push_back({.name = pod.name, .uid = pod.uid});
@@ -87,6 +81,11 @@ void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience,
 }
 
 }  // namespace
+
+bool IsToBeForced(const ObservedPod& pod, const NodePatience& patience) {
+  return pod.node_out_of_service ||
+         (pod.node_away && *pod.node_away >= patience.unreachable + patience.force_delete);
+}
 
 PodPlan Reconcile(std::span<const StartProcess> wanted,
                   std::span<const ObservedPod> pods,

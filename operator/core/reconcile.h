@@ -48,6 +48,9 @@ struct NodePatience {
   std::chrono::milliseconds force_delete{30'000};  ///< more, and their pods are deleted by force
 };
 
+/// Whether nobody waits any longer for the node of this pod to confirm that it has ended.
+bool IsToBeForced(const ObservedPod& pod, const NodePatience& patience);
+
 /// What makes the pods what they should be.
 struct PodPlan {
   std::vector<StartProcess> create{};

@@ -23,8 +23,8 @@ JobBodies::JobBodies(const BodyContext& context, std::function<void(const std::s
     : context_(context), wake_(std::move(wake)) {}
 
 absl::StatusOr<Clock::TimePoint> JobBodies::Work(const std::shared_ptr<const JobView>& view,
-                                                 const PodViews& pods) {
-  absl::StatusOr<Clock::TimePoint> next = WorkOn(view, pods);
+                                                 const JobObjects& seen) {
+  absl::StatusOr<Clock::TimePoint> next = WorkOn(view, seen);
   if (absl::IsAborted(next.status())) {
     LogWarning("another controller leads",
                {{"job", ToString(view->key)}, {"why", next.status().ToString()}});
@@ -34,7 +34,7 @@ absl::StatusOr<Clock::TimePoint> JobBodies::Work(const std::shared_ptr<const Job
 }
 
 absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const JobView>& view,
-                                                   const PodViews& pods) {
+                                                   const JobObjects& seen) {
   const auto body = BodyOf(view);
   if (body == nullptr) {
     if (view->job == nullptr) {
@@ -43,7 +43,7 @@ absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const J
     }
     return Expire(*view);
   }
-  auto next = body->Work(view, pods);
+  auto next = body->Work(view, seen);
   if (body->done() && HasEnded(*view->status)) {
     Drop(view->key);
     return Expire(*view);

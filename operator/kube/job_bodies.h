@@ -22,12 +22,12 @@ class JobBodies {
   /// there is something to do.
   JobBodies(const BodyContext& context, std::function<void(const std::string& key)> wake);
 
-  /// Does what is to be done for a job, given it and its pods as they were last seen. Returns when
-  /// to be called again though nothing has happened.
+  /// Does what is to be done for a job, given it and its objects as they were last seen. Returns
+  /// when to be called again though nothing has happened.
   /// Errors: those of the API: to be called again after a while. Aborted: another controller leads
   /// this job; what this one thought of it is forgotten.
   absl::StatusOr<Clock::TimePoint> Work(const std::shared_ptr<const JobView>& view,
-                                        const PodViews& pods);
+                                        const JobObjects& seen);
 
   /// The job is not led any more.
   void Drop(const ObjectKey& key);
@@ -35,7 +35,7 @@ class JobBodies {
  private:
   std::shared_ptr<JobBody> BodyOf(const std::shared_ptr<const JobView>& view);
   absl::StatusOr<Clock::TimePoint> WorkOn(const std::shared_ptr<const JobView>& view,
-                                          const PodViews& pods);
+                                          const JobObjects& seen);
   absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
   absl::Status RejectInvalid(const JobView& view) const;
 

@@ -17,6 +17,7 @@
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
@@ -115,22 +116,32 @@ JobBody::~JobBody() {
 }
 
 absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> view,
-                                               const PodViews& pods) {
+                                               const JobObjects& seen) {
+  const PodViews& pods = seen.pods;
   Take(std::move(view));
+  ObserveNodes(seen);
   if (controller_ == nullptr) {
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
       ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
       return Clock::TimePoint::max();
     }
-    ADAMANT_RETURN_IF_ERROR(Open(pods));
+    const absl::Status opened = lost_.ok() ? Open(pods) : lost_;
+    if (absl::IsDataLoss(opened)) {
+      ADAMANT_RETURN_IF_ERROR(EndLost(opened, pods));
+      return Clock::TimePoint::max();
+    }
+    ADAMANT_RETURN_IF_ERROR(opened);
   }
   absl::Status status = StoreHeld();
   HandleEvents();
   ADAMANT_RETURN_IF_ERROR(taken_over_);
   if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
+    Handle(controller::ScaleRequested{
+        static_cast<std::uint32_t>(view_->job->spec().distribution().workers())});
     HandleCheckpointRequest();
     status.Update(MakePods(pods));
+    status.Update(MakeBudgets(seen.budgets));
     status.Update(MakeExport(pods));
     ADAMANT_RETURN_IF_ERROR(taken_over_);
   }
@@ -145,7 +156,20 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   if (!finished_) {
     timer = std::min(timer, next_progress_);
   }
+  if (next_loss_) {
+    timer = std::min(timer, *next_loss_);
+  }
+  TellTrouble(status);
   return status.ok() && held_.empty() ? timer : std::min(timer, now + kRetry);
+}
+
+// Errors are tried again quietly, but each is told once.
+void JobBody::TellTrouble(const absl::Status& status) {
+  if (status != trouble_ && !status.ok()) {
+    LogWarning("not all could be done for a job",
+               {{"job", ToString(job_.key)}, {"error", status.ToString()}});
+  }
+  trouble_ = status;
 }
 
 // A change that is not valid is told, and the job goes on as it was.
@@ -176,20 +200,33 @@ absl::Status JobBody::Open(const PodViews& pods) {
     controller_ = JobController::Create(SettingsOf(*view_->job), RandomUid());
   }
   context_.control.AddJob(
-      job_.uid,
-      *view_->job,
-      kDataRoot,
-      [inbox = inbox_](controller::Event event) { inbox->Push(std::move(event)); });
+      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
+        inbox->Push(std::move(event));
+      });
   return Begin(pods);
 }
 
-absl::Status JobBody::Begin(const PodViews& pods) {
-  JobController::Survivors survivors;
+// Without what it knew nobody can go on, and to begin anew would throw away what was trained.
+absl::Status JobBody::EndLost(const absl::Status& why, const PodViews& pods) {
+  lost_ = why;
   for (const auto& pod : pods) {
-    const bool lives = pod->pod.state == ObservedPod::State::kPending ||
-                       pod->pod.state == ObservedPod::State::kRunning;
-    if (pod->export_snapshot == 0 && lives && !pod->pod.deleting) {
-      survivors.running.push_back(pod->pod.process);
+    if (pod->pod.state != ObservedPod::State::kEnded && !pod->pod.deleting) {
+      ADAMANT_RETURN_IF_ERROR(RemovePod({.name = pod->pod.name, .uid = pod->pod.uid}));
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(WriteStatus(LostStatus(*view_, std::string(why.message()), Now())));
+  done_ = AllEnded(pods);
+  return absl::OkStatus();
+}
+
+absl::Status JobBody::Begin(const PodViews& pods) {
+  const Phase phase = controller_->state().phase;
+  JobController::Survivors survivors;
+  survivors.resumes = phase == Phase::kSuspended && !view_->job->spec().run_policy().suspend();
+  for (const auto& pod : pods) {
+    if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
+      survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
+      seen_[pod->pod.process] = pod->pod.uid;
     }
   }
   finished_ = false;

@@ -15,10 +15,13 @@
 #include "operator/kube/api_pause.h"
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_recorder.h"
+#include "operator/kube/disruption_budget.h"
 #include "operator/kube/held_actions.h"
+#include "operator/kube/job_objects.h"
 #include "operator/kube/job_status.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/kube_state_store.h"
+#include "operator/kube/node_view.h"
 #include "operator/kube/pod_object.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
@@ -52,17 +55,19 @@ class JobBody {
   /// Nothing is left to do for this job but to delete it some time.
   [[nodiscard]] bool done() const { return done_; }
 
-  /// Does what is to be done, given the job and its pods as they were last seen. Returns when to be
-  /// called again though nothing has happened.
-  /// Errors: those of the API: to be called again after a while. Aborted: another controller leads
-  /// this job, and this body must be dropped.
-  absl::StatusOr<Clock::TimePoint> Work(std::shared_ptr<const JobView> view, const PodViews& pods);
+  /// Does what is to be done, given the job and its objects as they were last seen. Returns when to
+  /// be called again though nothing has happened. Errors: those of the API: to be called again
+  /// after a while. Aborted: another controller leads this job, and this body must be dropped.
+  absl::StatusOr<Clock::TimePoint> Work(std::shared_ptr<const JobView> view,
+                                        const JobObjects& seen);
 
  private:
   class Inbox;
 
   void Take(std::shared_ptr<const JobView> view);
+  void TellTrouble(const absl::Status& status);
   absl::Status Open(const PodViews& pods);
+  absl::Status EndLost(const absl::Status& why, const PodViews& pods);
   absl::Status Begin(const PodViews& pods);
   absl::Status StoreHeld();
   void HandleEvents();
@@ -73,13 +78,21 @@ class JobBody {
   void Persist(const controller::Persist& persist);
   void Tell(const controller::Note& note);
 
+  void ObserveNodes(const JobObjects& seen);
+  [[nodiscard]] controller::ObservedPod ObserveOne(const PodView& view) const;
   [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
+  [[nodiscard]] controller::NodePatience Patience() const;
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
   absl::Status CreatePod(const controller::StartProcess& process);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);
+  absl::Status DeleteClaim(std::uint32_t slot, std::uint64_t volume);
+  absl::Status DeleteLeftClaims();
+  absl::Status DeleteAllClaims();
+  absl::Status MakeBudgets(const BudgetViews& seen);
+  absl::Status MakeBudget(controller::Role role, int min_available, const BudgetViews& seen);
   absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
 
   void HandleCheckpointRequest();
@@ -105,12 +118,18 @@ class JobBody {
   std::map<std::string, std::string> results_;  // the stored EpochResults, by key
   HeldActions held_;
   ApiPause pause_;
+  absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
 
   // Pods that were made or seen, by UID: a view that lacks them is old, or they are gone.
   std::map<controller::StartProcess, std::string> made_;
   std::map<controller::StartProcess, std::string> seen_;
+  NodeViews nodes_;  // of the pods
+  NodeAbsences absences_;
+  std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter
+  std::map<std::uint32_t, std::uint64_t> left_claims_;  // by slot: volumes up to it are deleted
+  Budgets budgets_;
 
   // What was passed on last: the request, and the newest snapshot that had begun then.
   struct CheckpointRequest {
@@ -123,6 +142,7 @@ class JobBody {
   std::string written_;
   std::string written_decisive_;  // without what changes all the time
   Clock::TimePoint next_progress_{};
+  absl::Status trouble_;  // what was told last
   bool done_ = false;
 };
 

@@ -26,8 +26,13 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
   if (found == pods.end()) {
     return StartExport();
   }
-  return (*found)->pod.state == ObservedPod::State::kEnded ? FinishExport(**found)
-                                                           : absl::OkStatus();
+  const ObservedPod pod = ObserveOne(**found);
+  if (pod.state == ObservedPod::State::kEnded) {
+    return FinishExport(**found);
+  }
+  return IsToBeForced(pod, Patience())
+             ? RemovePod({.name = pod.name, .uid = pod.uid, .at_once = true})
+             : absl::OkStatus();
 }
 
 absl::Status JobBody::FinishExport(const PodView& view) {

@@ -9,16 +9,56 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 
-// The pods and claims of a job.
+// The pods of a job.
 namespace adamant::kube {
 
 using controller::ObservedPod;
 using controller::Phase;
 using controller::StartProcess;
 
+namespace {
+
+std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
+  return std::chrono::seconds(duration.seconds()) +
+         std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds(duration.nanos()));
+}
+
+}  // namespace
+
 bool JobBody::AllEnded(const PodViews& pods) {
   return std::ranges::all_of(
       pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
+}
+
+void JobBody::ObserveNodes(const JobObjects& seen) {
+  nodes_.clear();
+  if (!seen.node_of) {
+    return;
+  }
+  for (const auto& pod : seen.pods) {
+    if (!pod->node.empty()) {
+      nodes_.try_emplace(pod->node, seen.node_of(pod->node));
+    }
+  }
+  absences_.Update(nodes_, context_.clock);
+}
+
+// A pod and what its node has to do with it.
+ObservedPod JobBody::ObserveOne(const PodView& view) const {
+  ObservedPod pod = view.pod;
+  if (const auto away = absences_.Of(view.node, context_.clock.Now())) {
+    pod.node_away = std::chrono::floor<std::chrono::milliseconds>(*away);
+  }
+  const auto node = nodes_.find(view.node);
+  pod.node_out_of_service =
+      node != nodes_.end() && node->second != nullptr && node->second->out_of_service;
+  return pod;
+}
+
+controller::NodePatience JobBody::Patience() const {
+  const v1::Detection& detection = view_->job->spec().detection();
+  return {.unreachable = Milliseconds(detection.node_unreachable()),
+          .force_delete = Milliseconds(detection.force_delete())};
 }
 
 std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
@@ -26,7 +66,7 @@ std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
   std::set<StartProcess> there;
   for (const auto& view : pods) {
     if (view->export_snapshot == 0) {
-      observed.push_back(view->pod);
+      observed.push_back(ObserveOne(*view));
       there.insert(view->pod.process);
       made_.erase(view->pod.process);
       seen_[view->pod.process] = view->pod.uid;
@@ -52,13 +92,17 @@ std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
 absl::Status JobBody::MakePods(const PodViews& pods) {
   // What has happened may change what is wanted, but only what is stored is acted on.
   for (const controller::ProcessExited& exited :
-       Reconcile(controller_->Wanted(), Observe(pods)).exited) {
+       Reconcile(controller_->Wanted(), Observe(pods), Patience()).exited) {
     Handle(exited);
   }
   if (!held_.empty() || !taken_over_.ok()) {
     return taken_over_;
   }
-  const controller::PodPlan plan = Reconcile(controller_->Wanted(), Observe(pods));
+  const controller::PodPlan plan = Reconcile(controller_->Wanted(), Observe(pods), Patience());
+  next_loss_.reset();
+  if (plan.again_in) {
+    next_loss_ = context_.clock.Now() + *plan.again_in;
+  }
   absl::Status status;
   for (const StartProcess& process : plan.create) {
     status.Update(CreatePod(process));
@@ -66,9 +110,7 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   for (const controller::DeletePod& removal : plan.remove) {
     status.Update(RemovePod(removal));
   }
-  if (finished_) {
-    status.Update(CleanUp(pods));
-  }
+  status.Update(finished_ ? CleanUp(pods) : DeleteLeftClaims());
   return status;
 }
 
@@ -85,24 +127,19 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
   }
   const bool ended = controller_->state().phase != Phase::kSuspended;
   if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE && AllEnded(pods)) {
-    const int servers = view_->job->spec().distribution().parameter_servers().count();
-    for (int slot = 0; slot < servers; ++slot) {
-      const absl::Status deleted =
-          client_.Delete(kPersistentVolumeClaims,
-                         {job_.key.ns, ClaimName(job_.key.name, static_cast<std::uint32_t>(slot))});
-      status.Update(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
-    }
+    status.Update(DeleteAllClaims());
   }
   return status;
 }
 
 absl::Status JobBody::CreatePod(const StartProcess& process) {
+  const std::uint64_t volume = controller_->VolumeOf(process.id);
   if (process.id.role == controller::Role::kParameterServer) {
-    ADAMANT_RETURN_IF_ERROR(CreateClaim(ClaimObject(job_, *view_->job, process.id.slot)));
+    ADAMANT_RETURN_IF_ERROR(CreateClaim(ClaimObject(job_, *view_->job, process.id.slot, volume)));
   }
   std::string pod_uid;
   const absl::Status created =
-      CreateOnce(kPods, PodObject(job_, *view_->job, process, context_.pods), pod_uid);
+      CreateOnce(kPods, PodObject(job_, *view_->job, process, volume, context_.pods), pod_uid);
   if (absl::IsInvalidArgument(created)) {
     Handle(controller::BodyFailed{"the API refuses the pod of " + controller::ToString(process.id) +
                                   ": " + std::string(created.message())});
@@ -130,11 +167,6 @@ absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
     return absl::OkStatus();
   }
   return status;
-}
-
-absl::Status JobBody::CreateClaim(const Json& claim) {
-  std::string unused;
-  return claim.is_null() ? absl::OkStatus() : CreateOnce(kPersistentVolumeClaims, claim, unused);
 }
 
 // An object that is there already is the one that an unseen write of ours has made, if it is this

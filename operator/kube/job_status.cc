@@ -83,11 +83,14 @@ void FillRole(const JobReport& report,
   const auto is_ready = [&](const JobReport::MemberReport& member) {
     return is_of_role(member) && member.state == "Running" && !controller::IsFinal(report.phase);
   };
+  const auto is_wanted = [&](const JobReport::MemberReport& member) {
+    return is_of_role(member) && member.state != "Leaving";
+  };
   const auto exists = [role](const std::shared_ptr<const PodView>& view_of_pod) {
     return view_of_pod->export_snapshot == 0 && view_of_pod->pod.process.id.role == role &&
            view_of_pod->pod.state != controller::ObservedPod::State::kEnded;
   };
-  status.set_desired(std::ranges::count_if(report.members, is_of_role));
+  status.set_desired(std::ranges::count_if(report.members, is_wanted));
   status.set_pods(std::ranges::count_if(pods, exists));
   status.set_ready(std::ranges::count_if(report.members, is_ready));
   status.set_selector(std::string(kJobUidLabel) + "=" + view.uid + "," + kRoleLabel + "=" +
@@ -175,6 +178,21 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition(
       {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
+  return status;
+}
+
+Status LostStatus(const JobView& view, const std::string& why, const std::string& now) {
+  Status status = *view.status;
+  status.set_observed_generation(view.generation);
+  status.set_phase(Status::PHASE_FAILED);
+  status.set_message(why);
+  status.clear_conditions();
+  AddCondition(ValidityOf(view), view, now, status);
+  AddCondition({"Running", false, "StateLost", ""}, view, now, status);
+  AddCondition({"Failed", true, "StateLost", why}, view, now, status);
+  if (!status.has_completion_time()) {
+    status.set_completion_time(now);
+  }
   return status;
 }
 

@@ -1,16 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "operator/core/job_controller.h"
+#include "operator/kube/job_objects.h"
 #include "operator/kube/job_view.h"
-#include "operator/kube/pod_object.h"
 
 namespace adamant::kube {
-
-using PodViews = std::vector<std::shared_ptr<const PodView>>;
 
 /// The status of a job as its controller reports it and its pods show. `now`: as the API writes
 /// times. What is to stay as it was (times of transitions, the start) comes from the view.
@@ -21,6 +17,11 @@ v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
 
 /// The status of a job that is not to run now, and of which nothing runs.
 v1::TrainingJobStatus SuspendedStatus(const JobView& view, const std::string& now);
+
+/// The status of a job that has failed because nobody knows any more how it stood.
+v1::TrainingJobStatus LostStatus(const JobView& view,
+                                 const std::string& why,
+                                 const std::string& now);
 
 /// The status of a job that cannot run, with condition Valid=False.
 v1::TrainingJobStatus InvalidStatus(const JobView& view, const std::string& now);

@@ -13,7 +13,8 @@ namespace adamant::kube {
 namespace {
 
 constexpr char kByJob[] = "job";
-constexpr char kOurPods[] = "app.kubernetes.io/managed-by=adamant-operator";
+constexpr char kByNode[] = "node";
+constexpr char kOurs[] = "app.kubernetes.io/managed-by=adamant-operator";
 
 // "Running" of PHASE_RUNNING.
 std::string PhaseText(const v1::TrainingJobStatus& status) {
@@ -39,7 +40,14 @@ Operator::Operator(const Client& client,
       clock_(clock),
       options_(std::move(options)),
       jobs_(client, kTrainingJobs, {}, ParseJobObject, clock, sleeper),
-      pods_(client, kPods, {.selection = {.label_selector = kOurPods}}, ParsePod, clock, sleeper),
+      pods_(client, kPods, {.selection = {.label_selector = kOurs}}, ParsePod, clock, sleeper),
+      nodes_(client, kNodes, {}, ParseNode, clock, sleeper),
+      budgets_(client,
+               kPodDisruptionBudgets,
+               {.selection = {.label_selector = kOurs}},
+               ParseBudget,
+               clock,
+               sleeper),
       events_(client, {.component = kFieldManager, .instance = options_.identity}, clock, sleeper),
       election_(lease_client,
                 {.lease = {options_.name_space, "adamant-operator"}, .identity = options_.identity},
@@ -52,18 +60,50 @@ Operator::Operator(const Client& client,
                      }},
                 clock,
                 sleeper) {
-  const auto wake = [this](const std::string& key) {
-    const MutexLock lock(mutex_);
-    if (queue_ != nullptr) {
-      queue_->Add(key);
-    }
-  };
-  jobs_.AddHandler([wake](const Informer<JobView>::Change& change) { wake(ToString(change.key)); });
+  AddHandlers();
+}
+
+void Operator::AddHandlers() {
+  jobs_.AddHandler([this](const Informer<JobView>::Change& change) { Wake(change.key); });
   pods_.AddIndex(kByJob, [](const PodView& pod) { return std::vector{pod.job_uid}; });
-  pods_.AddHandler([wake](const Informer<PodView>::Change& change) {
+  pods_.AddIndex(kByNode, [](const PodView& pod) { return std::vector{pod.node}; });
+  pods_.AddHandler([this](const Informer<PodView>::Change& change) {
     const PodView& pod = change.after != nullptr ? *change.after : *change.before;
-    wake(ToString(ObjectKey{change.key.ns, pod.job_name}));
+    Wake({pod.ns, pod.job_name});
   });
+  nodes_.AddHandler([this](const Informer<NodeView>::Change& change) {
+    const bool told = change.before != nullptr && change.after != nullptr;
+    if (!told || *change.before != *change.after) {  // else it is only alive
+      WakeJobsOn(change.key.name);
+    }
+  });
+  budgets_.AddIndex(kByJob, [](const BudgetView& budget) { return std::vector{budget.job_uid}; });
+  budgets_.AddHandler([this](const Informer<BudgetView>::Change& change) {
+    const BudgetView& budget = change.after != nullptr ? *change.after : *change.before;
+    Wake({change.key.ns, budget.job_name});
+  });
+}
+
+void Operator::Wake(const ObjectKey& job) {
+  const MutexLock lock(mutex_);
+  if (queue_ != nullptr) {
+    queue_->Add(ToString(job));
+  }
+}
+
+void Operator::WakeJobsOn(const std::string& node) {
+  for (const auto& pod : pods_.ByIndex(kByNode, node)) {
+    Wake({pod->ns, pod->job_name});
+  }
+}
+
+JobObjects Operator::ObjectsOf(const JobView& view) const {
+  return {.pods = pods_.ByIndex(kByJob, view.uid),
+          .node_of =
+              [this](const std::string& name) {
+                return nodes_.Get({"", name});
+              },
+          .budgets = budgets_.ByIndex(kByJob, view.uid)};
 }
 
 Operator::~Operator() { Stop(); }
@@ -76,6 +116,8 @@ bool Operator::leads() const {
 void Operator::Start() {
   jobs_.Start();
   pods_.Start();
+  nodes_.Start();
+  budgets_.Start();
   events_.Start();
   election_.Start();
 }
@@ -90,6 +132,8 @@ void Operator::Stop() {
   OnStopped();
   election_.Stop();
   events_.Stop();
+  budgets_.Stop();
+  nodes_.Stop();
   pods_.Stop();
   jobs_.Stop();
 }
@@ -100,9 +144,10 @@ void Operator::OnStarted() {
     return;  // led already: the lease was won again, and nobody had it meanwhile
   }
   while (!ready()) {
-    if (!jobs_.WaitUntilSynced(std::chrono::seconds(1)) ||
-        !pods_.WaitUntilSynced(std::chrono::seconds(1))) {
-      LogInfo("waiting for the cluster's jobs and pods");
+    constexpr std::chrono::seconds kWait(1);
+    if (!jobs_.WaitUntilSynced(kWait) || !pods_.WaitUntilSynced(kWait) ||
+        !nodes_.WaitUntilSynced(kWait) || !budgets_.WaitUntilSynced(kWait)) {
+      LogInfo("waiting for the cluster's jobs, pods, nodes and budgets");
     }
   }
   auto control = control::StartControlServer(options_.control_listen);
@@ -207,7 +252,7 @@ void Operator::Work(const std::string& key) {
   if (view == nullptr || view->deleting) {
     return bodies_->Drop(*parsed);
   }
-  const auto next = bodies_->Work(view, pods_.ByIndex(kByJob, view->uid));
+  const auto next = bodies_->Work(view, ObjectsOf(*view));
   if (!next.ok()) {
     LogWarning("work to be repeated", {{"job", key}, {"error", next.status().ToString()}});
     Tell(OperatorObserver::Outcome::kError);

@@ -15,6 +15,7 @@
 #include "operator/kube/client/work_queue.h"
 #include "operator/kube/job_bodies.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/job_objects.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/pod_object.h"
 #include "services/common/base/clock.h"
@@ -68,13 +69,19 @@ class Operator {
   void Stop();
 
   /// Whether it knows the cluster's jobs and pods.
-  [[nodiscard]] bool ready() const { return jobs_.synced() && pods_.synced(); }
+  [[nodiscard]] bool ready() const {
+    return jobs_.synced() && pods_.synced() && nodes_.synced() && budgets_.synced();
+  }
   [[nodiscard]] bool leads() const;
 
   /// Of all jobs of the cluster, as they were last seen.
   [[nodiscard]] OperatorCounts Counts() const;
 
  private:
+  void AddHandlers();
+  void Wake(const ObjectKey& job);
+  void WakeJobsOn(const std::string& node);
+  [[nodiscard]] JobObjects ObjectsOf(const JobView& view) const;
   void OnStarted();
   void OnStopped();
   void EnqueueAll();
@@ -88,6 +95,8 @@ class Operator {
 
   Informer<JobView> jobs_;
   Informer<PodView> pods_;
+  Informer<NodeView> nodes_;
+  Informer<BudgetView> budgets_;
   EventRecorder events_;
   LeaderElection election_;
 

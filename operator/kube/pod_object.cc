@@ -77,10 +77,11 @@ Json Container(const JobIdentity& job, const StartProcess& process, const PodSet
       {"securityContext", HardenedContainer()}};
 }
 
-Json Volumes(const JobIdentity& job, const StartProcess& process) {
+Json Volumes(const JobIdentity& job, const StartProcess& process, std::uint64_t volume) {
   Json data = {{"name", "data"}};
   if (process.id.role == Role::kParameterServer) {
-    data["persistentVolumeClaim"] = {{"claimName", ClaimName(job.key.name, process.id.slot)}};
+    data["persistentVolumeClaim"] = {
+        {"claimName", ClaimName(job.key.name, process.id.slot, volume)}};
   } else {
     data["emptyDir"] = Json::object();
   }
@@ -284,18 +285,20 @@ std::string PodName(const std::string& job, const StartProcess& process) {
   return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
 }
 
-std::string ClaimName(const std::string& job, std::uint32_t slot) {
-  return job + "-" + controller::ToString({.role = Role::kParameterServer, .slot = slot});
+std::string ClaimName(const std::string& job, std::uint32_t slot, std::uint64_t volume) {
+  return job + "-" + controller::ToString({.role = Role::kParameterServer, .slot = slot}) + "-" +
+         std::to_string(volume);
 }
 
 Json PodObject(const JobIdentity& job,
                const v1::TrainingJob& spec,
                const StartProcess& process,
+               std::uint64_t volume,
                const PodSettings& settings) {
   Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
                          Container(job, process, settings));
   pod["spec"]["affinity"] = Affinity(job, process.id.role);
-  pod["spec"]["volumes"] = Volumes(job, process);
+  pod["spec"]["volumes"] = Volumes(job, process, volume);
   Json& labels = pod["metadata"]["labels"];
   labels[kRoleLabel] = controller::RoleName(process.id.role);
   labels[kSlotLabel] = std::to_string(process.id.slot);
@@ -307,9 +310,13 @@ Json PodObject(const JobIdentity& job,
   return pod;
 }
 
-Json ClaimObject(const JobIdentity& job, const v1::TrainingJob& spec, std::uint32_t slot) {
-  return Claim(
-      job, ClaimName(job.key.name, slot), spec.spec().distribution().parameter_servers().storage());
+Json ClaimObject(const JobIdentity& job,
+                 const v1::TrainingJob& spec,
+                 std::uint32_t slot,
+                 std::uint64_t volume) {
+  return Claim(job,
+               ClaimName(job.key.name, slot, volume),
+               spec.spec().distribution().parameter_servers().storage());
 }
 
 std::string ExportName(const std::string& job, std::uint64_t snapshot) {
@@ -363,6 +370,7 @@ std::shared_ptr<const PodView> ParsePod(const Json& object) {
   if (!ReadLabels(label, *view)) {
     return nullptr;
   }
+  view->ns = KeyOf(object).ns;
   view->node = StringAt(object, {"spec", "nodeName"});
   view->pod.name = StringAt(object, {"metadata", "name"});
   view->pod.uid = UidOf(object);

@@ -43,18 +43,22 @@ nlohmann::json MetadataOf(const JobIdentity& job, const std::string& name);
 /// "mnist-worker-1-3": slot and generation.
 std::string PodName(const std::string& job, const controller::StartProcess& process);
 
-/// "mnist-parameter-server-1": of the claim that the server's data is on.
-std::string ClaimName(const std::string& job, std::uint32_t slot);
+/// "mnist-parameter-server-1-2": of the claim that is the slot's second volume.
+std::string ClaimName(const std::string& job, std::uint32_t slot, std::uint64_t volume);
 
 /// The pod of a process: hardened defaults, with the role's template of the spec merged over them.
-/// A parameter server's data is on its claim, that of others goes with the pod.
+/// A parameter server's data is on the claim of `volume`, that of others goes with the pod.
 nlohmann::json PodObject(const JobIdentity& job,
                          const v1::TrainingJob& spec,
                          const controller::StartProcess& process,
+                         std::uint64_t volume,
                          const PodSettings& settings);
 
 /// The claim of a parameter server.
-nlohmann::json ClaimObject(const JobIdentity& job, const v1::TrainingJob& spec, std::uint32_t slot);
+nlohmann::json ClaimObject(const JobIdentity& job,
+                           const v1::TrainingJob& spec,
+                           std::uint32_t slot,
+                           std::uint64_t volume);
 
 /// The pod that writes the model of a snapshot to the job's output volume: "mnist-export-7". The
 /// files of `inputs`, a ConfigMap, tell it what to fetch from where.
@@ -70,6 +74,7 @@ std::string OutputClaimName(const std::string& job, const v1::TrainingJob& spec)
 
 /// What an informer keeps of a pod.
 struct PodView {
+  std::string ns;
   std::string job_name;
   std::string job_uid;
   std::string node;

@@ -27,7 +27,7 @@ const StartProcess kDataServer{{Role::kDataServer, 0}, 1};
 const StartProcess kParameterServer{{Role::kParameterServer, 2}, 5};
 
 Json PodOf(const StartProcess& process, const Json& spec = Json::object()) {
-  return PodObject(kJob, *ReadTestJob(spec), process, kPodSettings);
+  return PodObject(kJob, *ReadTestJob(spec), process, 1, kPodSettings);
 }
 
 Json WorkerWith(const Json& overlay) { return PodOf(kWorker, {{"pods", {{"worker", overlay}}}}); }
@@ -46,7 +46,7 @@ std::vector<std::string> NamesIn(const Json& list) {
 
 TEST(PodObjectTest, NamesSayJobSlotAndGeneration) {
   EXPECT_EQ(PodName("mnist", kWorker), "mnist-worker-1-3");
-  EXPECT_EQ(ClaimName("mnist", 2), "mnist-parameter-server-2");
+  EXPECT_EQ(ClaimName("mnist", 2, 3), "mnist-parameter-server-2-3");
   EXPECT_EQ(ExportName("mnist", 7), "mnist-export-7");
 }
 
@@ -116,7 +116,7 @@ TEST(PodObjectTest, OnlyAParameterServersDataOutliveThePod) {
   };
   EXPECT_EQ(data(kParameterServer),
             Json({{"name", "data"},
-                  {"persistentVolumeClaim", {{"claimName", "mnist-parameter-server-2"}}}}));
+                  {"persistentVolumeClaim", {{"claimName", "mnist-parameter-server-2-1"}}}}));
   EXPECT_EQ(data(kWorker), Json({{"name", "data"}, {"emptyDir", Json::object()}}));
   EXPECT_EQ(data(kDataServer), Json({{"name", "data"}, {"emptyDir", Json::object()}}));
 }
@@ -177,7 +177,7 @@ TEST(PodObjectTest, ATemplateCannotMakeAPodRestart) {
   const auto job = ReadTestJob();
   auto& fields = *job->mutable_spec()->mutable_pods()->mutable_worker()->mutable_spec();
   (*fields.mutable_fields())["restartPolicy"].set_string_value("Always");
-  EXPECT_EQ(PodObject(kJob, *job, kWorker, kPodSettings)["spec"]["restartPolicy"], "Never");
+  EXPECT_EQ(PodObject(kJob, *job, kWorker, 1, kPodSettings)["spec"]["restartPolicy"], "Never");
 }
 
 TEST(PodObjectTest, TemplatesAddLabelsAndAnnotations) {
@@ -215,10 +215,10 @@ TEST(PodObjectTest, WhateverATemplateHoldsThereIsAPod) {
 TEST(PodObjectTest, AServersClaimHasTheSizeAndClassOfTheSpec) {
   const auto claim = [](const Json& storage) {
     const Json spec = {{"distribution", {{"parameterServers", {{"storage", storage}}}}}};
-    return ClaimObject(kJob, *ReadTestJob(spec), 2);
+    return ClaimObject(kJob, *ReadTestJob(spec), 2, 3);
   };
   const Json named = claim({{"size", "5Gi"}, {"storageClass", "fast"}});
-  EXPECT_EQ(named["metadata"], MetadataOf(kJob, "mnist-parameter-server-2"));
+  EXPECT_EQ(named["metadata"], MetadataOf(kJob, "mnist-parameter-server-2-3"));
   EXPECT_EQ(named["spec"],
             Json({{"accessModes", {"ReadWriteOnce"}},
                   {"resources", {{"requests", {{"storage", "5368709120"}}}}},
@@ -252,6 +252,23 @@ TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
                             {"name": "tmp", "emptyDir": {}}])"));
   const auto root = ReadTestJob({{"output", {{"claim", "models"}}}});
   EXPECT_THAT(ArgumentsOf(ExportPodObject(kJob, *root, 7, kPodSettings)), Contains("--out=/data"));
+}
+
+TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {
+  const Json files = {{"images", "images"}, {"labels", "labels"}, {"claim", "mnist"}};
+  const Json spec = {{"data",
+                      {{"train", {{"digits", nullptr}, {"idx", files}}},
+                       {"validation", {{"digits", {{"seed", 2}, {"examples", 100}}}}}}}};
+  const Json pod = PodOf(kDataServer, spec);
+  EXPECT_THAT(
+      pod["spec"]["volumes"],
+      Contains(Json({{"name", "data-train"},
+                     {"persistentVolumeClaim", {{"claimName", "mnist"}, {"readOnly", true}}}})));
+  EXPECT_THAT(
+      pod["spec"]["containers"][0]["volumeMounts"],
+      Contains(Json({{"name", "data-train"}, {"mountPath", "/inputs/train"}, {"readOnly", true}})));
+  EXPECT_THAT(NamesIn(pod["spec"]["volumes"]), Not(Contains("data-validation")));
+  EXPECT_THAT(NamesIn(PodOf(kWorker, spec)["spec"]["volumes"]), Not(Contains("data-train")));
 }
 
 }  // namespace

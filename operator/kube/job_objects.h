@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "operator/kube/disruption_budget.h"
+#include "operator/kube/node_view.h"
+#include "operator/kube/pod_object.h"
+
+namespace adamant::kube {
+
+using PodViews = std::vector<std::shared_ptr<const PodView>>;
+
+/// What belongs to a job, as informers saw it last.
+struct JobObjects {
+  PodViews pods;
+  NodeLookup node_of;  ///< empty: all nodes are there
+  BudgetViews budgets;
+};
+
+}  // namespace adamant::kube

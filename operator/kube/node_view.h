@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "services/common/base/clock.h"
+
+namespace adamant::kube {
+
+/// What an informer keeps of a node: what decides whether its pods count as lost.
+struct NodeView {
+  std::string name;
+  bool ready = false;
+  bool out_of_service = false;  ///< marked so: nothing runs on it any more
+  /// Since when it is, or is not, ready, by the clock of whom has found that out.
+  std::optional<std::chrono::system_clock::time_point> since;
+
+  bool operator==(const NodeView&) const = default;
+};
+
+std::shared_ptr<const NodeView> ParseNode(const nlohmann::json& object);
+
+/// The node of a name. Null: there is none.
+using NodeLookup = std::function<std::shared_ptr<const NodeView>(const std::string& name)>;
+
+/// By name.
+using NodeViews = std::map<std::string, std::shared_ptr<const NodeView>>;
+
+/// How long nodes have been away: not ready, or not there at all. Counted by our clock from when it
+/// was noticed first, and by Kubernetes' own word where that is older: another operator may have
+/// waited before.
+/// Threads: one at a time.
+class NodeAbsences {
+ public:
+  /// Takes in how nodes are now; those that are not among them are forgotten.
+  void Update(const NodeViews& nodes, const Clock& clock);
+
+  /// Absent: the node is there, or was not among the last Update's.
+  [[nodiscard]] std::optional<Clock::Duration> Of(const std::string& node,
+                                                  Clock::TimePoint now) const;
+
+ private:
+  std::map<std::string, Clock::TimePoint> since_;  // by node
+};
+
+}  // namespace adamant::kube

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""A node loses its power while a job trains on three: the job goes on, and what was on the node is made elsewhere."""
+
+import time
+import unittest
+
+from cluster import await_that
+from operator_rig import (EXAMPLES, OPERATORS, Job, System, TestCase, is_running, measured, require, slot_of, tiny_job)
+from operator_watch import Watch
+
+EPOCHS = 40
+DETECTION = "  detection: {nodeUnreachable: 2s, forceDelete: 2s}\n"
+MAPS = "/apis/adamant.dev/v1alpha1/namespaces/training/shardmaps"
+CLAIMS = "/api/v1/namespaces/training/persistentvolumeclaims"
+BUDGET = "/apis/policy/v1/namespaces/training/poddisruptionbudgets/{}-parameter-server"
+
+
+class LostNodeTest(TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.system = cls.enterClassContext(System(nodes=3))
+        cls.maps = cls.enterClassContext(Watch(cls.system.api, MAPS))
+
+    def start_training(self, name):
+        """A job whose three parameter servers hold each bucket twice, each on a node of its own."""
+        manifest = tiny_job(name, epochs=EPOCHS, parameter_servers=3).replace("buckets: 8", "buckets: 8, copies: 2")
+        job = Job(self.system, manifest + DETECTION).apply()
+        job.await_epoch(2)
+        return job
+
+    def choose_server(self, job):
+        """A parameter server, and its node: not the leading operator's, nor the data server's."""
+        leader = self.system.api.get(f"/api/v1/namespaces/{OPERATORS}/pods/{self.system.leader()}")
+        pods = job.pods().values()
+        spared = {pod["spec"]["nodeName"] for pod in pods if slot_of(pod).startswith("data-server")}
+        spared.add(leader["spec"]["nodeName"])
+        for pod in pods:
+            if slot_of(pod).startswith("parameter-server") and pod["spec"]["nodeName"] not in spared:
+                return slot_of(pod), pod["spec"]["nodeName"]
+        raise AssertionError(f"all parameter servers are on {spared}")
+
+    def report_lost(self, node):
+        """Says what Kubernetes would find out after 50 s."""
+        self.system.cluster.kubectl("taint", "node", node, "node.kubernetes.io/unreachable:NoSchedule")
+        self.system.cluster.kubectl("patch", "node", node, "--subresource=status", "-p",
+                                    '{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}')
+
+    def await_take_over(self, job, slot, since):
+        """The change after which no bucket of the job has this slot as its primary."""
+        def taken_over(change):
+            return change.name.startswith(f"{job.name}-") and slot not in {
+                bucket["primary"].get("slot", 0) for bucket in change.object["buckets"]}
+        return self.maps.first(taken_over, f"server {slot}'s buckets are taken over", since)
+
+    def claims(self, job):
+        listed = self.system.api.get(f"{CLAIMS}?labelSelector=adamant.dev/job={job.name}")["items"]
+        return {claim["metadata"]["name"] for claim in listed if "deletionTimestamp" not in claim["metadata"]}
+
+    def test_a_parameter_servers_node_is_cut(self):
+        job = self.start_training("powerless")
+        self.assertEqual(self.system.api.get(BUDGET.format(job.name))["spec"]["minAvailable"], 2)
+        slot, node = self.choose_server(job)
+        old = job.pod_of(slot)
+        begin = time.monotonic()
+        self.system.cluster.cut_node(int(node.removeprefix("node")))
+        taken = self.await_take_over(job, int(slot.rsplit("-", 1)[1]), begin)
+        measured("node cut → its buckets have other primaries", taken.time - begin)
+
+        reported = time.monotonic()
+        self.report_lost(node)
+        new = job.await_pod(lambda change: change.kind == "ADDED" and slot_of(change.object) == slot,
+                            f"{slot} is replaced", begin)
+        measured("node not ready → replacement created (nodeUnreachable: 2 s)", new.time - reported)
+        gone = job.await_pod(lambda change: change.kind == "DELETED" and change.name == old, f"{old} is gone", begin)
+        measured("node not ready → pod deleted by force (forceDelete: 2 s more)", gone.time - reported)
+        runs = job.await_pod(lambda change: change.name == new.name and is_running(change.object), f"{new.name} runs")
+        self.assertNotEqual(runs.object["spec"]["nodeName"], node)
+        await_that(lambda: f"{job.name}-{slot}-1" not in self.claims(job), "the claim on the lost node is deleted", 60)
+        measured("node not ready → its claim is deleted, as all copies are there again", time.monotonic() - reported)
+        self.assertIn(f"{job.name}-{slot}-2", self.claims(job))
+
+        job.await_phase("Succeeded")
+        self.assert_counted_once(job, EPOCHS, EXAMPLES)
+        self.assertEqual({row["updates_lost"] for row in job.rows()}, {"0"})
+        self.assertEqual(job.status()["restarts"], 0, job.events())
+        self.assert_event(job, f"lost: {slot} is given up: its node has been away for 2 s")
+
+
+if __name__ == "__main__":
+    require()
+    unittest.main()

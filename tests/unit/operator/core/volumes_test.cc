@@ -1,0 +1,190 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "operator/core/job_controller.h"
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::seconds;
+
+JobSettings JobWithCopies(std::uint32_t copies) {
+  JobSettings settings = SmallJob();
+  settings.parameter_servers = 3;
+  settings.buckets = 3;
+  settings.copies = copies;
+  return settings;
+}
+
+// Three servers hold three buckets, and one node after the other is lost.
+class VolumesTest : public testing::Test {
+ protected:
+  void Begin(std::uint32_t copies) { Begin(JobWithCopies(copies)); }
+  void Begin(const JobSettings& settings) {
+    job_ = std::make_unique<Harness>(settings);
+    job_->Begin();
+    job_->JoinAll();
+    AddLearners();
+  }
+
+  // Primaries add the learners that they are told of, until there are none.
+  void AddLearners() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        const Bucket record = job_->state().buckets[i];
+        if (record.learner) {
+          Propose(record.primary, i, Proposal::Kind::kAdd, *record.learner);
+          any = true;
+        }
+      }
+    }
+  }
+
+  void Propose(Holder by, std::uint32_t bucket, Proposal::Kind kind, Holder subject) {
+    const Proposal proposal{.bucket = bucket,
+                            .epoch = job_->state().buckets[bucket].epoch,
+                            .kind = kind,
+                            .proposer = by,
+                            .subject = subject,
+                            .last_lsn = 1};
+    job_->Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
+  }
+
+  Harness::Actions LoseNodeOf(MemberId id, bool proved = false) {
+    return job_->Handle(ProcessExited{.id = id,
+                                      .generation = job_->GenerationOf(id),
+                                      .how = "is given up",
+                                      .proved = proved,
+                                      .cause = LossCause::kNodeLost});
+  }
+
+  // The others take over what the slot was primary of, and drop it.
+  void LeaveOut(std::uint32_t slot) {
+    const Holder gone = job_->HolderOf(slot);
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const Bucket record = job_->state().buckets[i];
+      for (const Holder& member : record.members) {
+        if (record.primary == gone && member != gone) {
+          Propose(member, i, Proposal::Kind::kTakeOver, member);
+        } else if (record.primary != gone && member == gone) {
+          Propose(record.primary, i, Proposal::Kind::kDrop, gone);
+        }
+      }
+    }
+    job_->Pass(seconds(1), {{Role::kParameterServer, slot}});
+    for (std::uint32_t server = 0; server < 3; ++server) {
+      if (server != slot) {
+        job_->Serve(server);
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const {
+    return job_->controller().VolumeOf(id);
+  }
+  [[nodiscard]] bool HasAllCopies() const { return job_->controller().HasAllCopies(); }
+
+  std::unique_ptr<Harness> job_;
+};
+
+TEST_F(VolumesTest, AProcessThatEndsOrIsDeletedFindsItsVolumeAgain) {
+  Begin(2);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+  job_->Exit(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+  job_->Handle(ProcessExited{.id = kServer1,
+                             .generation = 1,
+                             .how = "is gone",
+                             .proved = false,
+                             .cause = LossCause::kDisruption});
+  EXPECT_EQ(VolumeOf(kServer1), 1u);
+}
+
+TEST_F(VolumesTest, OneThatIsLostWithItsNodeBeginsOnANewVolumeThoughItsLossIsToldAgain) {
+  Begin(2);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  const ProcessExited again{.id = kServer0,
+                            .generation = 1,
+                            .how = "is given up",
+                            .proved = false,
+                            .cause = LossCause::kNodeLost};
+  job_->Handle(again);
+  EXPECT_EQ(job_->GenerationOf(kServer0), 2u);
+  job_->Handle(again);
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  job_->RestartController({.running = job_->controller().Wanted()});
+  EXPECT_EQ(VolumeOf(kServer0), 2u) << "it is stored";
+}
+
+TEST_F(VolumesTest, OneThatWasSilentBeforeItsNodeWasLostDoesSoToo) {
+  Begin(2);
+  job_->Pass(seconds(12), {kServer0});
+  ASSERT_EQ(VolumeOf(kServer0), 1u);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  job_->Pass(seconds(2), {kServer0});
+  EXPECT_EQ(job_->GenerationOf(kServer0), 2u);
+}
+
+TEST_F(VolumesTest, OtherRolesHaveNone) {
+  Begin(2);
+  LoseNodeOf(kWorker0);
+  EXPECT_EQ(VolumeOf(kWorker0), 1u);
+}
+
+// An empty disk in its place would bring the bucket back without what was acknowledged.
+TEST_F(VolumesTest, TheOnlyCopyIsWaitedFor) {
+  Begin(1);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+}
+
+TEST_F(VolumesTest, OfCopiesThatAreLostTogetherTheLastOneIsWaitedFor) {
+  Begin(2);
+  LoseNodeOf(kServer0);
+  LoseNodeOf(kServer1);
+  EXPECT_EQ(VolumeOf(kServer0), 2u) << "server 1 was there then";
+  EXPECT_EQ(VolumeOf(kServer1), 1u) << "a bucket is on these two only";
+}
+
+// Who opens the disk proves that the one before has ended, which alone lets the bucket go on.
+TEST_F(VolumesTest, ACopyThatMayNotBeLeftOutIsWaitedFor) {
+  JobSettings settings = JobWithCopies(2);
+  settings.min_in_sync = 2;
+  Begin(settings);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+}
+
+TEST_F(VolumesTest, AProcessThatComesBackFromALostNodeIsRefused) {
+  Begin(2);
+  LoseNodeOf(kServer0);
+  const auto refused = Sent<Refused>(job_->Join(kServer0, ToString(kServer0), 1));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].second.reason,
+            "parameter-server-0 incarnation 1 was given up; the slot is at 1");
+  job_->Join(kServer0, "server-0 elsewhere");
+  EXPECT_EQ(Sent<Refused>(job_->Join(kServer0, ToString(kServer0), 1)).size(), 1u);
+}
+
+TEST_F(VolumesTest, AnEarlierVolumeIsNeededUntilEveryBucketHasItsCopiesAgain) {
+  Begin(2);
+  EXPECT_TRUE(HasAllCopies());
+  LoseNodeOf(kServer0);
+  EXPECT_FALSE(HasAllCopies()) << "records still name who is lost";
+  LeaveOut(0);
+  EXPECT_FALSE(HasAllCopies());
+  job_->Join(kServer0, "server-0 elsewhere");
+  job_->Tell(kServer0, StoredBuckets{});
+  job_->Tell(kServer0, Heartbeat{});
+  EXPECT_FALSE(HasAllCopies());
+  AddLearners();
+  EXPECT_TRUE(HasAllCopies());
+}
+
+}  // namespace
+}  // namespace adamant::controller

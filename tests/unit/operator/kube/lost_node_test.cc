@@ -1,0 +1,247 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "operator/core/messages.h"
+#include "tests/unit/operator/kube/job_body_rig.h"
+
+namespace adamant::kube {
+namespace {
+
+using controller::MemberId;
+using controller::Role;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+const Json kSpec = Json::parse(R"({
+    "distribution": {"workers": 1, "parameterServers": {"count": 2, "copies": 1, "buckets": 2}},
+    "detection": {"nodeUnreachable": "20s", "forceDelete": "30s"}})");
+constexpr char kLost[] = "mnist-parameter-server-0-1";
+constexpr char kReplacement[] = "mnist-parameter-server-0-2";
+
+const std::vector<std::string> kFirstPods = {"mnist-data-server-0-1",
+                                             "mnist-parameter-server-0-1",
+                                             "mnist-parameter-server-1-1",
+                                             "mnist-worker-0-1"};
+
+// Each server on a node of its own, the others on a third; the servers have nothing yet.
+class LostNodeTest : public JobBodyRig {
+ protected:
+  LostNodeTest() {
+    for (const char* node : {"node1", "node2", "node3"}) {
+      SetNode(node, "True");
+    }
+    Lead(kSpec);
+    Work();
+    RunOn("node1", "mnist-parameter-server-0-1");
+    RunOn("node2", "mnist-parameter-server-1-1");
+    RunOn("node3", "mnist-data-server-0-1");
+    RunOn("node3", "mnist-worker-0-1");
+    Work();
+  }
+
+  void Join(controller::ConnectionId connection, MemberId id) {
+    controller::Join join;
+    join.id = id;
+    join.uid = "process " + std::to_string(connection);
+    join.address = "address:1";
+    control_.Tell(connection, join);
+    control_.Tell(connection, controller::Heartbeat{});
+    if (id.role == Role::kParameterServer) {
+      control_.Tell(connection, controller::StoredBuckets{});
+    }
+    Work();
+  }
+
+  // Both servers join, and say that they serve what they are to.
+  void ServeAll() {
+    Join(1, {Role::kDataServer, 0});
+    Join(2, {Role::kParameterServer, 0});
+    Join(3, {Role::kParameterServer, 1});
+    const auto views = control_.Sent<controller::Membership>();
+    ASSERT_FALSE(views.empty());
+    const auto& buckets = views.back().second.buckets;
+    ASSERT_EQ(buckets.size(), 2u);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      control_.Tell(buckets[i].primary.slot + 2,
+                    controller::BucketsReady{{{.bucket = i, .epoch = buckets[i].epoch}}});
+    }
+    Work();
+  }
+
+  [[nodiscard]] std::string ClaimOf(const std::string& pod_name) const {
+    const auto pod = client_.Get(kPods, {kJob.key.ns, pod_name});
+    return pod.ok() ? (*pod)["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] : Json("");
+  }
+};
+
+TEST_F(LostNodeTest, UntilItsTimeIsOverNothingHappens) {
+  SetNode("node1", "Unknown");
+  EXPECT_LE(Work(), seconds(20));
+  EXPECT_LE(WorkAfter(seconds(19)), seconds(1)) << "it must look again in time";
+  EXPECT_EQ(Names(kPods), kFirstPods);
+  EXPECT_FALSE(IsBeingDeleted(kLost));
+}
+
+TEST_F(LostNodeTest, ANodeThatIsBackInTimeWasNeverLost) {
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(19));
+  SetNode("node1", "True");
+  Work();
+  WorkAfter(seconds(100));
+  EXPECT_EQ(Names(kPods), kFirstPods);
+  EXPECT_FALSE(IsBeingDeleted(kLost));
+}
+
+TEST_F(LostNodeTest, ThenItsPodIsReplacedOnANewClaim) {
+  SetNode("node1", "False");
+  Work();
+  EXPECT_LE(WorkAfter(seconds(20)), seconds(30));
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+  EXPECT_EQ(Names(kPods).size(), 5u);
+  EXPECT_TRUE(IsBeingDeleted(kLost));
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-2");
+  EXPECT_THAT(Names(kPersistentVolumeClaims),
+              UnorderedElementsAre("mnist-parameter-server-0-1",
+                                   "mnist-parameter-server-0-2",
+                                   "mnist-parameter-server-1-1"));
+}
+
+TEST_F(LostNodeTest, ANodeThatIsDeletedIsLostToo) {
+  ASSERT_TRUE(client_.Delete(kNodes, {"", "node1"}).ok());
+  Work();
+  WorkAfter(seconds(19));
+  EXPECT_EQ(Names(kPods), kFirstPods);
+  WorkAfter(seconds(1));
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+}
+
+TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
+  SetNode("node3", "Unknown");
+  Work();
+  WorkAfter(seconds(20));
+  EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-2"));
+  EXPECT_THAT(Names(kPods), Contains("mnist-data-server-0-2"));
+}
+
+TEST_F(LostNodeTest, AfterTheSecondTimeThePodIsDeletedByForce) {
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(20));
+  WorkAfter(seconds(29));
+  EXPECT_THAT(Names(kPods), Contains(kLost));
+  WorkAfter(seconds(1));
+  EXPECT_THAT(Names(kPods), Not(Contains(kLost)));
+  WorkAfter(seconds(100));
+  EXPECT_EQ(Names(kPods).size(), 4u) << "its end is told once";
+}
+
+TEST_F(LostNodeTest, APodWhoseNodeIsBackTooLateGoesAndItsReplacementStays) {
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(25));
+  RunOn("node2", kReplacement);
+  SetNode("node1", "True");
+  Work();
+  ConfirmDeletion(kLost);
+  WorkAfter(seconds(100));
+  EXPECT_THAT(Names(kPods),
+              UnorderedElementsAre("mnist-data-server-0-1",
+                                   "mnist-parameter-server-0-2",
+                                   "mnist-parameter-server-1-1",
+                                   "mnist-worker-0-1"));
+  EXPECT_FALSE(IsBeingDeleted(kReplacement));
+}
+
+TEST_F(LostNodeTest, ANodeOutOfServiceIsNotWaitedFor) {
+  TakeOutOfService("node1");
+  Work();
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+  EXPECT_THAT(Names(kPods), Not(Contains(kLost)));
+}
+
+TEST_F(LostNodeTest, AnOldViewMakesNeitherPodsNorClaims) {
+  SetNode("node1", "Unknown");
+  Work();
+  clock_.Advance(seconds(20));
+  const JobObjects old = Objects();
+  Work();
+  const auto pods = Names(kPods);
+  const auto claims = Names(kPersistentVolumeClaims);
+  for (int i = 0; i < 3; ++i) {
+    WorkOn(old);
+  }
+  EXPECT_EQ(Names(kPods), pods);
+  EXPECT_EQ(Names(kPersistentVolumeClaims), claims);
+}
+
+TEST_F(LostNodeTest, AnotherOperatorFindsWhichClaimIsToBeUsed) {
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(20));
+  Lead(kSpec);
+  Work();
+  EXPECT_EQ(Names(kPods).size(), 5u);
+  EXPECT_EQ(Names(kPersistentVolumeClaims).size(), 3u);
+  ASSERT_TRUE(client_.Delete(kPods, {kJob.key.ns, kReplacement}).ok());
+  Work();
+  WorkAfter(seconds(10));  // the second loss of the slot waits a little
+  EXPECT_EQ(ClaimOf("mnist-parameter-server-0-3"), "mnist-parameter-server-0-2");
+}
+
+TEST_F(LostNodeTest, TheOldClaimStaysUntilEveryBucketHasItsCopies) {
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(60));
+  EXPECT_EQ(Names(kPersistentVolumeClaims).size(), 3u);
+  ServeAll();
+  EXPECT_THAT(Names(kPersistentVolumeClaims),
+              UnorderedElementsAre("mnist-parameter-server-0-2", "mnist-parameter-server-1-1"));
+}
+
+TEST_F(LostNodeTest, AServerWithTheOnlyCopyOfABucketWaitsForItsClaim) {
+  ServeAll();
+  SetNode("node1", "Unknown");
+  Work();
+  WorkAfter(seconds(20));
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+  EXPECT_EQ(Names(kPersistentVolumeClaims).size(), 2u);
+}
+
+class JobBudgetTest : public LostNodeTest {
+ protected:
+  [[nodiscard]] int MinAvailable() const {
+    const auto budgets = List(kPodDisruptionBudgets);
+    EXPECT_THAT(Names(kPodDisruptionBudgets), ElementsAre("mnist-parameter-server"));
+    return budgets.empty() ? -1 : budgets[0]["spec"]["minAvailable"].get<int>();
+  }
+};
+
+TEST_F(JobBudgetTest, NoServerMayBeEvictedBeforeEveryBucketHasItsCopiesThenOne) {
+  EXPECT_EQ(MinAvailable(), 2);
+  ServeAll();
+  EXPECT_EQ(MinAvailable(), 1);
+}
+
+TEST_F(JobBudgetTest, WhatIsDeletedIsMadeAgain) {
+  ASSERT_TRUE(client_.Delete(kPodDisruptionBudgets, {kJob.key.ns, "mnist-parameter-server"}).ok());
+  Work();
+  EXPECT_EQ(MinAvailable(), 2);
+}
+
+TEST_F(JobBudgetTest, NothingIsWrittenWithoutNeed) {
+  const std::uint64_t version = server_.version();
+  WorkOn(Objects());
+  EXPECT_EQ(server_.version(), version);
+}
+
+}  // namespace
+}  // namespace adamant::kube

@@ -1,0 +1,122 @@
+#include "operator/kube/node_view.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "operator/kube/client/time.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace adamant::kube {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::seconds;
+
+Json Node(const std::string& ready) {
+  return {{"metadata", {{"name", "node1"}, {"uid", "u"}}},
+          {"status",
+           {{"conditions",
+             Json::array({{{"type", "MemoryPressure"}, {"status", "False"}},
+                          {{"type", "Ready"},
+                           {"status", ready},
+                           {"lastTransitionTime", "2026-11-20T10:00:00Z"}}})}}}};
+}
+
+TEST(NodeViewTest, ANodeIsReadyWhenItSaysSoAndAtNoOtherTime) {
+  const auto ready = ParseNode(Node("True"));
+  EXPECT_EQ(ready->name, "node1");
+  EXPECT_TRUE(ready->ready);
+  EXPECT_FALSE(ready->out_of_service);
+  EXPECT_EQ(ready->since, ParseTime("2026-11-20T10:00:00Z").value());
+  EXPECT_FALSE(ParseNode(Node("False"))->ready);
+  EXPECT_FALSE(ParseNode(Node("Unknown"))->ready);
+}
+
+TEST(NodeViewTest, OneThatSaysNothingUnderstandableIsNotReady) {
+  for (const char* status : {R"({})",
+                             R"({"conditions": null})",
+                             R"({"conditions": {"type": "Ready"}})",
+                             R"({"conditions": [3, null, {"type": "Ready"}]})",
+                             R"({"conditions": [{"type": "Ready", "lastTransitionTime": "?"}]})"}) {
+    Json node = Node("True");
+    node["status"] = Json::parse(status);
+    const auto view = ParseNode(node);
+    EXPECT_FALSE(view->ready) << status;
+    EXPECT_FALSE(view->since) << status;
+  }
+}
+
+TEST(NodeViewTest, OnlyItsOwnTaintMarksANodeAsOutOfService) {
+  Json node = Node("Unknown");
+  node["spec"]["taints"] = {{{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoExecute"}}};
+  EXPECT_FALSE(ParseNode(node)->out_of_service);
+  node["spec"]["taints"].push_back({{"key", "node.kubernetes.io/out-of-service"},
+                                    {"value", "nodeshutdown"},
+                                    {"effect", "NoExecute"}});
+  EXPECT_TRUE(ParseNode(node)->out_of_service);
+}
+
+class NodeAbsencesTest : public testing::Test {
+ protected:
+  void See(bool ready, seconds ago = seconds(0)) {
+    See({{"node1",
+          std::make_shared<NodeView>(
+              NodeView{.name = "node1", .ready = ready, .since = clock_.WallNow() - ago})}});
+  }
+  void See(const NodeViews& nodes) { absences_.Update(nodes, clock_); }
+
+  [[nodiscard]] std::optional<Clock::Duration> Away() const {
+    return absences_.Of("node1", clock_.Now());
+  }
+
+  FakeClock clock_;
+  NodeAbsences absences_;
+};
+
+TEST_F(NodeAbsencesTest, ANodeIsAwayFromWhenItIsNoticedUntilItIsReady) {
+  See(true);
+  EXPECT_EQ(Away(), std::nullopt);
+  See(false);
+  EXPECT_EQ(Away(), seconds(0));
+  clock_.Advance(seconds(7));
+  See(false);  // its status was written again
+  EXPECT_EQ(Away(), seconds(7));
+  See(true);
+  EXPECT_EQ(Away(), std::nullopt);
+  clock_.Advance(seconds(7));
+  See(false);
+  EXPECT_EQ(Away(), seconds(0));
+}
+
+TEST_F(NodeAbsencesTest, KubernetesWordCountsWhereItIsOlder) {
+  See(false, seconds(30));
+  EXPECT_EQ(Away(), seconds(30));
+}
+
+TEST_F(NodeAbsencesTest, AClockThatIsAheadOfOursDoesNotMakeANodeReady) {
+  See(false, seconds(-3600));
+  clock_.Advance(seconds(5));
+  EXPECT_EQ(Away(), seconds(5));
+}
+
+TEST_F(NodeAbsencesTest, ANodeThatIsNotThereIsAway) {
+  See(NodeViews{{"node1", nullptr}});
+  clock_.Advance(seconds(5));
+  EXPECT_EQ(Away(), seconds(5));
+}
+
+TEST_F(NodeAbsencesTest, NodesThatMatterNoMoreAreForgotten) {
+  See(false);
+  clock_.Advance(seconds(5));
+  See(NodeViews{});
+  EXPECT_EQ(Away(), std::nullopt);
+  See(false);
+  EXPECT_EQ(Away(), seconds(0));
+}
+
+}  // namespace
+}  // namespace adamant::kube
