@@ -133,10 +133,11 @@ TEST(RestartTest, ARestartedControllerGoesOnFromEveryStep) {
     const Step before = job.state().step;
     job.RestartController();
     const auto actions = job.JoinAll("again");
-    EXPECT_EQ(job.state().step, before);
+    const bool closes = steps >= 1 && steps <= 3;  // again: the data tier may have gone on
+    EXPECT_EQ(job.state().step, closes ? Step::kClosing : before);
     EXPECT_THAT(Sent<OpenEpoch>(actions), SizeIs(steps == 0 ? 2 : 0));
-    EXPECT_THAT(Sent<CloseEpoch>(actions), SizeIs(steps == 1 ? 2 : 0));
-    EXPECT_THAT(Sent<TakeSnapshot>(actions), SizeIs(steps == 3 ? 2 : 0));
+    EXPECT_THAT(Sent<CloseEpoch>(actions), SizeIs(closes ? 2 : 0));
+    EXPECT_THAT(Sent<TakeSnapshot>(actions), IsEmpty());
     EXPECT_THAT(Sent<Evaluate>(actions), SizeIs(steps == 4 ? 1 : 0));
     job.TrainAndEvaluate(70);
     ASSERT_THAT(job.results(), SizeIs(1));

@@ -49,6 +49,20 @@ TEST(CsvTest, RowsHaveTheColumnsOfTheHeader) {
   EXPECT_THAT(row, HasSubstr(",500.0,"));  // examples per second
 }
 
+TEST(CsvTest, AnEpochThatNobodyAttendedHasCountsAndEmptyFields) {
+  const std::string row = MetricsCsvRow({.epoch = 4, .counted = 1000, .left = 20, .retrained = 7});
+  const std::string header = MetricsCsvHeader();
+  EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(header.begin(), header.end(), ','));
+  EXPECT_THAT(row, testing::StartsWith("4,1000,20,7,0,,,,,0,"));
+}
+
+TEST(JsonTest, WhatIsNotKnownOfAnEpochIsNull) {
+  const auto json = nlohmann::json::parse(EpochJson("now", {.epoch = 4, .counted = 1000}));
+  EXPECT_TRUE(json["top1"].is_null());
+  EXPECT_TRUE(json["training_loss"].is_null());
+  EXPECT_EQ(json["examples_counted"], 1000);
+}
+
 TEST(JsonTest, LinesAreObjectsAlsoWithStrangeText) {
   const controller::Note note{.kind = controller::Note::Kind::kFailure,
                               .member = controller::MemberId{controller::Role::kWorker, 2},
@@ -80,6 +94,15 @@ TEST(LearningCurveTest, DrawsALinePerSeriesAndEscapesTheName) {
   }
   EXPECT_EQ(lines, 4u);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+TEST(LearningCurveTest, LeavesOutWhatIsNotKnown) {
+  const EpochResult unattended{.epoch = 2, .counted = 1000};
+  const std::string svg = DrawLearningCurve("gap", {Result(1), unattended, Result(3)});
+  EXPECT_EQ(DrawLearningCurve("gap", {Result(1), Result(3)}), svg);
+  const std::string empty = DrawLearningCurve("empty", {unattended});
+  EXPECT_EQ(empty.find("nan"), std::string::npos);
+  EXPECT_EQ(empty.find("inf"), std::string::npos);
 }
 
 TEST(LearningCurveTest, StaysSmallForManyEpochs) {
