@@ -47,9 +47,11 @@ class StopOnSignal {
   std::jthread thread_;
 };
 
-void PrintNow(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+// Where nobody reads any more, as `head` that has seen enough, there is nothing left to do.
+void PrintNow(const std::string& text, const kube::Cancellation& cancellation) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    cancellation.Cancel();
+  }
 }
 
 absl::Status Connect(const Target& target,
@@ -67,7 +69,7 @@ absl::Status Connect(const Target& target,
       .clock = clock,
       .sleeper = sleeper,
       .cancellation = cancellation,
-      .print = PrintNow};
+      .print = [&cancellation](const std::string& text) { PrintNow(text, cancellation); }};
   return use(session);
 }
 
