@@ -64,6 +64,12 @@ class InputTest(adamant.TestCase):
         images.unlink()
         self.assert_refused(self.train(job()), 2, "train-images-idx3-ubyte.gz")
 
+    def test_data_on_a_claim(self):
+        job = self.job(validation="{idx: {images: images, labels: labels, claim: mnist}}")
+        self.assert_refused(adamant.adamant("validate", job), 0)
+        self.assert_refused(self.train(job), 2, "spec.data.validation.idx.claim: not available on one machine")
+        self.assertFalse((self.folder / "run").exists())
+
     def test_a_run_directory_that_cannot_be_written(self):
         result = adamant.adamant("train", self.job(), "--run-dir", "/sys/adamant-run")
         self.assert_refused(result, 4, "/sys/adamant-run")

@@ -1,10 +1,19 @@
 """A job from the manifest to the exported model, through the real processes."""
 
+import functools
+import hashlib
+import http.server
 import json
 import subprocess
+import threading
 import unittest
 
 import adamant
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 class TrainTest(adamant.TestCase):
@@ -24,6 +33,30 @@ class TrainTest(adamant.TestCase):
         self.assertEqual(int(row["validation_examples"]), 500)
         self.assertGreater(float(row["top1"]), 0.3)
         self.assertIn(f"{100 * float(row['top1']):.2f}%", output)
+
+    def test_a_job_fetches_its_data_and_counts_it(self):
+        data = self.folder / "data"
+        adamant.adamant("data", "digits", "--out", data, "--train", 3000, "--validation", 500).check_returncode()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=data))
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+
+        def download(name):
+            digest = hashlib.sha256((data / name).read_bytes()).hexdigest()
+            return f"{{url: 'http://127.0.0.1:{server.server_address[1]}/{name}', sha256: '{digest}'}}"
+
+        def source(prefix):
+            return (f"{{download: {{images: {download(prefix + '-images-idx3-ubyte.gz')}, "
+                    f"labels: {download(prefix + '-labels-idx1-ubyte.gz')}}}}}")
+
+        job = self.job(train=source("train"), validation=source("t10k"))
+        text = job.read_text()
+        job.write_text(text.replace("rate: 0.005", "rate: 0.005, schedule: {kind: Linear, warmUp: {epochs: 0.5}}"))
+        run = self.run_in().train(job)
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 3, 3000)
 
     def test_the_shown_accuracy_is_that_of_the_exported_model(self):
         run = self.run_in().train(self.job(epochs=1))

@@ -99,6 +99,23 @@ TEST_F(ControlServerTest, MessagesBecomeEventsAndAnswersReachTheirStream) {
   EXPECT_EQ(answer.welcome().data_root(), "/data");
 }
 
+TEST_F(ControlServerTest, AWelcomeCountsTheScheduleInExamplesOnceTheirNumberIsKnown) {
+  v1::TrainingJob spec;
+  spec.mutable_spec()->mutable_optimiser()->mutable_schedule()->mutable_warm_up()->set_epochs(0.5);
+  server_->AddJob("epochs", spec, "/data", heard_.Sink());
+  grpc::ClientContext context;
+  const auto stream = Join(context, "epochs");
+  const auto received = std::get<controller::Received>(NextEvent());
+  v1::ControllerMessage answer;
+  server_->Send({.connection = received.connection, .message = controller::Welcome{}});
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_TRUE(answer.welcome().job().spec().optimiser().schedule().warm_up().has_epochs());
+  server_->Send({.connection = received.connection,
+                 .message = controller::Welcome{.training_examples = 60000}});
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.welcome().job().spec().optimiser().schedule().warm_up().examples(), 30000);
+}
+
 TEST_F(ControlServerTest, ABrokenStreamIsTold) {
   grpc::ClientContext context;
   const auto stream = Join(context);
