@@ -93,6 +93,7 @@ TEST_F(MemberTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(5));
+  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
   EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
   EXPECT_EQ(NextEpoch(), 5u);  // and no second Welcome
   member_.Send(EpochEnded(5));
@@ -120,6 +121,7 @@ TEST_F(MemberTest, LowerTermIsNotFollowed) {
   EXPECT_TRUE(controller_->Receive()->has_join());   // and tries again
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(4));
+  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
   EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
   EXPECT_EQ(NextEpoch(), 4u);
 }
@@ -148,6 +150,7 @@ TEST_F(TwoControllersTest, AMemberLeavesAControllerThatWasReplaced) {
   EXPECT_FALSE(old_.Receive().has_value());
   EXPECT_EQ(other_.Receive()->join().incarnation(), 7u);
   other_.Welcome(3, 7, 1);
+  EXPECT_TRUE(std::holds_alternative<Member::Away>(member.Next()));
   EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member.Next()));
 }
 
@@ -156,6 +159,7 @@ TEST_F(MemberTest, AnotherIncarnationAtReconnectEndsTheProcess) {
   controller_->Break();
   EXPECT_FALSE(controller_->Receive().has_value());
   EXPECT_TRUE(controller_->Receive()->has_join());
+  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
   controller_->Welcome(2, 8, 1);
   EXPECT_TRUE(absl::IsAborted(NextEnd()));
 }
