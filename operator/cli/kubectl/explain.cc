@@ -93,9 +93,10 @@ std::vector<Cause> UsedUpQuotas(const Observed& observed, Advice& advice) {
     for (const auto& [resource, limit] : hard->items()) {
       const std::string used = StringAt(quota, {"status", "used", resource});
       if (limit.is_string() && !used.empty() && used == limit.get<std::string>()) {
-        causes.push_back({"the quota " + kube::KeyOf(quota).name +
-                          " of the namespace is used up: " + resource + " " + used + " of " +
-                          used});
+        std::string text = "the quota " + kube::KeyOf(quota).name;
+        text.append(" of the namespace is used up: ").append(resource);
+        text.append(" ").append(used).append(" of ").append(used);
+        causes.push_back({std::move(text)});
       }
     }
   }

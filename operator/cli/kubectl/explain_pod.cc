@@ -196,7 +196,9 @@ std::optional<Cause> LostNode(const Json& pod, const Observed& observed, Advice&
     if (ready == nullptr || StringAt(*ready, {"status"}) == "True") {
       continue;
     }
-    advice.push_back("bring the node " + name + " back, or remove it: kubectl delete node " + name);
+    std::string hint = "bring the node " + name;
+    hint.append(" back, or remove it: kubectl delete node ").append(name);
+    advice.push_back(std::move(hint));
     const double seconds = SecondsSince(StringAt(*ready, {"lastTransitionTime"}), observed.now);
     return Cause{"is on node " + name + ", which is lost for " + cli::FormatSeconds(seconds),
                  {Cause{StringAt(*ready, {"message"}, "it is not ready")}}};
