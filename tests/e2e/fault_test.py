@@ -7,6 +7,7 @@ import time
 import unittest
 
 import adamant
+import held_thread
 
 EPOCHS = 6
 EXAMPLES = 20000
@@ -69,6 +70,36 @@ class FaultTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, EPOCHS, EXAMPLES)
         self.assertGreater(float(run.rows()[-1]["top1"]), 0.8)
+
+    def test_a_worker_with_a_thread_that_hangs_is_replaced(self):
+        job = self.long_job(epochs=4)
+        job.write_text(job.read_text() + "  detection: {hang: 10s}\n")
+        run = self.run_in().train(job)
+        run.await_epoch(1)
+        worker = run.members()["worker-1"]
+        try:
+            thread = held_thread.hold_busiest_thread(worker)
+        except (PermissionError, NotImplementedError):
+            self.skipTest("needs to trace processes, on x86-64")
+        begin = time.monotonic()
+        held_thread.await_end(thread)
+        self.assertGreater(time.monotonic() - begin, 9)
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn("worker-1 made no progress for 10 s", output)
+        self.assert_counted_once(run, 4, EXAMPLES)
+        self.assertEqual(int(run.rows()[-1]["restarts"]), 1)
+
+    def test_a_failure_rule_ends_the_job_and_is_named(self):
+        job = self.long_job(epochs=1000)
+        rule = "    failureRules: [{cause: Exit, exitCodes: [137], roles: [Worker], action: FailJob}]\n"
+        job.write_text(job.read_text() + rule)
+        run = self.run_in().train(job)
+        run.await_epoch(1)
+        run.kill("worker-1")
+        code, output = run.wait()
+        self.assertNotEqual(code, 0, output)
+        self.assertIn("worker-1 was killed by signal 9: spec.runPolicy.failureRules[0] fails the job", output)
 
     def test_no_process_outlives_a_killed_controller(self):
         run = self.run_in().train(self.long_job(epochs=1000))
