@@ -28,7 +28,8 @@ JobView View(Status status = {}) {
           .generation = 3,
           .job = ReadTestJob(),
           .problems = "",
-          .status = std::make_shared<Status>(std::move(status))};
+          .status = std::make_shared<Status>(std::move(status)),
+          .checkpoint_request = ""};
 }
 
 JobReport Report(Phase phase) {

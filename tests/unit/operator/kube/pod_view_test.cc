@@ -17,7 +17,7 @@ using controller::Role;
 using State = ObservedPod::State;
 
 Json Pod(const Json& status) {
-  Json pod = PodObject(kJob, *ReadTestJob(), {{Role::kWorker, 1}, 3}, kPodSettings);
+  Json pod = PodObject(kJob, *ReadTestJob(), {{Role::kWorker, 1}, 3}, 1, kPodSettings);
   pod["metadata"]["uid"] = "pod-uid";
   pod["status"] = status;
   return pod;
@@ -49,7 +49,7 @@ TEST(PodViewTest, APodSaysWhichProcessItIs) {
 TEST(PodViewTest, EveryRoleIsReadBack) {
   for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
     const controller::StartProcess process{{role, 4}, 12};
-    const auto view = ParsePod(PodObject(kJob, *ReadTestJob(), process, kPodSettings));
+    const auto view = ParsePod(PodObject(kJob, *ReadTestJob(), process, 1, kPodSettings));
     ASSERT_NE(view, nullptr);
     EXPECT_EQ(view->pod.process, process);
   }
