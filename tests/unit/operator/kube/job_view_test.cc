@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "operator/kube/custom_resources.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "tests/unit/operator/kube/job_fixture.h"
 
@@ -23,6 +24,15 @@ TEST(JobViewTest, AValidJobIsReadWithItsIdentity) {
   EXPECT_NE(view->job, nullptr);
   EXPECT_EQ(view->problems, "");
   EXPECT_FALSE(view->status->has_phase());
+}
+
+TEST(JobViewTest, ARequestForACheckpointIsReadAndCut) {
+  Json object = JobObject();
+  EXPECT_EQ(ParseJobObject(object)->checkpoint_request, "");
+  object["metadata"]["annotations"] = {{kCheckpointAnnotation, "2026-11-20T10:00:00Z"}};
+  EXPECT_EQ(ParseJobObject(object)->checkpoint_request, "2026-11-20T10:00:00Z");
+  object["metadata"]["annotations"] = {{kCheckpointAnnotation, std::string(5000, 'x')}};
+  EXPECT_EQ(ParseJobObject(object)->checkpoint_request, std::string(63, 'x'));
 }
 
 TEST(JobViewTest, AJobThatIsBeingDeletedIsKnown) {
