@@ -85,6 +85,7 @@ class JobBody {
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
+  absl::Status TryToCreatePod(const controller::StartProcess& process);
   absl::Status CreatePod(const controller::StartProcess& process);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);
@@ -125,6 +126,13 @@ class JobBody {
   // Pods that were made or seen, by UID: a view that lacks them is old, or they are gone.
   std::map<controller::StartProcess, std::string> made_;
   std::map<controller::StartProcess, std::string> seen_;
+
+  // Pods that could not be made, and until when that is not tried again.
+  struct Refusal {
+    absl::Status status;
+    Clock::TimePoint until = Clock::TimePoint::min();
+  };
+  std::map<controller::StartProcess, Refusal> refusals_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
   std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter

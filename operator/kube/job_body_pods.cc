@@ -18,6 +18,8 @@ using controller::StartProcess;
 
 namespace {
 
+constexpr std::chrono::milliseconds kRetry{1'000};
+
 std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
   return std::chrono::seconds(duration.seconds()) +
          std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds(duration.nanos()));
@@ -105,7 +107,7 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   }
   absl::Status status;
   for (const StartProcess& process : plan.create) {
-    status.Update(CreatePod(process));
+    status.Update(TryToCreatePod(process));
   }
   for (const controller::DeletePod& removal : plan.remove) {
     status.Update(RemovePod(removal));
@@ -128,6 +130,21 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
   const bool ended = controller_->state().phase != Phase::kSuspended;
   if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE && AllEnded(pods)) {
     status.Update(DeleteAllClaims());
+  }
+  return status;
+}
+
+// What was refused is not asked for again with every event.
+absl::Status JobBody::TryToCreatePod(const StartProcess& process) {
+  const Clock::TimePoint now = context_.clock.Now();
+  Refusal& last = refusals_[process];
+  if (now < last.until) {
+    return last.status;
+  }
+  last = {.status = CreatePod(process), .until = now + kRetry};
+  const absl::Status status = last.status;
+  if (status.ok()) {
+    refusals_.erase(process);
   }
   return status;
 }

@@ -57,15 +57,17 @@ absl::Status KubeStateStore::Objection(const Json& object) const {
 
 absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
   ADAMANT_RETURN_IF_ERROR(LoadRest());
-  ADAMANT_ASSIGN_OR_RETURN(maps_, ReadMaps());
+  ADAMANT_RETURN_IF_ERROR(LoadMaps());
   Snapshot snapshot{.version = version_, .entries = rest_};
   const auto stored = snapshot.entries.find(controller::kStateKey);
   if (stored == snapshot.entries.end()) {
+    ADAMANT_RETURN_IF_ERROR(CheckNothingIsLost());
     return snapshot;
   }
   ADAMANT_ASSIGN_OR_RETURN(controller::JobState state, controller::DecodeState(stored->second));
   for (const Map& map : maps_) {
     state.buckets.insert(state.buckets.end(), map.buckets.begin(), map.buckets.end());
+    state.term = std::max(state.term, map.term);  // of a controller that got no further
   }
   if (state.buckets.size() != state.histories.size()) {
     if (state.buckets.size() > state.histories.size() && state.histories.empty()) {
@@ -104,12 +106,40 @@ absl::Status KubeStateStore::LoadRest() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<KubeStateStore::Map>> KubeStateStore::ReadMaps() const {
+absl::Status KubeStateStore::LoadMaps() {
+  ADAMANT_ASSIGN_OR_RETURN(Maps found, ReadMaps());
+  maps_.clear();
+  for (auto& [index, map] : found) {
+    if (index != maps_.size()) {
+      return absl::DataLossError("ShardMap " + job_.key.ns + "/" + MapName(job_, maps_.size()) +
+                                 " is missing: somebody has deleted it");
+    }
+    maps_.push_back(std::move(map));
+  }
+  return absl::OkStatus();
+}
+
+// There are no ShardMaps before there is a state: where there are, it is being written, or deleted.
+absl::Status KubeStateStore::CheckNothingIsLost() const {
+  if (maps_.empty()) {
+    return absl::OkStatus();
+  }
+  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  if (absl::IsNotFound(object.status())) {
+    return absl::DataLossError("ConfigMap " + ToString(RestKey(job_)) +
+                               " is missing: somebody has deleted it, and with it what the job's "
+                               "controller knew");
+  }
+  return object.ok() ? absl::UnavailableError("another controller begins the job")
+                     : object.status();
+}
+
+absl::StatusOr<KubeStateStore::Maps> KubeStateStore::ReadMaps() const {
   ADAMANT_ASSIGN_OR_RETURN(
       std::vector<Json> objects,
       client_.List(kShardMaps,
                    {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
-  std::map<std::int64_t, Map> found;
+  Maps found;
   for (const Json& object : objects) {
     v1::ShardMap stored;
     ADAMANT_RETURN_IF_ERROR(ReadShardMap(object, stored));
@@ -120,17 +150,9 @@ absl::StatusOr<std::vector<KubeStateStore::Map>> KubeStateStore::ReadMaps() cons
     for (const v1::Bucket& bucket : stored.buckets()) {
       map.buckets.push_back(control::DecodeRecord(bucket));
     }
-    found[stored.first()] = std::move(map);
+    found[static_cast<std::size_t>(stored.first()) / kBucketsOfAMap] = std::move(map);
   }
-  std::vector<Map> maps;
-  for (auto& [first, map] : found) {
-    if (first != static_cast<std::int64_t>(maps.size() * kBucketsOfAMap)) {
-      return absl::DataLossError("a ShardMap of " + ToString(job_.key) + " is missing before " +
-                                 MapName(job_, static_cast<std::size_t>(first) / kBucketsOfAMap));
-    }
-    maps.push_back(std::move(map));
-  }
-  return maps;
+  return found;
 }
 
 absl::Status KubeStateStore::CompareAndSwap(
@@ -250,15 +272,17 @@ absl::Status KubeStateStore::FindOwnWrites() {
     }
     resource_version_ = found;
   }
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<Map> maps, ReadMaps());
-  for (std::size_t i = 0; i < maps.size(); ++i) {
-    const bool unchanged =
-        i < maps_.size() && maps_[i].resource_version == maps[i].resource_version;
-    if (!unchanged && maps[i].writer != writer_) {
+  ADAMANT_ASSIGN_OR_RETURN(Maps maps, ReadMaps());
+  for (const auto& [i, map] : maps) {
+    const bool unchanged = i < maps_.size() && maps_[i].resource_version == map.resource_version;
+    if (!unchanged && map.writer != writer_) {
       return absl::AbortedError("another controller has written " + MapName(job_, i));
     }
+    maps_.resize(std::max(maps_.size(), i + 1));
   }
-  maps_ = std::move(maps);
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
+    maps_[i] = std::move(maps[i]);  // one that somebody has deleted is empty, and made anew
+  }
   return absl::OkStatus();
 }
 

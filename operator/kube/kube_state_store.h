@@ -25,7 +25,8 @@ class KubeStateStore final : public controller::StateStore {
   KubeStateStore(Client client, JobIdentity job, std::string writer);
 
   /// Reads everything. Once, before the first swap. Errors: those of the client; Unavailable while
-  /// objects of an earlier job of this name are still there; DataLoss.
+  /// objects of an earlier job of this name are still there, or another controller begins the job;
+  /// DataLoss when something is damaged, or was deleted by somebody.
   absl::StatusOr<Snapshot> Load() override;
 
   absl::Status CompareAndSwap(std::uint64_t version,
@@ -39,9 +40,12 @@ class KubeStateStore final : public controller::StateStore {
     std::uint64_t term = 0;
     std::vector<controller::Bucket> buckets;
   };
+  using Maps = std::map<std::size_t, Map>;  // by index
 
   absl::Status LoadRest();
-  absl::StatusOr<std::vector<Map>> ReadMaps() const;
+  absl::Status LoadMaps();
+  absl::Status CheckNothingIsLost() const;
+  absl::StatusOr<Maps> ReadMaps() const;
   absl::Status WriteMaps(std::uint64_t term, const std::vector<controller::Bucket>& buckets);
   absl::Status WriteMap(std::size_t index, Map map);
   absl::Status WriteRest();

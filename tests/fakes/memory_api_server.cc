@@ -65,6 +65,11 @@ Json StatusObject(const absl::Status& status) {
           {"message", std::string(status.message())}};
 }
 
+HttpResponse Refusal(const absl::Status& status) {
+  return {
+      .status = HttpOf(status.code()).first, .headers = {}, .body = StatusObject(status).dump()};
+}
+
 std::string EventLine(const char* type, const Json& object) {
   return Json{{"type", type}, {"object", object}}.dump();
 }
@@ -120,11 +125,12 @@ absl::StatusOr<HttpResponse> MemoryApiServer::Send(const HttpRequest& request,
   if (fault == Fault::kRefuse) {
     return absl::UnavailableError("connection refused");
   }
-  const std::uint64_t before = store_.version();
-  absl::StatusOr<HttpResponse> response = Handle(request);
-  if (store_.version() != before) {
-    changed_.NotifyAll();
+  if (fault == Fault::kInvalid) {
+    return Refusal(absl::InvalidArgumentError("a field has a value that it must not have"));
   }
+  const std::size_t before = store_.history().size();
+  absl::StatusOr<HttpResponse> response = Handle(request);
+  TellSince(before);
   if (fault == Fault::kLoseAnswer) {
     return absl::UnavailableError("connection reset by peer");
   }
@@ -155,9 +161,7 @@ absl::StatusOr<HttpResponse> MemoryApiServer::Handle(const HttpRequest& request)
   const absl::StatusOr<Target> target = Parse(request.target);
   const absl::StatusOr<Json> result = target.ok() ? CarryOut(request, *target) : target.status();
   if (!result.ok()) {
-    return HttpResponse{.status = HttpOf(result.status().code()).first,
-                        .headers = {},
-                        .body = StatusObject(result.status()).dump()};
+    return Refusal(result.status());
   }
   return HttpResponse{
       .status = request.method == "POST" ? 201 : 200, .headers = {}, .body = result->dump()};
@@ -358,8 +362,25 @@ void MemoryApiServer::Compact() {
 
 void MemoryApiServer::CollectGarbage() {
   const MutexLock lock(mutex_);
+  const std::size_t before = store_.history().size();
   store_.CollectGarbage();
+  TellSince(before);
+}
+
+void MemoryApiServer::SetObserver(
+    std::function<void(const MemoryApiStore::Change& change)> observer) {
+  const MutexLock lock(mutex_);
+  observer_ = std::move(observer);
+}
+
+void MemoryApiServer::TellSince(std::size_t change) {
+  if (change == store_.history().size()) {
+    return;
+  }
   changed_.NotifyAll();
+  for (; observer_ && change < store_.history().size(); ++change) {
+    observer_(store_.history()[change]);
+  }
 }
 
 std::uint64_t MemoryApiServer::version() const {

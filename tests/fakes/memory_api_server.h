@@ -25,6 +25,7 @@ class MemoryApiServer final : public Transport {
   enum class Fault {
     kNone,
     kRefuse,      ///< not carried out; the connection breaks
+    kInvalid,     ///< not carried out; answered with 422
     kLoseAnswer,  ///< carried out, but the connection breaks before the answer
   };
 
@@ -39,6 +40,10 @@ class MemoryApiServer final : public Transport {
 
   /// Is asked about every request before it is carried out; must not call back. Null: no faults.
   void SetFaults(std::function<Fault(const HttpRequest& request)> faults);
+
+  /// Is told of every change, in order, before the answer to its request goes out; must not call
+  /// back. Null: nobody.
+  void SetObserver(std::function<void(const MemoryApiStore::Change& change)> observer);
 
   /// Watches see nothing newer than `version` until it is raised or Release.
   void HoldWatches(std::uint64_t version);
@@ -76,6 +81,7 @@ class MemoryApiServer final : public Transport {
   absl::StatusOr<Json> Post(const Target& target, Json body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Json> Delete(const Target& target, const Json& options)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellSince(std::size_t change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::vector<std::string> FirstLines(const Target& target, std::uint64_t& seen) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::vector<std::string> NextLines(const Target& target, std::uint64_t& seen) const
@@ -87,6 +93,7 @@ class MemoryApiServer final : public Transport {
   CondVar changed_;
   MemoryApiStore store_ ABSL_GUARDED_BY(mutex_);
   std::function<Fault(const HttpRequest&)> faults_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const MemoryApiStore::Change&)> observer_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t horizon_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
   std::uint64_t cuts_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,204 @@
+#include "tests/simulation/operator/checker.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "operator/control/record_codec.h"
+#include "operator/kube/client/base64.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/pod_object.h"
+#include "operator/kube/schema/job_object.h"
+#include "proto/adamant/v1/resources.pb.h"
+
+namespace adamant::orchestration {
+
+using controller::JobState;
+using controller::Phase;
+using controller::StartProcess;
+using kube::Json;
+using kube::StringAt;
+
+namespace {
+
+// A loss is noticed within this time, or the job has ended before.
+constexpr seconds kNoticed{15};
+
+std::string JobOf(const Json& object) {
+  return StringAt(object, {"metadata", "labels", kube::kJobUidLabel});
+}
+
+std::string Text(const StartProcess& process) {
+  return ToString(process.id) + " generation " + std::to_string(process.generation);
+}
+
+std::vector<controller::Bucket> RecordsOf(const v1::ShardMap& map) {
+  std::vector<controller::Bucket> records;
+  for (const v1::Bucket& bucket : map.buckets()) {
+    records.push_back(control::DecodeRecord(bucket));
+  }
+  return records;
+}
+
+}  // namespace
+
+void Checker::OnChange(const kube::MemoryApiStore::Change& change) {
+  if (change.resource.ends_with("/pods")) {
+    OnPod(change);
+  } else if (change.resource.ends_with("/configmaps") && !change.after.is_null()) {
+    OnState(change.after);
+  } else if (change.resource.ends_with("/shardmaps") && !change.after.is_null()) {
+    OnShardMap(change.before, change.after);
+  }
+}
+
+void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
+  if (change.before.is_null()) {
+    const auto view = kube::ParsePod(change.after);
+    if (view != nullptr && view->export_snapshot == 0 && !strangers_.contains(view->pod.uid) &&
+        !jobs_[view->job_uid].pods.insert(view->pod.process).second) {
+      Report("a second pod was made for " + Text(view->pod.process));
+    }
+  } else if ((change.after.is_null() || change.after["metadata"].contains("deletionTimestamp")) &&
+             strangers_.contains(kube::UidOf(change.before))) {
+    Report("a pod that is not of the job was deleted");
+  }
+}
+
+void Checker::OnState(const Json& object) {
+  const Json* stored = kube::Find(object, {"binaryData"});
+  if (stored == nullptr || !stored->contains("state")) {
+    return;  // the inputs of an export
+  }
+  Job& job = jobs_[JobOf(object)];
+  for (const auto& [key, value] : stored->items()) {
+    if (key != "state") {
+      const auto [known, is_new] = job.results.emplace(key, value.get<std::string>());
+      if (!is_new && known->second != value.get<std::string>()) {
+        Report("the result " + key + " has changed");
+      }
+    }
+  }
+  if (stored->size() < job.results.size() + 1) {
+    Report("the result of an epoch was dropped");
+  }
+  const auto bytes = kube::DecodeBase64(stored->at("state").get<std::string>());
+  const auto state = controller::DecodeState(bytes.value_or(""));
+  if (!state.ok()) {
+    return Report("the stored state cannot be read: " + std::string(state.status().message()));
+  }
+  CheckWriter(job, state->term, object);
+  if (job.state) {
+    CheckState(job, *state);
+  }
+  if (controller::IsFinal(state->phase) && (!job.state || job.state->phase != state->phase)) {
+    job.ended = world_.scheduler.Now();
+  }
+  job.state = *state;
+}
+
+void Checker::CheckWriter(Job& job, std::uint64_t term, const Json& object) {
+  const std::string writer = StringAt(object, {"metadata", "annotations", "adamant.dev/writer"});
+  const auto [known, is_new] = job.writers.emplace(term, writer);
+  if (known->second != writer) {
+    Report("two operators have written under term " + std::to_string(term));
+  }
+}
+
+void Checker::CheckState(Job& job, const JobState& now) {
+  const JobState& before = *job.state;
+  if (now.term < before.term) {
+    Report("the term fell from " + std::to_string(before.term) + " to " + std::to_string(now.term));
+  }
+  if (now.epoch < before.epoch) {
+    Report("the epoch fell from " + std::to_string(before.epoch));
+  }
+  const bool resumed = before.phase == Phase::kSuspended && now.phase == Phase::kStarting;
+  job.suspended = job.suspended || resumed;
+  if (now.restarts < before.restarts && !resumed) {
+    Report("restarts were forgotten: " + std::to_string(before.restarts) + ", now " +
+           std::to_string(now.restarts));
+  }
+  if ((before.phase == Phase::kFailed || before.phase == Phase::kSucceeded) &&
+      now.phase != before.phase) {
+    Report("a job that had ended as " + std::string(PhaseName(before.phase)) + " is " +
+           std::string(PhaseName(now.phase)));
+  }
+}
+
+void Checker::OnShardMap(const Json& before, const Json& after) {
+  v1::ShardMap now;
+  if (!kube::ReadShardMap(after, now).ok()) {
+    return Report("a ShardMap cannot be read");
+  }
+  CheckWriter(jobs_[JobOf(after)], static_cast<std::uint64_t>(now.term()), after);
+  v1::ShardMap old;
+  if (before.is_null() || JobOf(before) != JobOf(after) || !kube::ReadShardMap(before, old).ok()) {
+    return;
+  }
+  if (now.term() < old.term()) {
+    Report("a ShardMap's term fell");
+  }
+  const auto was = RecordsOf(old);
+  const auto is = RecordsOf(now);
+  for (std::size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
+    const bool same = was[i].primary == is[i].primary && was[i].members == is[i].members &&
+                      was[i].generation == is[i].generation;
+    if (is[i].epoch != was[i].epoch && is[i].epoch != was[i].epoch + 1) {
+      Report("the epoch of bucket " + std::to_string(i) + " went from " +
+             std::to_string(was[i].epoch) + " to " + std::to_string(is[i].epoch));
+    } else if (is[i].epoch == was[i].epoch && !same) {
+      Report("the members of bucket " + std::to_string(i) + " changed within an epoch");
+    }
+  }
+}
+
+// A loss must be counted if it happened to the process that the job wanted, and nobody had asked
+// for its end.
+void Checker::OnCrash(const Json& pod) {
+  const auto view = kube::ParsePod(pod);
+  if (view == nullptr || view->export_snapshot != 0) {
+    return;
+  }
+  Job& job = jobs_[view->job_uid];
+  job.may.insert(view->pod.process);
+  if (!job.state || controller::IsFinal(job.state->phase)) {
+    return;
+  }
+  const std::size_t index = SlotIndex(settings_, view->pod.process.id);
+  const controller::SlotRecord& slot = job.state->slots[index];
+  const std::uint64_t generation = view->pod.process.generation;
+  if (slot.generation == generation && slot.concluded != generation) {
+    job.must.emplace(view->pod.process, world_.scheduler.Now());
+  }
+}
+
+void Checker::OnMayBeLost(const Json& pod) {
+  const auto view = kube::ParsePod(pod);
+  if (view != nullptr && view->export_snapshot == 0) {
+    jobs_[view->job_uid].may.insert(view->pod.process);
+  }
+}
+
+void Checker::CheckRestarts(const std::string& job_uid) {
+  const Job& job = jobs_[job_uid];
+  if (!job.state || job.suspended) {
+    return;
+  }
+  if (job.state->restarts > job.may.size()) {
+    Report(std::to_string(job.state->restarts) + " restarts were counted, but only " +
+           std::to_string(job.may.size()) + " processes can have been lost");
+  }
+  const auto lost = static_cast<std::size_t>(std::ranges::count_if(
+      job.must, [&](const auto& loss) { return loss.second + kNoticed < job.ended; }));
+  if (job.state->phase != Phase::kFailed && job.state->restarts < lost) {
+    Report(std::to_string(job.state->restarts) + " restarts were counted, but " +
+           std::to_string(lost) + " processes were lost");
+  }
+}
+
+const JobState* Checker::StateOf(const std::string& job_uid) const {
+  const auto found = jobs_.find(job_uid);
+  return found != jobs_.end() && found->second.state ? &*found->second.state : nullptr;
+}
+
+}  // namespace adamant::orchestration

@@ -1,0 +1,24 @@
+#include "tests/simulation/operator/mutation.h"
+
+#include <iterator>
+
+namespace adamant::orchestration {
+
+std::string_view NameOf(Mutation mutation) {
+  constexpr std::string_view kNames[] = {"None",
+                                         "IgnoresVersions",
+                                         "ReadsOldState",
+                                         "RandomNames",
+                                         "TakesStrangers",
+                                         "ForgetsRestarts",
+                                         "ForgetsLosses",
+                                         "ForgetsPhase",
+                                         "NoOwners",
+                                         "MissesDeletions",
+                                         "TrustsLostAnswers",
+                                         "ForgetsStatus"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(kLastMutation) + 1);
+  return kNames[static_cast<std::size_t>(mutation)];
+}
+
+}  // namespace adamant::orchestration

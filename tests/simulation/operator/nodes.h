@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operator/kube/client/informer.h"
+#include "operator/kube/client/json.h"
+#include "tests/simulation/operator/network.h"
+#include "tests/simulation/operator/process.h"
+
+namespace adamant::orchestration {
+
+/// What the checks want to know about how processes ended.
+class DeathWatch {
+ public:
+  virtual ~DeathWatch() = default;
+
+  /// A process has ended by itself, or was killed: its pod says so from now on.
+  virtual void OnCrash(const kube::Json& pod) = 0;
+
+  /// The controller may count this pod's process as lost, though it did not crash.
+  virtual void OnMayBeLost(const kube::Json& pod) = 0;
+};
+
+/// The nodes of a cluster with their kubelets and a scheduler: pods get a node, their processes
+/// start, end and are ended, and their objects say so after a while.
+class Nodes {
+ public:
+  Nodes(World& world, Network& network, DeathWatch& deaths);
+  ~Nodes();
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+
+  /// Takes in what has changed in the API.
+  void OnApiChanged();
+
+  // --- Faults; each does nothing where there is nothing that it could happen to
+
+  void CrashProcess();
+  void DeletePod(bool at_once);
+  void Pause(Clock::Duration time);     ///< a node with all its processes
+  void CutPower(Clock::Duration time);  ///< the node comes back, its processes do not
+
+  /// No process runs any more.
+  [[nodiscard]] bool idle() const;
+
+ private:
+  static constexpr int kNodes = 3;
+
+  struct Pod {
+    kube::Json object;  // as it was last seen
+    LifePtr node;       // null: it has none yet
+    std::unique_ptr<Process> process;
+    int exit_code = -1;
+    bool ending = false;  // its process is being ended
+    bool cut = false;     // its node has lost its power, and so its process
+    bool gone = false;    // the object
+  };
+  using PodPtr = std::shared_ptr<Pod>;
+  using Cache = kube::Informer<kube::Json>;
+
+  void OnPod(const Cache::Change& change);
+  void Bind(const std::string& uid);
+  void Run(const std::string& uid);
+  void StartProcess(const std::string& uid, Pod& pod);
+  void OnExit(const std::string& uid, int code);
+  void Terminate(const std::string& uid);
+  void Forget(const std::string& uid);
+  void WriteStatus(const Pod& pod);
+  LifePtr Lose(Clock::Duration time);
+  void TellReady(const std::string& node, bool ready);
+  [[nodiscard]] PodPtr PickRunning();
+
+  World& world_;
+  Network& network_;
+  DeathWatch& deaths_;
+  Cache cache_;
+  std::uint64_t seen_ = 0;
+  std::vector<LifePtr> nodes_;
+  std::map<std::string, PodPtr> pods_;                       // by UID
+  std::map<std::string, std::shared_ptr<Volume>> volumes_;   // by UID of the claim
+  std::map<std::string, std::shared_ptr<Servers>> servers_;  // by UID of the job
+};
+
+}  // namespace adamant::orchestration

@@ -1,0 +1,87 @@
+#include "tests/simulation/operator/run.h"
+
+#include "tests/simulation/operator/cluster.h"
+#include "tests/simulation/operator/faults.h"
+
+namespace adamant::orchestration {
+namespace {
+
+/// Once nothing goes wrong any more, the job must end within this time, and be gone once deleted.
+constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kGonePatience{2};
+constexpr seconds kAtRest{40};
+
+// The job has ended: nothing of it runs, all was counted, and once it is deleted all is gone.
+void CheckEnd(Cluster& cluster, Outcome& outcome) {
+  User& user = cluster.user;
+  const auto has_ended = [&] {
+    const controller::JobState* state = cluster.checker.StateOf(user.uid());
+    return state != nullptr && controller::IsFinal(state->phase) && user.HasEnded();
+  };
+  cluster.RunUntil(has_ended, kPatience, "the job does not end");
+  cluster.RunUntil(
+      [&] { return cluster.nodes.idle(); }, kGonePatience, "processes of an ended job run on");
+  cluster.RunFor(kAtRest);
+  outcome.phase = user.PhaseNow();
+  if (const controller::JobState* state = cluster.checker.StateOf(user.uid())) {
+    outcome.restarts = state->restarts;
+    if (outcome.phase == "Failed" && outcome.restarts < user.restart_limit()) {
+      cluster.world.violations.Report("the job failed: " + state->message);
+    }
+  }
+  outcome.writes = cluster.replicas.front()->transport().writes();
+  cluster.checker.CheckRestarts(user.uid());
+  user.Delete();
+  cluster.RunUntil([&] { return user.Belongings().empty() && cluster.nodes.idle(); },
+                   kGonePatience,
+                   "something is left of a deleted job");
+  cluster.RunFor(kAtRest);
+  if (!user.Belongings().empty()) {
+    cluster.world.violations.Report("something of a deleted job came back" + cluster.Details());
+  }
+}
+
+void Conclude(Cluster& cluster, Outcome& outcome) {
+  CheckEnd(cluster, outcome);
+  World& world = cluster.world;
+  outcome.violation = world.violations.first();
+  outcome.hash = world.scheduler.hash();
+  outcome.events = world.scheduler.executed();
+  outcome.requests = world.api.requests();
+  outcome.virtual_time = world.scheduler.Now().time_since_epoch() - std::chrono::hours(1);
+  if (!outcome.violation.empty()) {
+    outcome.story = cluster.user.Describe() + "\n" + world.scheduler.LastEvents();
+  }
+}
+
+}  // namespace
+
+Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
+  Outcome outcome;
+  Cluster cluster(seed, mutation);
+  Faults faults(cluster.world, cluster.replicas, cluster.network, cluster.nodes, cluster.user);
+  cluster.user.Apply();
+  faults.Begin();
+  cluster.RunUntil([&] { return faults.over(); }, std::chrono::hours(1), "faults do not end");
+  Conclude(cluster, outcome);
+  outcome.faults = faults.injected();
+  return outcome;
+}
+
+Outcome RunWithCrash(std::uint64_t seed, std::size_t n, bool after) {
+  Outcome outcome;
+  Cluster cluster(seed);
+  cluster.user.Apply();
+  Replica& leader = *cluster.replicas.front();
+  if (n > 0) {
+    leader.CrashAtWrite(n, after);
+    cluster.RunUntil([&] { return leader.dead(); },
+                     kPatience,
+                     "the leader does not get to its write " + std::to_string(n));
+    cluster.replicas.back()->Lead();
+  }
+  Conclude(cluster, outcome);
+  return outcome;
+}
+
+}  // namespace adamant::orchestration

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "tests/simulation/operator/mutation.h"
+
+namespace adamant::orchestration {
+
+/// What became of one simulated job.
+struct Outcome {
+  std::string violation;   ///< the first promise that was broken; empty: none
+  std::string story;       ///< with a violation: the job and the last events
+  std::string phase;       ///< in which the job ended
+  std::uint64_t hash = 0;  ///< of all that happened
+  std::uint64_t events = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t restarts = 0;
+  Clock::Duration virtual_time{};
+  std::vector<std::string> writes;  ///< of the first leader: "PUT configmaps"
+};
+
+/// Runs the job of this seed, with the faults of this seed, until it has ended and is deleted.
+Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+
+/// The same job without faults, but for one: the leader dies at its `n`th write, counted from 1,
+/// right before it or right after, and another operator takes over. 0: it does not die.
+Outcome RunWithCrash(std::uint64_t seed, std::size_t n, bool after);
+
+}  // namespace adamant::orchestration

@@ -1,0 +1,75 @@
+// Runs many seeds of the operator's simulation. Environment:
+//   ADAMANT_SIMULATION_SEEDS        how many (1000)
+//   ADAMANT_SIMULATION_FIRST_SEED   from which on (1)
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "services/common/base/log.h"
+#include "tests/simulation/operator/run.h"
+
+namespace adamant::orchestration {
+namespace {
+
+std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(OperatorSimulationTest, EverySeedKeepsThePromises) {
+  const std::uint64_t seeds = FromEnvironment("ADAMANT_SIMULATION_SEEDS", 1000);
+  const std::uint64_t first = FromEnvironment("ADAMANT_SIMULATION_FIRST_SEED", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t faults = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t restarts = 0;
+  Clock::Duration virtual_time{};
+  std::map<std::string, int> ends;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const Outcome outcome = RunSeed(seed);
+    faults += outcome.faults;
+    requests += outcome.requests;
+    restarts += outcome.restarts;
+    virtual_time += outcome.virtual_time;
+    ++ends[outcome.phase];
+    EXPECT_EQ(outcome.violation, "")
+        << "seed " << seed << "\n"
+        << outcome.story
+        << "replay: ADAMANT_SIMULATION_SEEDS=1 ADAMANT_SIMULATION_FIRST_SEED=" << seed
+        << " build/release/tests/operator_simulation_test";
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  std::printf(
+      "operator simulation: %llu seeds in %.1f s; %llu faults, %llu requests, %llu restarts "
+      "counted, %.1f virtual hours\n",
+      static_cast<unsigned long long>(seeds),
+      wall.count(),
+      static_cast<unsigned long long>(faults),
+      static_cast<unsigned long long>(requests),
+      static_cast<unsigned long long>(restarts),
+      std::chrono::duration<double>(virtual_time).count() / 3600);
+  for (const auto& [phase, count] : ends) {
+    std::printf("  %s: %d\n", phase.c_str(), count);
+  }
+}
+
+TEST(OperatorSimulationTest, TheSameSeedGivesTheSameHistory) {
+  EXPECT_EQ(RunSeed(7).hash, RunSeed(7).hash);
+  EXPECT_NE(RunSeed(7).hash, RunSeed(8).hash);
+}
+
+}  // namespace
+}  // namespace adamant::orchestration
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  adamant::InitLog("operator-simulation", adamant::LogLevel::kError);
+  return RUN_ALL_TESTS();
+}

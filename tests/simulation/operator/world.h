@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "operator/kube/client/client.h"
+#include "operator/kube/client/resource.h"
+#include "operator/kube/client/sleeper.h"
+#include "tests/fakes/memory_api_server.h"
+#include "tests/simulation/operator/mutation.h"
+#include "tests/simulation/scheduler.h"
+#include "tests/simulation/violations.h"
+
+namespace adamant::orchestration {
+
+using simulation::Life;
+using simulation::LifePtr;
+using simulation::milliseconds;
+using simulation::seconds;
+
+inline constexpr char kNamespace[] = "team";
+inline constexpr char kJobName[] = "mnist";
+inline const kube::ObjectKey kJobKey{kNamespace, kJobName};
+
+/// Nobody waits inside a request: rates are not limited, and requests are not tried again.
+class NoSleep final : public kube::Sleeper {
+ public:
+  bool Sleep(Clock::Duration /*time*/, const kube::Cancellation& /*unused*/) override {
+    return true;
+  }
+};
+
+/// What all parts of one simulated cluster share.
+struct World {
+  World(std::uint64_t seed, Mutation fault) : scheduler(seed), api(scheduler), mutation(fault) {}
+
+  [[nodiscard]] kube::Client ClientOn(kube::Transport& transport) {
+    return kube::Client(transport, scheduler, sleeper, {.rate = 1e9, .burst = 1e9})
+        .WithoutRetries();
+  }
+
+  simulation::Scheduler scheduler;
+  simulation::Violations violations;
+  kube::MemoryApiServer api;
+  NoSleep sleeper;
+  const Mutation mutation;
+  std::map<std::string, std::uint64_t> changed;  ///< the API's version, by the path of a collection
+
+  /// Of users and of Kubernetes' own parts: its requests do not fail.
+  const kube::Client admin = ClientOn(api);
+};
+
+}  // namespace adamant::orchestration
