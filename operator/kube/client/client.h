@@ -150,8 +150,8 @@ class Client {
   /// The body of a path that is not of objects: "/readyz", "/version", a pod's log.
   absl::StatusOr<std::string> GetRaw(std::string_view target) const;
 
-  /// The lines of such a path as they come ("…/log?follow=true"); false ends it. Errors: as Watch's,
-  /// but those of events.
+  /// The lines of such a path as they come ("…/log?follow=true"); false ends it. Errors: as
+  /// Watch's, but those of events.
   absl::Status ReadLines(std::string_view target,
                          std::chrono::milliseconds idle,
                          const std::function<bool(std::string_view line)>& on_line) const;

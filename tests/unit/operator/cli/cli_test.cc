@@ -6,8 +6,8 @@
 
 #include "operator/cli/commands.h"
 #include "operator/cli/completion.h"
-#include "operator/cli/display.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/display.h"
 
 namespace adamant::cli {
 namespace {
