@@ -87,6 +87,21 @@ TEST_F(JobBodyTest, AJobRunsToItsEndAndCleansUp) {
   EXPECT_LE(RequestsInAMinute(), 2U);
 }
 
+TEST_F(JobBodyTest, ARequestedCheckpointIsAnsweredInTheStatusForGood) {
+  cluster_.user.Apply();
+  Await("Running");
+  const Json request = {
+      {"metadata", {{"annotations", {{kCheckpointAnnotation, "the user's word"}}}}}};
+  ASSERT_TRUE(cluster_.world.admin.Patch(kTrainingJobs, kJobKey, PatchType::kMerge, request).ok());
+  const auto answered = [this] {
+    return StringAt(Job(), {"status", "checkpoint", "request"}) == "the user's word";
+  };
+  cluster_.RunUntil(answered, std::chrono::minutes(1), "it is not answered");
+  EXPECT_GT(IntAt(Job(), {"status", "checkpoint", "snapshot"}), 0);
+  Await("Succeeded");
+  EXPECT_TRUE(answered());
+}
+
 TEST_F(JobBodyTest, ASuspendedJobHasNoProcessesAndGoesOnWhenItIsResumed) {
   cluster_.user.Apply();
   Await("Running");
