@@ -16,7 +16,7 @@ AWAY = 60  # seconds within which the data server must have gone on: it waits fo
 class NoControllerTest(unittest.TestCase):
     def setUp(self):
         job = manifest("{count: 2, buckets: 4}", workers=2).replace("epochs: 100000", f"epochs: {EPOCHS}")
-        job = job.replace("examples: 1000}", f"examples: {EXAMPLES}}")
+        job = job.replace("examples: 1000}", f"examples: {EXAMPLES}}}")
         self.cluster = self.enterContext(Cluster(job, parameter_servers=2, workers=2))
         self.cluster.await_that(self.rows, "the first epoch's end")
 
