@@ -12,7 +12,7 @@ namespace {
 void Mount(const std::string& claim, const std::string& set, Json& pod) {
   const std::string volume = "data-" + set;
   pod["spec"]["volumes"].push_back(
-      {{"name", volume}, {"persistentVolumeClaim", {{"claimName", claim}, {"readOnly", true}}}});
+      {{"name", volume}, {"persistentVolumeClaim", {{"claimName", claim}}}});
   pod["spec"]["containers"][0]["volumeMounts"].push_back(
       {{"name", volume}, {"mountPath", std::string(kDataRoot) + "/" + set}, {"readOnly", true}});
 }

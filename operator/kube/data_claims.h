@@ -12,8 +12,7 @@ namespace adamant::kube {
 /// "validation" (Welcome.data_root).
 inline constexpr char kDataRoot[] = "/inputs";
 
-/// Mounts the claims that the job's data is on into a data server's pod. They cannot be written,
-/// and no owner of theirs is changed: other jobs may read them at the same time.
+/// Mounts the claims that the job's data is on into a data server's pod, which cannot write them.
 void MountData(const v1::TrainingJob& job, nlohmann::json& pod);
 
 }  // namespace adamant::kube

@@ -260,10 +260,9 @@ TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {
                       {{"train", {{"digits", nullptr}, {"idx", files}}},
                        {"validation", {{"digits", {{"seed", 2}, {"examples", 100}}}}}}}};
   const Json pod = PodOf(kDataServer, spec);
-  EXPECT_THAT(
-      pod["spec"]["volumes"],
-      Contains(Json({{"name", "data-train"},
-                     {"persistentVolumeClaim", {{"claimName", "mnist"}, {"readOnly", true}}}})));
+  EXPECT_THAT(pod["spec"]["volumes"],
+              Contains(Json(
+                  {{"name", "data-train"}, {"persistentVolumeClaim", {{"claimName", "mnist"}}}})));
   EXPECT_THAT(
       pod["spec"]["containers"][0]["volumeMounts"],
       Contains(Json({{"name", "data-train"}, {"mountPath", "/inputs/train"}, {"readOnly", true}})));
