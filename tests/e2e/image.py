@@ -38,7 +38,8 @@ class Image:
             (self.root / mount_point).mkdir()
 
     def programs(self):
-        return sorted((self.root / "usr/bin").iterdir())
+        """Without the other names that they have."""
+        return sorted(path for path in (self.root / "usr/bin").iterdir() if not path.is_symlink())
 
     def elf_files(self):
         """{name: what it needs, by name} of the programs and libraries."""

@@ -81,9 +81,11 @@ class ImagesTest(unittest.TestCase):
         names = {program.name for program in self.image.programs()}
         self.assertLessEqual({"adamant", "adamant-data-server", "adamant-parameter-server", "adamant-worker"}, names)
         self.assertTrue(all(name.startswith("adamant") for name in names), names)
-        executable = {path.name for path in self.image.root.rglob("*")
-                      if path.is_file() and os.access(path, os.X_OK) and ".so" not in path.name}
+        files = [path for path in self.image.root.rglob("*") if path.is_file() and not path.is_symlink()]
+        executable = {path.name for path in files if os.access(path, os.X_OK) and ".so" not in path.name}
         self.assertEqual(executable, names)
+        links = {path.name: os.readlink(path) for path in (self.image.root / "usr/bin").iterdir() if path.is_symlink()}
+        self.assertEqual(links, {"kubectl-adamant": "adamant", "kubectl_complete-adamant": "adamant"})
 
     def test_it_has_the_libraries_that_the_programs_need_and_no_other(self):
         files = self.image.elf_files()
