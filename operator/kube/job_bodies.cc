@@ -1,5 +1,6 @@
 #include "operator/kube/job_bodies.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,6 +17,13 @@ namespace adamant::kube {
 namespace {
 
 bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
+
+// Of a job that has ended, the last leader may have left some.
+bool HaveEnded(const PodViews& pods) {
+  return std::ranges::all_of(pods, [](const auto& pod) {
+    return pod->pod.state == controller::ObservedPod::State::kEnded;
+  });
+}
 
 }  // namespace
 
@@ -35,7 +43,7 @@ absl::StatusOr<Clock::TimePoint> JobBodies::Work(const std::shared_ptr<const Job
 
 absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const JobView>& view,
                                                    const JobObjects& seen) {
-  const auto body = BodyOf(view);
+  const auto body = BodyOf(view, seen.pods);
   if (body == nullptr) {
     if (view->job == nullptr) {
       ADAMANT_RETURN_IF_ERROR(RejectInvalid(*view));
@@ -51,7 +59,8 @@ absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const J
   return next;
 }
 
-std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>& view) {
+std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>& view,
+                                           const PodViews& pods) {
   const std::string key = ToString(view->key);
   std::shared_ptr<JobBody> old;
   const MutexLock lock(mutex_);
@@ -60,7 +69,7 @@ std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>&
     old = std::exchange(body, nullptr);
   }
   if (body == nullptr) {
-    if (view->job == nullptr || HasEnded(*view->status)) {
+    if (view->job == nullptr || (HasEnded(*view->status) && HaveEnded(pods))) {
       bodies_.erase(key);
       return nullptr;
     }

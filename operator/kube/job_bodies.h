@@ -33,7 +33,7 @@ class JobBodies {
   void Drop(const ObjectKey& key);
 
  private:
-  std::shared_ptr<JobBody> BodyOf(const std::shared_ptr<const JobView>& view);
+  std::shared_ptr<JobBody> BodyOf(const std::shared_ptr<const JobView>& view, const PodViews& pods);
   absl::StatusOr<Clock::TimePoint> WorkOn(const std::shared_ptr<const JobView>& view,
                                           const JobObjects& seen);
   absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;

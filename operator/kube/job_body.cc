@@ -125,7 +125,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
       ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
       return Clock::TimePoint::max();
     }
-    const absl::Status opened = lost_.ok() ? Open(pods) : lost_;
+    const absl::Status opened = lost_.ok() ? Open() : lost_;
     if (absl::IsDataLoss(opened)) {
       ADAMANT_RETURN_IF_ERROR(EndLost(opened, pods));
       return Clock::TimePoint::max();
@@ -184,7 +184,7 @@ void JobBody::Take(std::shared_ptr<const JobView> view) {
 
 // --- The controller
 
-absl::Status JobBody::Open(const PodViews& pods) {
+absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
   version_ = stored.version;
   for (const auto& [key, value] : stored.entries) {
@@ -199,11 +199,26 @@ absl::Status JobBody::Open(const PodViews& pods) {
   } else {
     controller_ = JobController::Create(SettingsOf(*view_->job), RandomUid());
   }
+  ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
   context_.control.AddJob(
       job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
         inbox->Push(std::move(event));
       });
-  return Begin(pods);
+  return Begin(there);
+}
+
+// The cache may lack what the last leader has made, and others in its place would only disturb it.
+absl::StatusOr<PodViews> JobBody::ReadPods() const {
+  ADAMANT_ASSIGN_OR_RETURN(
+      const std::vector<Json> objects,
+      client_.List(kPods, {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
+  PodViews pods;
+  for (const Json& object : objects) {
+    if (auto pod = ParsePod(object)) {
+      pods.push_back(std::move(pod));
+    }
+  }
+  return pods;
 }
 
 // Without what it knew nobody can go on, and to begin anew would throw away what was trained.
@@ -226,7 +241,7 @@ absl::Status JobBody::Begin(const PodViews& pods) {
   for (const auto& pod : pods) {
     if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
       survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
-      seen_[pod->pod.process] = pod->pod.uid;
+      made_[pod->pod.process] = pod->pod.uid;
     }
   }
   finished_ = false;
@@ -332,10 +347,8 @@ void JobBody::Tell(const controller::Note& note) {
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
-  Json object = {{"metadata", {{"name", job_.key.name}, {"namespace", job_.key.ns}}},
-                 {"status", MessageJson(status)}};
-  const std::string all = DumpJson(object);
-  const std::string decisive = DumpJson(MessageJson(WithoutProgress(status)));
+  const std::string all = status.SerializeAsString();
+  const std::string decisive = WithoutProgress(status).SerializeAsString();
   const Clock::TimePoint now = context_.clock.Now();
   if (decisive == written_decisive_ && now < next_progress_) {
     return absl::OkStatus();
@@ -345,7 +358,9 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(pause_.Check(now));
-  object["metadata"]["uid"] = job_.uid;
+  Json object = {
+      {"metadata", {{"name", job_.key.name}, {"namespace", job_.key.ns}, {"uid", job_.uid}}},
+      {"status", MessageJson(status)}};
   const auto applied =
       client_.Apply(kTrainingJobs,
                     std::move(object),
