@@ -198,10 +198,11 @@ void Faults::FailSync() {
 // On one machine the controller's processes die with it; in a cluster they live on, and if it is
 // away for long they go from epoch to epoch without it.
 void Faults::CrashController() {
-  const auto delay = world_.scheduler.Chance(0.6)
-                         ? world_.scheduler.Random(milliseconds(50), seconds(3))
-                         : world_.scheduler.Random(seconds(20), seconds(120));
-  cluster_.CrashController(world_.scheduler.Chance(0.5), delay);
+  const bool group = world_.scheduler.Chance(0.3);
+  const bool long_away = !group && world_.scheduler.Chance(0.8);
+  const auto delay = long_away ? world_.scheduler.Random(seconds(20), seconds(180))
+                               : world_.scheduler.Random(milliseconds(50), seconds(3));
+  cluster_.CrashController(group, delay);
   Lasts(delay);
 }
 
