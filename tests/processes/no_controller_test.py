@@ -23,7 +23,7 @@ class NoControllerTest(unittest.TestCase):
     def rows(self):
         """The lines of metrics.csv so far, the header aside."""
         path = self.cluster.run_dir / "metrics.csv"
-        return list(csv.DictReader(path.open())) if path.exists() else []
+        return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
 
     def opened_alone(self):
         """The epochs that the data server has opened without a controller."""
