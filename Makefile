@@ -40,12 +40,12 @@ cluster: ## start a Kubernetes on this machine, until Ctrl-C: make cluster NODES
 cluster-down: ## remove the one that `make cluster` started
 	@tests/cluster/cluster.py down
 
-cluster-test: ## train the digits example on a Kubernetes of three nodes; the last line is the result (needs root)
+cluster-test: ## train JOB, or the digits, on a Kubernetes of three nodes; DATA: folder for the job's claim (needs root)
 	@tools/setup
 	@command -v containerd >/dev/null || tools/setup cluster
 	@command -v buildah docker >/dev/null || tools/setup images
 	@tools/build release product
-	@PYTHONPATH=tests/cluster tests/e2e/operator_example.py
+	@PYTHONPATH=tests/cluster tests/e2e/operator_example.py $(if $(DATA),--data $(DATA)) $(JOB)
 
 format: ## format the tracked sources
 	@tools/setup checks

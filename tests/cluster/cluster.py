@@ -229,6 +229,10 @@ class Cluster:
         """SIGKILL and a new start at once; the API server stays."""
         self._plane.restart_etcd()
 
+    def in_control_network(self, *command):
+        """The command that runs another one in the network that the control plane is in."""
+        return self._plane.in_network(*command)
+
     # --- Nodes, numbered from 1
 
     def cut_node(self, number):
@@ -267,6 +271,10 @@ class Cluster:
         found = self.api.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")
         container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
         self._node(int(found["spec"]["nodeName"].removeprefix("node"))).kill_container(container)
+
+    def serve_files(self, folder):
+        """Serves a folder's files by HTTP to all pods and nodes, until the cluster ends; returns the URL. Once."""
+        return self._plane.serve_files(folder)
 
     # --- How it starts
 

@@ -13,6 +13,7 @@ ADDRESS = "198.18.0.1"  # where it has a machine of its own; 198.18.0.0/15 is se
 SERVICES = "198.19.0.0/17"
 PODS = "198.19.128.0/17"
 _PORT = 6443  # on ADDRESS
+_FILES_PORT = 8000  # likewise
 _ETCD = "unix://etcd:1"  # a socket in the state folder, where all daemons run; etcd wants something like a port
 _START = 60  # seconds within which the API server must be ready on a busy machine
 _COREFILE = """\
@@ -85,7 +86,7 @@ class ControlPlane:
     def reset_connections(self):
         """Ends all connections to the API server, watches too; it serves on. Needs root."""
         port = self._settings["port"] if self._machine is None else _PORT
-        run(*self._placed("ss", "--kill", "--tcp", f"sport = :{port}"))
+        run(*self.in_network("ss", "--kill", "--tcp", f"sport = :{port}"))
 
     def _api_arguments(self):
         certificate, key = self.authority.issued("apiserver")
@@ -133,6 +134,13 @@ class ControlPlane:
         self._start("kwok", "--kubeconfig", self.inner_kubeconfig("kwok", "/O=system:masters/CN=kwok"),
                     "--manage-all-nodes", "--node-lease-duration-seconds", 40, "--cidr", PODS)
 
+    def serve_files(self, folder):
+        """Serves files by HTTP; returns the URL."""
+        self.daemons.start("files", self.in_network(sys.executable, "-u", "-m", "http.server", "--bind", ADDRESS,
+                                                    "--directory", folder, _FILES_PORT))
+        self.daemons.await_ready("files", lambda: "Serving" in self.daemons.log("files").read_text())
+        return f"http://{ADDRESS}:{_FILES_PORT}"
+
     def kubeconfig_of(self, component):
         """Of a component that Kubernetes has a role for."""
         return self.inner_kubeconfig(component, f"/CN=system:{component}")
@@ -155,7 +163,8 @@ class ControlPlane:
                 sys.executable, forward, str(listener.fileno()), ADDRESS, str(_PORT)), pass_fds=[listener.fileno()])
 
     def _start(self, name, *arguments):
-        self.daemons.start(name, self._placed(self.programs[name], *arguments))
+        self.daemons.start(name, self.in_network(self.programs[name], *arguments))
 
-    def _placed(self, *command):
+    def in_network(self, *command):
+        """The command that runs another one where its daemons run."""
         return command if self._machine is None else self._machine.in_network(*command)

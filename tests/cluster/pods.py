@@ -3,7 +3,7 @@
 import state
 from images import PROBE
 
-_RESTRICTED = {
+RESTRICTED = {
     "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True,
     "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"},
 }
@@ -12,7 +12,7 @@ _RESTRICTED = {
 def pod(name, *arguments, node=None, claim=None):
     """A manifest. The label app is the name; a claim's volume is at /disk."""
     container = {"name": "probe", "image": PROBE, "imagePullPolicy": "Never", "args": list(arguments),
-                 "securityContext": _RESTRICTED}
+                 "securityContext": RESTRICTED}
     spec = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
     if node is not None:
         spec["nodeSelector"] = {"kubernetes.io/hostname": f"node{node}"}

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Applies an example to a cluster of three nodes and says how it goes; the last line is the result.
 
-usage: tests/e2e/operator_example.py [JOB.yaml]     deploy/examples/digits.yaml if none is named
+usage: tests/e2e/operator_example.py [--data FOLDER] [JOB.yaml]
+
+JOB.yaml: deploy/examples/digits.yaml if none is named. FOLDER holds the files of the claim that the job's data is on.
 """
 
+import argparse
 import pathlib
+import re
 import sys
 import time
 
@@ -35,11 +39,17 @@ def train(system, manifest):
 
 def main():
     require()
-    manifest = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else PROJECT / "deploy/examples/digits.yaml"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=pathlib.Path)
+    parser.add_argument("job", nargs="?", type=pathlib.Path, default=PROJECT / "deploy/examples/digits.yaml")
+    arguments = parser.parse_args()
     begin = time.monotonic()
     with System(NODES) as system:
         print(f"three nodes and two operators: up in {time.monotonic() - begin:.1f} s", flush=True)
-        job, seconds = train(system, manifest.read_text())
+        manifest = arguments.job.read_text()
+        if arguments.data is not None:
+            system.fill_claim(re.search(r"claim: ([a-z0-9.-]+)", manifest)[1], arguments.data)
+        job, seconds = train(system, manifest)
         status = job.status()
         if status["phase"] != "Succeeded":
             sys.exit(f"{system.diagnosis(job.name)}\n{job.name}: {status['phase']}: {status.get('message')}")

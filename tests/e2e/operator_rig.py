@@ -131,6 +131,18 @@ class System:
         job.delete()
         kubectl("wait", "--for=delete", "configmap/owned", "--timeout=90s")
 
+    def fill_claim(self, claim, folder):
+        """Makes a claim that has the files of a folder."""
+        self.namespace.claim(claim)
+        self.namespace.start(f"fill-{claim}", claim=claim)
+        shutil.copytree(folder, self.volume(claim), dirs_exist_ok=True)
+        self.namespace.kubectl("delete", "pod", f"fill-{claim}")
+
+    def volume(self, claim):
+        """The folder that a claim of the jobs' namespace is on."""
+        volume = self.api.get(f"/api/v1/namespaces/training/persistentvolumeclaims/{claim}")["spec"]["volumeName"]
+        return pathlib.Path(self.api.get(f"/api/v1/persistentvolumes/{volume}")["spec"]["local"]["path"])
+
     def diagnosis(self, job):
         """What one needs to know of a job that did not do what it should."""
         columns = "TIME:.lastTimestamp,OF:.involvedObject.name,WHY:.reason,WHAT:.message"
@@ -275,10 +287,7 @@ class Job:
 
     def output(self):
         """The folder of its output volume."""
-        claim = self._system.api.get(
-            f"/api/v1/namespaces/training/persistentvolumeclaims/{self.status()['outputClaim']}")
-        volume = self._system.api.get(f"/api/v1/persistentvolumes/{claim['spec']['volumeName']}")
-        return pathlib.Path(volume["spec"]["local"]["path"])
+        return self._system.volume(self.status()["outputClaim"])
 
     def rows(self):
         """metrics.csv, as dictionaries of texts."""
