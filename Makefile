@@ -22,10 +22,10 @@ bench: ## build and run the micro-benchmarks
 	@tools/build release benchmarks
 	@for b in build/release/bench/*; do echo "== $$b" && $$b || exit 1; done
 
-simulate: ## run the simulations of the cluster and of replication: make simulate SEEDS=100000 FIRST_SEED=1
+simulate: ## run the simulations of the cluster, of replication and of the operator: make simulate SEEDS=100000 FIRST_SEED=1
 	@tools/setup
-	@tools/build release simulation_test replication_simulation_test
-	@for each in simulation_test replication_simulation_test; do \
+	@tools/build release simulation_test replication_simulation_test operator_simulation_test
+	@for each in simulation_test replication_simulation_test operator_simulation_test; do \
 	  ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
 	    build/release/tests/$$each || exit 1; done
 

@@ -29,7 +29,7 @@ TEST_P(KillPointsTest, NoDeathAtAWriteChangesWhatBecomesOfTheJob) {
                                 ", write " + std::to_string(n) + " of seed " + std::to_string(seed);
       ASSERT_EQ(outcome.violation, "") << where << "\n" << outcome.story;
       EXPECT_EQ(outcome.phase, "Succeeded") << where;
-      EXPECT_EQ(outcome.restarts, 0u) << where;
+      ASSERT_EQ(outcome.restarts, 0u) << where << "\n" << outcome.story;
     }
   }
   for (const auto& [kind, count] : kinds) {

@@ -11,8 +11,6 @@ std::string_view NameOf(Mutation mutation) {
                                          "RandomNames",
                                          "TakesStrangers",
                                          "ForgetsRestarts",
-                                         "ForgetsLosses",
-                                         "ForgetsPhase",
                                          "NoOwners",
                                          "MissesDeletions",
                                          "TrustsLostAnswers",

@@ -14,8 +14,6 @@ enum class Mutation : std::uint8_t {
   kRandomNames,        ///< a pod's name does not follow from its generation
   kTakesStrangers,     ///< what carries an expected name counts as this job's
   kForgetsRestarts,    ///< a new leader does not know of earlier restarts
-  kForgetsLosses,      ///< a new leader counts losses again that were counted
-  kForgetsPhase,       ///< a new leader takes a job that has failed for one that was suspended
   kNoOwners,           ///< objects do not name the job as their owner
   kMissesDeletions,    ///< caches are not told of pods that went away
   kTrustsLostAnswers,  ///< a pod whose creation did not come through counts as made

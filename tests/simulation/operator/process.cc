@@ -7,7 +7,8 @@ namespace adamant::orchestration {
 namespace {
 
 constexpr milliseconds kReconnect{300};
-constexpr seconds kHeartbeat{2};
+constexpr seconds kHeartbeat{4};
+constexpr seconds kPropose{2};
 constexpr std::uint64_t kExamplesOfAPart = 10;
 
 }  // namespace
@@ -21,7 +22,7 @@ Process::Process(World& world, Network& network, Settings settings, std::functio
   world_.scheduler.After(milliseconds(10), life_, [this] { Connect(); });
   world_.scheduler.After(kHeartbeat, life_, [this] { Beat(); });
   if (settings_.volume != nullptr) {
-    world_.scheduler.After(kHeartbeat, life_, [this] { ProposeSometimes(); });
+    world_.scheduler.After(kPropose, life_, [this] { ProposeSometimes(); });
   }
 }
 
@@ -87,8 +88,11 @@ void Process::OnMessage(const controller::ControllerMessage& message) {
   if (const auto* welcome = std::get_if<controller::Welcome>(&message)) {
     return OnWelcome(*welcome);
   }
-  if (std::holds_alternative<controller::Stop>(message) ||
-      std::holds_alternative<controller::Refused>(message)) {
+  if (const auto* refused = std::get_if<controller::Refused>(&message)) {
+    world_.scheduler.Record(life_->name, "is refused: " + refused->reason);
+    return Exit(0);
+  }
+  if (std::holds_alternative<controller::Stop>(message)) {
     return Exit(0);
   }
   if (const auto* view = std::get_if<controller::Membership>(&message)) {
@@ -149,7 +153,7 @@ void Process::ProposeSometimes() {
       Answer(std::move(proposals));
     }
   }
-  world_.scheduler.After(kHeartbeat, life_, [this] { ProposeSometimes(); });
+  world_.scheduler.After(kPropose, life_, [this] { ProposeSometimes(); });
 }
 
 void Process::ObeyAsDataServer(const controller::ControllerMessage& message) {

@@ -137,6 +137,7 @@ void Replica::Crash() {
     return;
   }
   world_.scheduler.Record(name_, "crashes");
+  ++crashes_;
   transport_.SetDead(true);
   if (hub_ != nullptr) {
     hub_->Mute();

@@ -35,6 +35,7 @@ class Replica {
   /// … at the `n`th write from now, before it is sent or after it took effect.
   void CrashAtWrite(std::size_t n, bool after);
   [[nodiscard]] bool dead() const { return process_ == nullptr; }
+  [[nodiscard]] int crashes() const { return crashes_; }
 
   /// Called after every event: lets its caches follow, each at its own pace.
   void OnApiChanged();
@@ -68,6 +69,7 @@ class Replica {
   const kube::Client client_;
 
   LifePtr life_;  // of its process
+  int crashes_ = 0;
   Clock::Duration lag_{milliseconds(20)};
   Clock::TimePoint lags_until_{};
 

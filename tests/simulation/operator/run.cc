@@ -49,7 +49,7 @@ void Conclude(Cluster& cluster, Outcome& outcome) {
   outcome.events = world.scheduler.executed();
   outcome.requests = world.api.requests();
   outcome.virtual_time = world.scheduler.Now().time_since_epoch() - std::chrono::hours(1);
-  if (!outcome.violation.empty()) {
+  if (!outcome.violation.empty() || outcome.restarts > 0) {
     outcome.story = cluster.user.Describe() + "\n" + world.scheduler.LastEvents();
   }
 }
@@ -75,7 +75,7 @@ Outcome RunWithCrash(std::uint64_t seed, std::size_t n, bool after) {
   Replica& leader = *cluster.replicas.front();
   if (n > 0) {
     leader.CrashAtWrite(n, after);
-    cluster.RunUntil([&] { return leader.dead(); },
+    cluster.RunUntil([&] { return leader.crashes() > 0; },
                      kPatience,
                      "the leader does not get to its write " + std::to_string(n));
     cluster.replicas.back()->Lead();

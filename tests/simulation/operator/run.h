@@ -12,7 +12,7 @@ namespace adamant::orchestration {
 /// What became of one simulated job.
 struct Outcome {
   std::string violation;   ///< the first promise that was broken; empty: none
-  std::string story;       ///< with a violation: the job and the last events
+  std::string story;       ///< with a violation, or restarts: the job and the last events
   std::string phase;       ///< in which the job ended
   std::uint64_t hash = 0;  ///< of all that happened
   std::uint64_t events = 0;

@@ -92,13 +92,6 @@ void Sabotage::ChangeState(Json& object) {
   }
   if (world_.mutation == Mutation::kForgetsRestarts) {
     state->restarts = 0;
-  } else if (world_.mutation == Mutation::kForgetsLosses) {
-    for (controller::SlotRecord& slot : state->slots) {
-      slot.concluded = 0;
-    }
-  } else if (world_.mutation == Mutation::kForgetsPhase &&
-             state->phase == controller::Phase::kFailed) {
-    state->phase = controller::Phase::kSuspended;
   }
   stored = kube::EncodeBase64(controller::Encode(*state));
 }
