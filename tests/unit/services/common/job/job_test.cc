@@ -175,7 +175,8 @@ TEST(JobTest, TheDigitsExampleIsValid) {
 }
 
 TEST(JobTest, TheMnistExamplesLackNothingButTheirFiles) {
-  for (const char* name : {"mnist.yaml", "mnist-claim.yaml", "mnist-download.yaml", "mnist-replicated.yaml"}) {
+  for (const char* name :
+       {"mnist.yaml", "mnist-claim.yaml", "mnist-download.yaml", "mnist-replicated.yaml"}) {
     const ParseResult result =
         LoadJob(std::filesystem::path(ADAMANT_SOURCE_DIR) / "deploy" / "examples" / name);
     for (const Diagnostic& problem : result.problems) {
