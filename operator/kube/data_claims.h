@@ -12,7 +12,10 @@ namespace adamant::kube {
 /// "validation" (Welcome.data_root).
 inline constexpr char kDataRoot[] = "/inputs";
 
-/// Mounts the claims that the job's data is on into a data server's pod, which cannot write them.
+/// Mounts the claims that the job's data is on into a data server's pod. They cannot be written,
+/// and Kubernetes changes no owners on them: other jobs may read them at the same time. A claim
+/// with both sets is one volume, because before Kubernetes 1.35 a pod that has two volumes of one
+/// claim never starts.
 void MountData(const v1::TrainingJob& job, nlohmann::json& pod);
 
 }  // namespace adamant::kube

@@ -260,14 +260,35 @@ TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {
                       {{"train", {{"digits", nullptr}, {"idx", files}}},
                        {"validation", {{"digits", {{"seed", 2}, {"examples", 100}}}}}}}};
   const Json pod = PodOf(kDataServer, spec);
-  EXPECT_THAT(pod["spec"]["volumes"],
-              Contains(Json(
-                  {{"name", "data-train"}, {"persistentVolumeClaim", {{"claimName", "mnist"}}}})));
+  EXPECT_THAT(
+      pod["spec"]["volumes"],
+      Contains(Json({{"name", "data-train"},
+                     {"persistentVolumeClaim", {{"claimName", "mnist"}, {"readOnly", true}}}})));
   EXPECT_THAT(
       pod["spec"]["containers"][0]["volumeMounts"],
       Contains(Json({{"name", "data-train"}, {"mountPath", "/inputs/train"}, {"readOnly", true}})));
   EXPECT_THAT(NamesIn(pod["spec"]["volumes"]), Not(Contains("data-validation")));
   EXPECT_THAT(NamesIn(PodOf(kWorker, spec)["spec"]["volumes"]), Not(Contains("data-train")));
+}
+
+TEST(PodObjectTest, AClaimWithBothSetsIsOneVolume) {
+  const auto pod_with = [](const char* train, const char* validation) {
+    const auto on = [](const char* claim, const std::string& set) {
+      return Json({{"images", set + "/images"}, {"labels", set + "/labels"}, {"claim", claim}});
+    };
+    return PodOf(kDataServer,
+                 {{"data",
+                   {{"train", {{"digits", nullptr}, {"idx", on(train, "train")}}},
+                    {"validation", {{"digits", nullptr}, {"idx", on(validation, "test")}}}}}});
+  };
+  const Json one = pod_with("mnist", "mnist");
+  EXPECT_THAT(NamesIn(one["spec"]["volumes"]), ElementsAre("data", "tmp", "data-train"));
+  EXPECT_THAT(
+      one["spec"]["containers"][0]["volumeMounts"],
+      Contains(
+          Json({{"name", "data-train"}, {"mountPath", "/inputs/validation"}, {"readOnly", true}})));
+  EXPECT_THAT(NamesIn(pod_with("mnist", "test")["spec"]["volumes"]),
+              ElementsAre("data", "tmp", "data-train", "data-validation"));
 }
 
 }  // namespace
