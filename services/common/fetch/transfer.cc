@@ -176,8 +176,8 @@ void SetOptions(const TransferRequest& request, Call& call) {
 }  // namespace
 
 TransferResult Transfer(const TransferRequest& request, TransferSink& sink) {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  ADAMANT_CHECK(started == CURLE_OK, "libcurl cannot start");
+  static const CURLcode kStarted = curl_global_init(CURL_GLOBAL_DEFAULT);
+  ADAMANT_CHECK(kStarted == CURLE_OK, "libcurl cannot start");
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
                                                                  &curl_easy_cleanup);
   ADAMANT_CHECK(curl != nullptr, "libcurl cannot start");
