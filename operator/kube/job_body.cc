@@ -192,19 +192,32 @@ absl::Status JobBody::Open() {
       results_[key] = value;
     }
   }
+  std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller_,
+    ADAMANT_ASSIGN_OR_RETURN(controller,
                              JobController::Restore(SettingsOf(*view_->job), state->second));
   } else {
-    controller_ = JobController::Create(SettingsOf(*view_->job), RandomUid());
+    ADAMANT_RETURN_IF_ERROR(CheckExists());
+    controller = JobController::Create(SettingsOf(*view_->job), RandomUid());
   }
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
+  controller_ = std::move(controller);  // not before: it has no term of its own until it begins
   context_.control.AddJob(
       job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
         inbox->Push(std::move(event));
       });
   return Begin(there);
+}
+
+// The cache may still show a job that is deleted, and with it what was stored: it must not begin
+// anew.
+absl::Status JobBody::CheckExists() const {
+  const auto object = client_.Get(kTrainingJobs, job_.key);
+  if (absl::IsNotFound(object.status()) || (object.ok() && UidOf(*object) != job_.uid)) {
+    return absl::UnavailableError(ToString(job_.key) + " was deleted");
+  }
+  return object.status();
 }
 
 // The cache may lack what the last leader has made, and others in its place would only disturb it.

@@ -67,6 +67,7 @@ class JobBody {
   void Take(std::shared_ptr<const JobView> view);
   void TellTrouble(const absl::Status& status);
   absl::Status Open();
+  absl::Status CheckExists() const;
   absl::StatusOr<PodViews> ReadPods() const;
   absl::Status EndLost(const absl::Status& why, const PodViews& pods);
   absl::Status Begin(const PodViews& pods);

@@ -83,9 +83,11 @@ absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
 }
 
 absl::Status KubeStateStore::LoadRest() {
+  version_ = 0;
+  resource_version_.clear();
+  rest_.clear();  // what an attempt has read that failed later counts no more
   const auto object = client_.Get(kConfigMaps, RestKey(job_));
   if (absl::IsNotFound(object.status())) {
-    resource_version_.clear();
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(object.status());

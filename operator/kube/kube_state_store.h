@@ -24,9 +24,9 @@ class KubeStateStore final : public controller::StateStore {
   /// `writer` names this controller among all that ever write; it must be random.
   KubeStateStore(Client client, JobIdentity job, std::string writer);
 
-  /// Reads everything. Once, before the first swap. Errors: those of the client; Unavailable while
-  /// objects of an earlier job of this name are still there, or another controller begins the job;
-  /// DataLoss when something is damaged, or was deleted by somebody.
+  /// Reads everything, until it succeeds, before the first swap. Errors: those of the client;
+  /// Unavailable while objects of an earlier job of this name are still there, or another
+  /// controller begins the job; DataLoss when something is damaged, or was deleted by somebody.
   absl::StatusOr<Snapshot> Load() override;
 
   absl::Status CompareAndSwap(std::uint64_t version,

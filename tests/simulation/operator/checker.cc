@@ -125,12 +125,15 @@ void Checker::CheckState(Job& job, const JobState& now) {
   }
 }
 
+// Nobody has heard of the first assignment before the state has it: until then it may change.
 void Checker::OnShardMap(const Json& before, const Json& after) {
   v1::ShardMap now;
   if (!kube::ReadShardMap(after, now).ok()) {
     return Report("a ShardMap cannot be read");
   }
-  CheckWriter(jobs_[JobOf(after)], static_cast<std::uint64_t>(now.term()), after);
+  Job& job = jobs_[JobOf(after)];
+  CheckWriter(job, static_cast<std::uint64_t>(now.term()), after);
+  const bool assigned = job.state && !job.state->histories.empty();
   v1::ShardMap old;
   if (before.is_null() || JobOf(before) != JobOf(after) || !kube::ReadShardMap(before, old).ok()) {
     return;
@@ -146,7 +149,7 @@ void Checker::OnShardMap(const Json& before, const Json& after) {
     if (is[i].epoch != was[i].epoch && is[i].epoch != was[i].epoch + 1) {
       Report("the epoch of bucket " + std::to_string(i) + " went from " +
              std::to_string(was[i].epoch) + " to " + std::to_string(is[i].epoch));
-    } else if (is[i].epoch == was[i].epoch && !same) {
+    } else if (is[i].epoch == was[i].epoch && !same && assigned) {
       Report("the members of bucket " + std::to_string(i) + " changed within an epoch");
     }
   }

@@ -90,9 +90,14 @@ void Nodes::OnPod(const Cache::Change& change) {
   }
 }
 
+Nodes::PodPtr Nodes::Find(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  return found != pods_.end() && !found->second->gone ? found->second : nullptr;
+}
+
 void Nodes::Bind(const std::string& uid) {
-  const PodPtr pod = pods_[uid];
-  if (pod->gone) {
+  const PodPtr pod = Find(uid);
+  if (pod == nullptr) {
     return;
   }
   pod->node = nodes_[world_.scheduler.rng().Below(nodes_.size())];
@@ -106,8 +111,8 @@ void Nodes::Bind(const std::string& uid) {
 }
 
 void Nodes::Run(const std::string& uid) {
-  const PodPtr pod = pods_[uid];
-  if (!pod->gone && !pod->ending) {
+  const PodPtr pod = Find(uid);
+  if (pod != nullptr && !pod->ending) {
     StartProcess(uid, *pod);
     WriteStatus(*pod);
   }
@@ -147,7 +152,10 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
 }
 
 void Nodes::OnExit(const std::string& uid, int code) {
-  const PodPtr pod = pods_[uid];
+  const PodPtr pod = Find(uid);
+  if (pod == nullptr) {
+    return;
+  }
   pod->exit_code = code;
   const auto delay = world_.scheduler.Random(milliseconds(1), milliseconds(300));
   world_.scheduler.After(delay, pod->node, [this, pod] {
@@ -162,8 +170,8 @@ void Nodes::OnExit(const std::string& uid, int code) {
 
 // The kubelet's part of a deletion.
 void Nodes::Terminate(const std::string& uid) {
-  const PodPtr pod = pods_[uid];
-  if (pod->gone) {
+  const PodPtr pod = Find(uid);
+  if (pod == nullptr) {
     return;
   }
   if (pod->process != nullptr && !pod->process->ended()) {

@@ -62,6 +62,7 @@ class Nodes {
   using Cache = kube::Informer<kube::Json>;
 
   void OnPod(const Cache::Change& change);
+  [[nodiscard]] PodPtr Find(const std::string& uid) const;  // null: its object is gone
   void Bind(const std::string& uid);
   void Run(const std::string& uid);
   void StartProcess(const std::string& uid, Pod& pod);

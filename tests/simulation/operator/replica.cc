@@ -99,11 +99,16 @@ void Replica::Start() {
 }
 
 void Replica::Lead() {
-  if (leads()) {
+  candidate_ = true;
+  TryToLead();
+}
+
+void Replica::TryToLead() {
+  if (leads() || !candidate_) {
     return;
   }
   if (dead() || !process_->synced()) {
-    return world_.scheduler.After(milliseconds(100), nullptr, [this] { Lead(); });
+    return world_.scheduler.After(milliseconds(100), nullptr, [this] { TryToLead(); });
   }
   world_.scheduler.Record(name_, "leads");
   hub_ = std::make_unique<Hub>(world_, network_);
@@ -121,6 +126,7 @@ void Replica::Lead() {
 }
 
 void Replica::StandDown() {
+  candidate_ = false;
   if (!leads()) {
     return;
   }

@@ -25,7 +25,10 @@ class Replica {
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
+  /// Leads as soon as it is alive and its caches are full.
   void Lead();
+
+  /// Leads no more, nor wants to.
   void StandDown();
   [[nodiscard]] bool leads() const { return bodies_ != nullptr; }
 
@@ -58,6 +61,7 @@ class Replica {
   };
 
   void Start();
+  void TryToLead();
   void Plan(std::size_t feed);
   void Wake(const std::string& key, Clock::Duration delay);
   void Work(const std::string& key);
@@ -75,6 +79,7 @@ class Replica {
 
   struct ProcessState;  // what is lost with the process
   std::unique_ptr<ProcessState> process_;
+  bool candidate_ = false;
   std::unique_ptr<Hub> hub_;  // while it leads
   std::unique_ptr<kube::BodyContext> context_;
   std::unique_ptr<kube::JobBodies> bodies_;

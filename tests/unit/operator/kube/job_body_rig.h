@@ -13,6 +13,7 @@
 #include "operator/control/control_server.h"
 #include "operator/kube/client/event_recorder.h"
 #include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_objects.h"
 #include "tests/fakes/fake_clock.h"
@@ -65,7 +66,10 @@ class JobBodyRig : public testing::Test {
  protected:
   /// Leads the job from now on; what led it before is gone.
   void Lead(const Json& spec) {
-    view_ = ParseJobObject(JobObject(spec));
+    client_.Create(kTrainingJobs, JobObject()).IgnoreError();  // the first time
+    Json job = client_.Get(kTrainingJobs, kJob.key).value();
+    job["spec"] = JobObject(spec)["spec"];
+    view_ = ParseJobObject(client_.Update(kTrainingJobs, job).value());
     ASSERT_NE(view_->job, nullptr) << view_->problems;
     body_ = nullptr;
     body_ = std::make_unique<JobBody>(context_, view_, [] {});

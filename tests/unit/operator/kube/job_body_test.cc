@@ -46,6 +46,22 @@ class JobBodyTest : public testing::Test {
     return cluster_.world.api.requests() - before;
   }
 
+  /// The leader dies, and the first request of the next one whose target has this in it fails.
+  void ChangeLeaderWithout(const std::string& target) {
+    cluster_.ChangeLeader();
+    std::swap(cluster_.replicas.front(), cluster_.replicas.back());
+    bool failed = false;
+    cluster_.world.api.SetFaults([&](const HttpRequest& request) {
+      const bool hit =
+          !failed && request.method == "GET" && request.target.find(target) != std::string::npos;
+      failed = failed || hit;
+      return hit ? MemoryApiServer::Fault::kRefuse : MemoryApiServer::Fault::kNone;
+    });
+    cluster_.RunUntil([&] { return failed; }, std::chrono::minutes(1), "nobody asks " + target);
+    cluster_.RunFor(seconds(1));
+    cluster_.world.api.SetFaults(nullptr);
+  }
+
   Json Job() { return cluster_.world.admin.Get(kTrainingJobs, kJobKey).value_or(Json()); }
 
   std::string Condition(const std::string& type) {
@@ -142,6 +158,17 @@ TEST_F(JobBodyTest, AJobDeletedAndMadeAgainUnderItsNameIsAnotherOne) {
   AwaitGone();
 }
 
+TEST_F(JobBodyTest, ADeletedJobDoesNotBeginAnewWhereTheCacheStillShowsIt) {
+  cluster_.user.Apply();
+  Await("Running");
+  cluster_.replicas.back()->Lag(seconds(60), seconds(60));
+  cluster_.user.Delete();
+  cluster_.RunFor(seconds(20));
+  cluster_.ChangeLeader();
+  cluster_.RunFor(seconds(5));
+  EXPECT_THAT(cluster_.user.Belongings(), IsEmpty());
+}
+
 TEST_F(JobBodyTest, APodOfAnEarlierJobIsWaitedOut) {
   const Json stranger = {{"metadata",
                           {{"name", "mnist-worker-0-1"},
@@ -186,6 +213,19 @@ TEST_F(JobBodyTest, ADeletedStateIsWrittenAnewByWhoKnowsIt) {
   Delete(kShardMaps, "mnist-0");
   Await("Succeeded");
   EXPECT_THAT(Names(kConfigMaps), Contains("mnist-state"));
+}
+
+// The Cluster's checker sees to it that nobody writes under the term of another.
+TEST_F(JobBodyTest, ALeaderTakesATermOfItsOwnWhicheverOfItsFirstRequestsFails) {
+  cluster_.user.Apply();
+  Await("Running");
+  const auto term = [this] { return cluster_.checker.StateOf(cluster_.user.uid())->term; };
+  const std::uint64_t before = term();
+  for (const char* target : {"/configmaps/mnist-state", "/shardmaps?", "/namespaces/team/pods?"}) {
+    ChangeLeaderWithout(target);
+  }
+  EXPECT_EQ(term(), before + 3);
+  Await("Succeeded");
 }
 
 TEST_F(JobBodyTest, AJobWhoseStateWasDeletedFailsWhenAnotherOperatorLeads) {

@@ -118,6 +118,18 @@ TEST_F(KubeStateStoreFaults, WithoutTheApiTheStateIsNotKnown) {
   EXPECT_EQ(NewStore("a").Load().status().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(KubeStateStoreFaults, WhatWasReadInAnAttemptThatFailedIsForgotten) {
+  Begin(kJob);
+  KubeStateStore store = NewStore("new");
+  server_.SetFaults([](const HttpRequest& request) {
+    return request.target.find("/shardmaps") != std::string::npos ? Fault::kRefuse : Fault::kNone;
+  });
+  EXPECT_TRUE(absl::IsUnavailable(store.Load().status()));
+  server_.SetFaults(nullptr);
+  ASSERT_TRUE(NewClient().Delete(kConfigMaps, {kJob.key.ns, "mnist-state"}).ok());
+  EXPECT_TRUE(absl::IsDataLoss(store.Load().status()));
+}
+
 // Two controllers may have the same term where neither has stored it in the ConfigMap.
 TEST_F(KubeStateStoreFaults, RecordsThatAnotherOfTheSameTermHasWrittenAreNotWrittenOver) {
   Begin(kJob);
