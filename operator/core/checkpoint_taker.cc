@@ -137,6 +137,8 @@ void CheckpointTaker::OnTimer(TimePoint now) {
                ? "the servers have not stored it in time"
                : ToString(MemberId{Role::kWorker, attempt_->waiting.begin()->first}) +
                      " did not come to rest in time");
+    // Workers that only ever hold would not train.
+    next_ = std::max(*next_, now + (requested_ ? kRetry : settings_.checkpoint_interval));
   }
   if (!attempt_ && next_ && *next_ <= now) {
     Begin(now);

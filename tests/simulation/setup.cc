@@ -88,7 +88,7 @@ controller::JobSettings MakeJob(Rng& rng) {
   job.min_in_sync = job.copies == 3 ? 2 : 1;
   job.logged = rng.Below(3) == 0;
   job.buckets = Draw(rng, job.parameter_servers, 6);
-  job.epochs = Draw(rng, 2, 4);
+  job.epochs = Draw(rng, 2, 5);
   job.checkpoint_interval = std::chrono::milliseconds(Draw(rng, 2000, 20000));
   job.restart_limit = 1000;
   job.training_examples = 1;  // known

@@ -172,12 +172,16 @@ void WorkerProcess::OnWork(PeerKey key, Peer& peer, Message& message) {
   }
 }
 
-// Takes a message in; false while there is no slot for a batch.
+// Takes a message in; false while a batch is to wait for a slot.
 bool WorkerProcess::Receive(PeerKey key, const Message& message) {
   if (const auto* deal = std::get_if<data_server::Deal>(&message)) {
     worker::Batch* const batch = replica_->batches.TakeFree();
     if (batch == nullptr) {
-      return false;
+      if (!replica_->commands.settling) {
+        return false;
+      }
+      Post([this, lease = ToWorker(deal->lease)] { exchange_->OnNoSlot(lease); });
+      return true;
     }
     const data_server::PartLayout layout(
         deal->lease.batch.kind == data_server::WorkKind::kTrain ? world_.setup.train_examples

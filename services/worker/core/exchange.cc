@@ -90,6 +90,7 @@ void Exchange::Stop() {
 
 absl::Status Exchange::Advance(Clock::TimePoint now) {
   hold_.Advance(now);
+  Settle();
   ADAMANT_RETURN_IF_ERROR(Retire(now));
   store_.Tidy();
   TakeEvents(now);
@@ -105,6 +106,18 @@ absl::Status Exchange::Advance(Clock::TimePoint now) {
     replica_.bell.Ring();
   }
   return absl::OkStatus();
+}
+
+void Exchange::Settle() {
+  auto& settling = replica_.commands.settling;
+  if (hold_.due()) {
+    if (!settling.exchange(true, std::memory_order_acq_rel)) {
+      replica_.slot_bell.Ring();
+    }
+    return;
+  }
+  settling.store(false, std::memory_order_release);
+  work_.HandBack(std::exchange(no_slot_, {}));
 }
 
 void Exchange::PollServers(Clock::TimePoint now) {

@@ -79,6 +79,10 @@ class Exchange {
   void OnAcknowledged(const std::vector<Lease>& leases) { work_.OnAcknowledged(leases); }
   void OnEpochClosed(std::uint64_t epoch);
 
+  /// There was no slot for this batch, under Commands::settling. It is handed back when that is
+  /// over: before, it would be dealt again and again.
+  void OnNoSlot(const Lease& lease) { no_slot_.push_back(lease); }
+
   /// Batches that name this snapshot are queued or will be.
   void WantSnapshot(std::uint64_t snapshot);
 
@@ -142,6 +146,7 @@ class Exchange {
   void FinishRenewal();
   void AdvanceEvaluation(Clock::TimePoint now);
   void PollServers(Clock::TimePoint now);
+  void Settle();
 
   Replica& replica_;
   Routes routes_;
@@ -150,6 +155,7 @@ class Exchange {
   WorkTracker work_;
   PushStore store_;
   PushHold hold_;
+  std::vector<Lease> no_slot_;
   std::vector<Message> outbox_;
   FloatBuffer scratch_;
   FloatBuffer unwanted_;  // values that nobody waits for any more

@@ -48,9 +48,12 @@ class PushHold {
 
   [[nodiscard]] bool active() const { return checkpoint_.has_value(); }
 
+  /// Whether the answer is due.
+  [[nodiscard]] bool due() const { return checkpoint_.has_value() && !answered_; }
+
   /// The checkpoint whose answer is due; to be taken when everything is at rest.
   std::optional<std::uint64_t> TakeDue() {
-    if (!checkpoint_.has_value() || answered_) {
+    if (!due()) {
       return std::nullopt;
     }
     answered_ = true;

@@ -81,7 +81,8 @@ struct ThreadPort {
   ThreadStatistics statistics;
 };
 
-/// What the exchange loop asks of the training threads; it rings the bell after a change.
+/// What the exchange loop asks of the training threads, and of those who receive batches; it rings
+/// the bell after a change.
 struct Commands {
   std::atomic<std::uint64_t> reset_wanted{1};  ///< drop what accrues and wait; first at the start
   std::atomic<std::uint64_t> renewed{0};       ///< resets after which training may go on
@@ -89,6 +90,10 @@ struct Commands {
   std::atomic<std::uint64_t> closed_epoch{0};  ///< training batches of epochs up to this are void
   std::atomic<bool> drained{false};            ///< no data server has more to deal for now
   std::atomic<bool> stopping{false};
+
+  /// Pushes are held and not all are counted yet: who receives batches waits for no slot, for the
+  /// answers stand behind them. Rings slot_bell.
+  std::atomic<bool> settling{false};
 };
 
 /// One worker's copy of the model, and everything that its threads share.
@@ -138,7 +143,7 @@ struct Replica {
   std::vector<std::unique_ptr<ThreadPort>> ports;  ///< by thread
 
   Bell bell;       ///< rung when a training thread that waits may have something to do
-  Bell slot_bell;  ///< rung when a slot of `batches` is free again
+  Bell slot_bell;  ///< rung when a slot of `batches` is free again, or none is waited for
   Commands commands;
   std::atomic<std::uint64_t> steps{0};       ///< of all threads
   std::atomic<std::uint64_t> fetch_turn{0};  ///< fetch points dealt with

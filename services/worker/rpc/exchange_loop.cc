@@ -297,6 +297,9 @@ void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
   work.on_snapshot_wanted = [this](std::uint64_t snapshot) {
     inbox_.Post([this, snapshot] { exchange_.WantSnapshot(snapshot); });
   };
+  work.on_no_slot = [this](const Lease& lease) {
+    inbox_.Post([this, lease] { exchange_.OnNoSlot(lease); });
+  };
   peer.receiver = std::make_unique<WorkReceiver>(server, replica_, drained_, std::move(work));
   WorkReceiver& receiver = *peer.receiver;
   LinkHandlers handlers;

@@ -80,11 +80,19 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
                                std::to_string(frame.payload_bytes()) +
                                " bytes does not fit the model");
   }
+  const Lease lease = LeaseOf(batch.lease());
+  if (lease.kind == WorkKind::kTrain) {
+    drained_.Set(server_, false);
+  }
   Batch* const slot = AwaitSlot();
   if (slot == nullptr) {
-    return absl::CancelledError("the worker stops");
+    if (stopped_.load(std::memory_order_acquire)) {
+      return absl::CancelledError("the worker stops");
+    }
+    handlers_.on_no_slot(lease);
+    return absl::OkStatus();
   }
-  slot->lease = LeaseOf(batch.lease());
+  slot->lease = lease;
   slot->examples = static_cast<std::uint32_t>(examples);
   slot->job_examples = batch.job_examples();
   slot->snapshot = batch.snapshot();
@@ -92,9 +100,7 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   rpc::PayloadReader reader(frame);
   ADAMANT_RETURN_IF_ERROR(
       reader.Read(std::as_writable_bytes(std::span(slot->pixels).first(frame.payload_bytes()))));
-  if (slot->lease.kind == WorkKind::kTrain) {
-    drained_.Set(server_, false);
-  } else {
+  if (lease.kind == WorkKind::kEvaluate) {
     handlers_.on_snapshot_wanted(slot->snapshot);
   }
   replica_.batches.Put(slot);
@@ -110,6 +116,9 @@ Batch* WorkReceiver::AwaitSlot() {
     }
     if (Batch* const slot = replica_.batches.TakeFree()) {
       return slot;
+    }
+    if (replica_.commands.settling.load(std::memory_order_acquire)) {
+      return nullptr;
     }
     replica_.slot_bell.Wait(seen);
   }

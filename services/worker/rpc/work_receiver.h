@@ -21,10 +21,12 @@ struct WorkHandlers {
   std::function<void(std::vector<Lease>)> on_acknowledged;
   std::function<void(std::uint64_t epoch)> on_epoch_closed;
   std::function<void(std::uint64_t snapshot)> on_snapshot_wanted;
+  std::function<void(const Lease&)> on_no_slot;  ///< for a batch, under Commands::settling
 };
 
 /// Takes in what one data server sends: copies batches into slots, in order, and reports the rest.
-/// While all slots are in use the stream waits, and with it the data server.
+/// While all slots are in use the stream waits, and with it the data server; but batches are let go
+/// while the worker settles.
 /// Threads: On… on the thread that reads the stream; Stop on any.
 class WorkReceiver {
  public:
@@ -41,6 +43,8 @@ class WorkReceiver {
 
  private:
   absl::Status OnBatch(const v1::Batch& batch, const rpc::IncomingFrame& frame);
+
+  // Null when there is to be none: the worker settles, or stops.
   Batch* AwaitSlot();
 
   const ServerSlot server_;

@@ -80,6 +80,19 @@ TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
 }
 
+TEST_F(CheckpointTest, AfterAnAttemptThatTookLongerThanTheIntervalWorkersTrainForOne) {
+  job_.Pass(seconds(5));
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(4))), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1))), SizeIs(2));
+}
+
+TEST_F(CheckpointTest, ARequestedAttemptThatTookTooLongIsTriedAgainAfterAWhile) {
+  job_.Handle(CheckpointRequested{});
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
+}
+
 TEST_F(CheckpointTest, ALostWorkerAndANewOneEndTheAttempt) {
   job_.Pass(seconds(5));
   EXPECT_THAT(Sent<ReleasePushes>(job_.Exit(kWorker1)), SizeIs(1));

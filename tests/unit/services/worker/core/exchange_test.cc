@@ -3,6 +3,7 @@
 
 #include "services/worker/core/exchange.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/services/worker/core/worker_rig.h"
@@ -141,6 +142,35 @@ TEST(ExchangeTest, ASlowServerHoldsTheThreadsBack) {
   EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
   rig.Settle();
   EXPECT_GT(rig.replica.steps.load(), ThreadPort::kAccumulators);
+}
+
+TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot) {
+  Rig rig({.fetch_every = 1000, .push_every = 1});
+  rig.count_batches = false;
+  rig.Begin();
+  rig.PutBatch();
+  rig.Settle();
+  ASSERT_EQ(rig.acknowledged.size(), 1u);
+  rig.exchange.Hold(1, rig.now);
+  const std::uint32_t seen = rig.replica.slot_bell.Read();
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_NE(rig.replica.slot_bell.Read(), seen) << "who waits for a slot looks again";
+  while (rig.PutBatch()) {
+    rig.Settle();  // up to the threads' last accumulator
+  }
+  EXPECT_TRUE(rig.replica.commands.settling);
+  Batch behind;
+  behind.pixels.resize(1);
+  FillBatch(50, behind);
+  rig.exchange.OnNoSlot(behind.lease);
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_EQ(rig.exchange.TakeHeld(), std::nullopt);
+  EXPECT_TRUE(rig.handed_back.empty()) << "it would be dealt again at once";
+  rig.exchange.OnAcknowledged(rig.acknowledged);
+  EXPECT_TRUE(rig.exchange.TakeHeld().has_value());
+  ASSERT_TRUE(rig.Pump().ok());
+  EXPECT_FALSE(rig.replica.commands.settling) << "pushes are still held";
+  EXPECT_THAT(rig.handed_back, testing::ElementsAre(behind.lease));
 }
 
 TEST(ExchangeTest, PayloadsThatATransportHoldsAreNotOverwritten) {
