@@ -55,7 +55,7 @@ void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
   if (change.before.is_null()) {
     const auto view = kube::ParsePod(change.after);
     if (view != nullptr && view->export_snapshot == 0 && !strangers_.contains(view->pod.uid) &&
-        !jobs_[view->job_uid].pods.insert(view->pod.process).second) {
+        !jobs_[view->job_uid].pods.insert(view->pod.process).second && !world_.delayed) {
       Report("a second pod was made for " + Text(view->pod.process));
     }
   } else if ((change.after.is_null() || change.after["metadata"].contains("deletionTimestamp")) &&

@@ -69,7 +69,9 @@ absl::StatusOr<HttpResponse> ReplicaTransport::SendWrite(const HttpRequest& requ
   if (Happens(troubles_.late)) {
     const auto delay = world_.scheduler.Random(milliseconds(100), seconds(8));
     world_.scheduler.After(delay, nullptr, [this, request, cancellation] {
+      world_.delayed = true;
       Pass(request, cancellation).IgnoreError();
+      world_.delayed = false;
     });
     return absl::DeadlineExceededError("no answer in time");
   }

@@ -161,12 +161,14 @@ TEST_F(JobBodyTest, AJobDeletedAndMadeAgainUnderItsNameIsAnotherOne) {
 TEST_F(JobBodyTest, ADeletedJobDoesNotBeginAnewWhereTheCacheStillShowsIt) {
   cluster_.user.Apply();
   Await("Running");
-  cluster_.replicas.back()->Lag(seconds(60), seconds(60));
+  cluster_.replicas.front()->Crash();
+  cluster_.world.api.HoldWatches(cluster_.world.api.version());
   cluster_.user.Delete();
   cluster_.RunFor(seconds(20));
-  cluster_.ChangeLeader();
+  ASSERT_THAT(Names(kConfigMaps), IsEmpty());
+  cluster_.replicas.back()->Lead();
   cluster_.RunFor(seconds(5));
-  EXPECT_THAT(cluster_.user.Belongings(), IsEmpty());
+  EXPECT_THAT(Names(kConfigMaps), IsEmpty());
 }
 
 TEST_F(JobBodyTest, APodOfAnEarlierJobIsWaitedOut) {
