@@ -20,7 +20,8 @@ controller::Join DecodeJoin(const v1::Join& join) {
           .incarnation = join.incarnation(),
           .replication_address = join.replication_address(),
           .node = join.node(),
-          .zone = join.zone()};
+          .zone = join.zone(),
+          .generation = join.generation()};
 }
 
 controller::DataServerProgress DecodeProgress(const v1::DataServerProgress& server) {

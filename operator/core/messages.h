@@ -54,6 +54,7 @@ struct Join {
   std::string replication_address{};
   std::string node{};
   std::string zone{};
+  std::uint64_t generation = 0;  ///< 0: not known
 };
 
 struct WorkerProgress {

@@ -44,6 +44,7 @@ Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSet
   Json arguments = {"--controller=" + settings.control_service,
                     "--job=" + job.uid,
                     "--slot=" + std::to_string(process.id.slot),
+                    "--generation=" + std::to_string(process.generation),
                     std::string("--data-dir=") + kDataFolder + "/adamant",
                     "--metrics-listen=" + OnPodAddress(kMetricsPort),
                     "--listen=" + OnPodAddress(kServicePort)};

@@ -307,6 +307,8 @@ void Runner::Start(const controller::StartProcess& start) {
                                      server_->address(),
                                      "--slot",
                                      std::to_string(start.id.slot),
+                                     "--generation",
+                                     std::to_string(start.generation),
                                      "--data-dir",
                                      (paths_.data() / name).string()},
                        .log = paths_.logs() / (name + ".log")});

@@ -33,7 +33,8 @@ void MemberProcess::Attend() {
                         .uid = life->name,
                         .address = address(),
                         .incarnation = incarnation(),
-                        .replication_address = address()});
+                        .replication_address = address(),
+                        .generation = start_.generation});
 }
 
 void MemberProcess::OnMessage(StreamId stream, StreamKind kind, Message& message) {

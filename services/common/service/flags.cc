@@ -57,6 +57,9 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
   app.add_option("--job", service.job, "UID of the job, for a controller of many");
   app.add_option("--slot", service.slot, "Position among the job's processes of this kind, from 0")
       ->required();
+  app.add_option("--generation",
+                 service.generation,
+                 "Which of the slot's processes this is, from 1: a later one takes its place");
   app.add_option("--data-dir", service.data_dir, "Folder of this process alone; made if missing")
       ->required();
   app.add_option("--listen", service.listen, "Address to serve at; port 0: any")

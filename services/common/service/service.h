@@ -50,6 +50,7 @@ struct ServiceFlags {
   std::string controller;          ///< where it may be: see rpc::Resolve
   std::string job;                 ///< which of the controller's jobs; empty: its only one
   std::uint32_t slot = 0;          ///< position within the role
+  std::uint64_t generation = 0;    ///< of the slot's processes; 0: not known
   std::filesystem::path data_dir;  ///< exists; of this process alone
   std::string listen;              ///< host:port of its server; port 0: the kernel chooses
   std::string replication_listen;  ///< parameter servers: the same, of the server for their peers

@@ -130,6 +130,7 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
   }
   Process::Settings settings{.job = view->job_uid,
                              .id = view->pod.process.id,
+                             .generation = view->pod.process.generation,
                              .uid = uid,
                              .volume = nullptr,
                              .servers = nullptr};

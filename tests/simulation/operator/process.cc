@@ -58,6 +58,7 @@ void Process::Connect() {
   join.uid = settings_.uid;
   join.address = settings_.uid + ":1";
   join.incarnation = incarnation_;
+  join.generation = settings_.generation;
   network_.ToController(connection_, std::move(join));
 }
 

@@ -26,6 +26,7 @@ class Process final : public Peer {
   struct Settings {
     std::string job;  ///< UID
     controller::MemberId id;
+    std::uint64_t generation = 0;
     std::string uid;                   ///< of the pod
     std::shared_ptr<Volume> volume;    ///< of a parameter server
     std::shared_ptr<Servers> servers;  ///< of the job

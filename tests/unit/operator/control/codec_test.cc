@@ -17,12 +17,14 @@ TEST(CodecTest, AJoinKeepsItsFields) {
   join.set_address("a:1");
   join.set_metrics_address("m:2");
   join.set_incarnation(7);
+  join.set_generation(9);
   const auto decoded = std::get<controller::Join>(*Decode(message));
   EXPECT_EQ(decoded.id, (controller::MemberId{controller::Role::kParameterServer, 3}));
   EXPECT_EQ(decoded.uid, "u");
   EXPECT_EQ(decoded.address, "a:1");
   EXPECT_EQ(decoded.metrics_address, "m:2");
   EXPECT_EQ(decoded.incarnation, 7u);
+  EXPECT_EQ(decoded.generation, 9u);
 }
 
 TEST(CodecTest, MessagesWithoutContentOrWithAnUnknownRoleAreNone) {

@@ -125,6 +125,25 @@ TEST(JoinTest, AProcessWhoseSlotWasTakenIsRefused) {
   EXPECT_THAT(Sent<Welcome>(job.Join(kWorker0, "b", 2)), SizeIs(1));
 }
 
+TEST(JoinTest, AnOlderProcessThatNeverJoinedCannotTakeTheSlotFromANewerOne) {
+  Harness job;
+  job.Begin();
+  const auto join = [&](const std::string& uid, std::uint64_t generation) {
+    Join message;
+    message.id = kWorker0;
+    message.uid = uid;
+    message.generation = generation;
+    return job.Handle(Received{50 + generation, message});
+  };
+  job.RestartController();  // starts every slot anew
+  ASSERT_EQ(job.GenerationOf(kWorker0), 2u);
+  const auto refused = Sent<Refused>(join("first", 1));
+  ASSERT_THAT(refused, SizeIs(1));
+  EXPECT_THAT(refused[0].second.reason, HasSubstr("generation 1; the slot is at 2"));
+  EXPECT_THAT(Sent<Welcome>(join("second", 2)), SizeIs(1));
+  EXPECT_THAT(Sent<Refused>(join("first", 1)), SizeIs(1)) << "nor when that one has joined";
+}
+
 TEST(JoinTest, MembersOfBeforeAreRecognisedByARestartedController) {
   Harness job;
   job.Begin();

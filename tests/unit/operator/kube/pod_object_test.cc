@@ -78,11 +78,12 @@ TEST(PodObjectTest, EveryRoleRunsItsProgramAndFindsItsController) {
     EXPECT_EQ(container["image"], kPodSettings.image);
     EXPECT_EQ(container["command"],
               Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))}));
-    EXPECT_THAT(
-        ArgumentsOf(pod),
-        IsSupersetOf(std::vector<std::string>{"--controller=adamant-control.adamant:7070",
-                                              "--job=" + kJob.uid,
-                                              "--slot=" + std::to_string(process.id.slot)}));
+    EXPECT_THAT(ArgumentsOf(pod),
+                IsSupersetOf(std::vector<std::string>{
+                    "--controller=adamant-control.adamant:7070",
+                    "--job=" + kJob.uid,
+                    "--slot=" + std::to_string(process.id.slot),
+                    "--generation=" + std::to_string(process.generation)}));
   }
 }
 

@@ -47,6 +47,7 @@ TEST(FlagsTest, RequiredFlagsAreEnough) {
   EXPECT_EQ(flags.service.controller, "127.0.0.1:7000");
   EXPECT_EQ(flags.service.slot, 2u);
   EXPECT_EQ(flags.service.data_dir, "/tmp/x");
+  EXPECT_EQ(flags.service.generation, 0u);
   EXPECT_EQ(flags.service.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.service.metrics_listen, "127.0.0.1:0");
   EXPECT_EQ(flags.log_level, LogLevel::kInfo);
@@ -54,7 +55,9 @@ TEST(FlagsTest, RequiredFlagsAreEnough) {
 }
 
 TEST(FlagsTest, AllFlagsAreRead) {
-  const auto parsed = Parse(With({"--listen",
+  const auto parsed = Parse(With({"--generation",
+                                  "3",
+                                  "--listen",
                                   "0.0.0.0:1",
                                   "--metrics-listen",
                                   "localhost:65535",
@@ -64,6 +67,7 @@ TEST(FlagsTest, AllFlagsAreRead) {
                                   "12"}));
   ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
   const auto& flags = std::get<ParsedFlags>(parsed);
+  EXPECT_EQ(flags.service.generation, 3u);
   EXPECT_EQ(flags.service.listen, "0.0.0.0:1");
   EXPECT_EQ(flags.service.metrics_listen, "localhost:65535");
   EXPECT_EQ(flags.log_level, LogLevel::kDebug);
