@@ -70,7 +70,9 @@ class Placement {
   [[nodiscard]] bool HasAllCopies() const;
 
   /// A bucket cannot do without the disk of this slot: of its other members none runs, or too few
-  /// to leave this one out while nothing proves its death, as whoever opens the disk next would.
+  /// to leave this one out while nothing proves its death, as whoever opens the disk next would. So
+  /// it is with a bucket that nobody has served yet: it goes to another server only when that is
+  /// proved.
   [[nodiscard]] bool NeedsDiskOf(std::uint32_t slot) const;
 
   /// Sends the whole view to everybody, under a new version; PublishChanges only if records have

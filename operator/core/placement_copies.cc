@@ -29,7 +29,7 @@ bool Placement::NeedsDiskOf(std::uint32_t slot) const {
     const auto is_of_slot = [slot](Holder member) { return member.slot == slot; };
     const auto others = std::ranges::count_if(
         record.members, [&](Holder member) { return !is_of_slot(member) && Runs(member); });
-    return record.created && std::ranges::any_of(record.members, is_of_slot) &&
+    return std::ranges::any_of(record.members, is_of_slot) &&
            others < static_cast<std::ptrdiff_t>(std::max(settings_.min_in_sync, 1U));
   });
 }

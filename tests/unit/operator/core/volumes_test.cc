@@ -160,6 +160,21 @@ TEST_F(VolumesTest, ACopyThatMayNotBeLeftOutIsWaitedFor) {
   EXPECT_EQ(VolumeOf(kServer0), 1u);
 }
 
+TEST_F(VolumesTest, OneThatHasNotBegunToServeYetIsWaitedForToo) {
+  job_ = std::make_unique<Harness>(JobWithCopies(2));
+  job_->Begin();
+  for (std::size_t i = 0; i < job_->state().slots.size(); ++i) {
+    const MemberId id = SlotAt(JobWithCopies(2), i);
+    job_->Join(id, ToString(id));
+  }
+  for (const std::uint32_t server : {0U, 1U, 2U}) {
+    job_->ReportDisk(server);
+  }
+  ASSERT_EQ(job_->state().buckets.size(), 3u);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+}
+
 TEST_F(VolumesTest, AProcessThatComesBackFromALostNodeIsRefused) {
   Begin(2);
   LoseNodeOf(kServer0);
