@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSetting
     return decoded.status();
   }
   const std::size_t servers = std::size_t{settings.data_servers} + settings.parameter_servers;
-  if (decoded->slots.size() <= servers || decoded->part_owner.size() != settings.data_servers ||
+  if (decoded->slots.size() < servers || decoded->part_owner.size() != settings.data_servers ||
       (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets) ||
       decoded->histories.size() != decoded->buckets.size()) {
     return absl::FailedPreconditionError(

@@ -382,7 +382,7 @@ TEST_F(DataServerProcessTest, BadDataFailsTheJobWithItsReason) {
   ASSERT_TRUE(failure.has_value() && failure->has_failure());
   EXPECT_TRUE(failure->failure().fatal());
   EXPECT_EQ(failure->failure().message(),
-            "cannot open " + (folder_ / "images").string() + ": No such file or directory");
+            "spec.data.train.idx.images: there is no file " + (folder_ / "images").string());
   EXPECT_EQ(Await(), 1);
 }
 
