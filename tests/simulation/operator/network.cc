@@ -1,5 +1,6 @@
 #include "tests/simulation/operator/network.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -8,12 +9,12 @@ namespace adamant::orchestration {
 using controller::ConnectionId;
 
 Hub::Hub(World& world, Network& network) : world_(world), network_(network) {
-  network_.hubs_.insert(this);
+  network_.hubs_.push_back(this);
 }
 
 Hub::~Hub() {
   Stop();
-  network_.hubs_.erase(this);
+  std::erase(network_.hubs_, this);
 }
 
 void Hub::AddJob(const std::string& job,

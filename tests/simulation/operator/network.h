@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -90,7 +89,7 @@ class Network {
   void TellMember(const StreamPtr& stream);
 
   World& world_;
-  std::set<Hub*> hubs_;
+  std::vector<Hub*> hubs_;  // in order of their making: an order by address would not replay
   std::map<controller::ConnectionId, StreamPtr> streams_;  // open ones
   controller::ConnectionId last_ = 0;
 };
