@@ -132,6 +132,9 @@ void Process::OnWelcome(const controller::Welcome& welcome) {
 }
 
 void Process::OnMembership(const controller::Membership& view) {
+  if (view.version < view_.version) {
+    return;  // of a controller that has been succeeded
+  }
   view_ = view;
   if (server_ != nullptr) {
     Answer(server_->OnMembership(view));
