@@ -51,12 +51,17 @@ void Checker::OnChange(const kube::MemoryApiStore::Change& change) {
   }
 }
 
+// A request that cannot be called back may make a pod again after it is gone; its name says so.
 void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
   if (change.before.is_null()) {
     const auto view = kube::ParsePod(change.after);
-    if (view != nullptr && view->export_snapshot == 0 && !strangers_.contains(view->pod.uid) &&
-        !jobs_[view->job_uid].pods.insert(view->pod.process).second && !world_.delayed) {
-      Report("a second pod was made for " + Text(view->pod.process));
+    if (view == nullptr || view->export_snapshot != 0 || strangers_.contains(view->pod.uid)) {
+      return;
+    }
+    const StartProcess& process = view->pod.process;
+    const bool again = world_.delayed && view->pod.name == kube::PodName(kJobName, process);
+    if (!jobs_[view->job_uid].pods.insert(process).second && !again) {
+      Report("a second pod was made for " + Text(process));
     }
   } else if ((change.after.is_null() || change.after["metadata"].contains("deletionTimestamp")) &&
              strangers_.contains(kube::UidOf(change.before))) {
