@@ -9,8 +9,12 @@ namespace {
 using controller::Action;
 
 bool LeadsTheEpoch(const controller::ControllerMessage& message) {
-  return std::holds_alternative<controller::OpenEpoch>(message) ||
-         std::holds_alternative<controller::CloseEpoch>(message) ||
+  // With the first epoch updates begin: by then it must be stored that the buckets are created, or
+  // another controller would have a lost one created anew.
+  if (const auto* open = std::get_if<controller::OpenEpoch>(&message)) {
+    return open->epoch > 1;
+  }
+  return std::holds_alternative<controller::CloseEpoch>(message) ||
          std::holds_alternative<controller::FlushWorker>(message) ||
          std::holds_alternative<controller::TakeSnapshot>(message) ||
          std::holds_alternative<controller::Evaluate>(message) ||

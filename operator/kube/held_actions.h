@@ -11,7 +11,8 @@ namespace adamant::kube {
 
 /// What a controller has decided while its state could not be stored. What leads an epoch goes on
 /// without: members answer by epoch and snapshot, so repeating it later is harmless. Everything
-/// else, what makes or unmakes members and records above all, waits until the state is stored.
+/// else, what makes or unmakes members and records and what begins the first epoch, waits until the
+/// state is stored.
 /// Threads: one.
 class HeldActions {
  public:

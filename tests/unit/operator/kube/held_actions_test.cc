@@ -55,7 +55,7 @@ TEST(HeldActionsTest, APersistIsAddedToWhatIsToBeStored) {
 TEST(HeldActionsTest, WhatLeadsTheEpochPasses) {
   HeldActions held;
   held.Add(Persist{{{"state", "one"}}});
-  EXPECT_TRUE(Passes(held, Send{1, controller::OpenEpoch{}}));
+  EXPECT_TRUE(Passes(held, Send{1, controller::OpenEpoch{.epoch = 2}}));
   EXPECT_TRUE(Passes(held, Send{1, controller::CloseEpoch{}}));
   EXPECT_TRUE(Passes(held, Send{1, controller::FlushWorker{}}));
   EXPECT_TRUE(Passes(held, Send{1, controller::TakeSnapshot{}}));
@@ -69,6 +69,7 @@ TEST(HeldActionsTest, WhatLeadsTheEpochPasses) {
 
 TEST(HeldActionsTest, WhatMakesOrUnmakesMembersAndRecordsIsKept) {
   const std::vector<Action> kept = {Send{1, controller::Welcome{}},
+                                    Send{1, controller::OpenEpoch{.epoch = 1}},
                                     Send{1, controller::Membership{}},
                                     Send{1, controller::Stop{}},
                                     Send{1, controller::Refused{}},
@@ -109,8 +110,8 @@ TEST(HeldActionsTest, WhoIsNotWelcomedYetIsToldNothingBeforeIt) {
   HeldActions held;
   held.Add(Persist{{{"state", "one"}}});
   EXPECT_FALSE(Passes(held, Send{7, controller::Welcome{.term = 2}}));
-  EXPECT_FALSE(Passes(held, Send{7, controller::OpenEpoch{}}));
-  EXPECT_TRUE(Passes(held, Send{8, controller::OpenEpoch{}}));
+  EXPECT_FALSE(Passes(held, Send{7, controller::OpenEpoch{.epoch = 2}}));
+  EXPECT_TRUE(Passes(held, Send{8, controller::OpenEpoch{.epoch = 2}}));
   const std::vector<Action> released = held.Release();
   ASSERT_EQ(released.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<controller::Welcome>(std::get<Send>(released[0]).message));
@@ -125,7 +126,7 @@ TEST(HeldActionsTest, AfterAReleaseNothingIsHeldAndEverybodyIsWelcomed) {
   EXPECT_TRUE(held.empty());
   EXPECT_THAT(held.Release(), IsEmpty());
   held.Add(Persist{{{"state", "two"}}});
-  EXPECT_TRUE(Passes(held, Send{7, controller::OpenEpoch{}}));
+  EXPECT_TRUE(Passes(held, Send{7, controller::OpenEpoch{.epoch = 2}}));
 }
 
 }  // namespace
