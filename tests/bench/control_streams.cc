@@ -12,7 +12,9 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <deque>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -255,4 +257,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace adamant
 
-int main(int argc, char** argv) { return adamant::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return adamant::Main(argc, argv);
+  } catch (const std::exception& error) {  // of a library; ours are values
+    std::fprintf(stderr, "control_streams: %s\n", error.what());
+    return 1;
+  }
+}

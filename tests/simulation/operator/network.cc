@@ -8,9 +8,7 @@ namespace adamant::orchestration {
 
 using controller::ConnectionId;
 
-Hub::Hub(World& world, Network& network) : world_(world), network_(network) {
-  network_.hubs_.push_back(this);
-}
+Hub::Hub(Network& network) : network_(network) { network_.hubs_.push_back(this); }
 
 Hub::~Hub() {
   Stop();

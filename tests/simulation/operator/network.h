@@ -24,7 +24,7 @@ class Network;
 /// The control server of one operator.
 class Hub final : public control::ControlServer {
  public:
-  Hub(World& world, Network& network);
+  explicit Hub(Network& network);
   ~Hub() override;
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -47,7 +47,6 @@ class Hub final : public control::ControlServer {
   void Deliver(const std::string& job, controller::Event event);
 
  private:
-  World& world_;
   Network& network_;
   const std::string address_ = "simulated";
   std::map<std::string, Sink> jobs_;

@@ -50,8 +50,8 @@ class Nodes {
   static constexpr int kNodes = 3;
 
   struct Pod {
-    kube::Json object;  // as it was last seen
-    LifePtr node;       // null: it has none yet
+    kube::Json object = kube::Json::object();  // as it was last seen
+    LifePtr node;                              // null: it has none yet
     std::unique_ptr<Process> process;
     int exit_code = -1;
     bool ending = false;  // its process is being ended

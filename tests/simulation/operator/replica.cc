@@ -111,7 +111,7 @@ void Replica::TryToLead() {
     return world_.scheduler.After(milliseconds(100), nullptr, [this] { TryToLead(); });
   }
   world_.scheduler.Record(name_, "leads");
-  hub_ = std::make_unique<Hub>(world_, network_);
+  hub_ = std::make_unique<Hub>(network_);
   context_ = std::make_unique<kube::BodyContext>(
       kube::BodyContext{.client = client_,
                         .control = *hub_,
