@@ -27,13 +27,18 @@ std::string Hex(std::uint64_t number) {
 }  // namespace
 
 std::optional<EventCorrelator::Entry> EventCorrelator::Observe(const Event& event) {
-  if (!Allowed(event.object)) {
-    return std::nullopt;
-  }
   const Clock::TimePoint now = clock_.Now();
   const auto wall = clock_.WallNow();
   const auto known = series_.find(event);
-  if (known != series_.end() && now - known->second.last < kWindow) {
+  const bool again = known != series_.end() && now - known->second.last < kWindow;
+  Event kind = event;
+  if (!again) {
+    kind.message.clear();
+  }
+  if (!Allowed(kind)) {
+    return std::nullopt;
+  }
+  if (again) {
     Series& series = known->second;
     series.last = now;
     series.entry.last = wall;
@@ -54,11 +59,11 @@ std::optional<EventCorrelator::Entry> EventCorrelator::Observe(const Event& even
   return entry;
 }
 
-bool EventCorrelator::Allowed(const ObjectReference& object) {
-  auto found = buckets_.find(object);
+bool EventCorrelator::Allowed(const Event& kind) {
+  auto found = buckets_.find(kind);
   if (found == buckets_.end()) {
     DropOldest(buckets_, [](const auto& bucket) { return bucket->last; });
-    found = buckets_.emplace(object, std::make_unique<Bucket>(kRate, kBurst, clock_)).first;
+    found = buckets_.emplace(kind, std::make_unique<Bucket>(kRate, kBurst, clock_)).first;
   }
   found->second->last = clock_.Now();
   return found->second->limiter.TryTake();

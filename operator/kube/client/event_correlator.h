@@ -35,13 +35,16 @@ struct Event {
 };
 
 /// Decides what becomes of an event: a new object in the API, a higher count in the one that said
-/// the same before, or nothing, as its object has caused too many.
+/// the same before, or nothing, as there were too many of its kind: of the same reason and object,
+/// or, where it only raises a count, of the same words. So a job of many epochs does not use up the
+/// events that tell of its troubles.
 /// Threads: one.
-/// Source: Kubernetes' client-go, tools/record; its constants.
+/// Source: Kubernetes' client-go, tools/record, and its constants; there an object has one limit
+/// for all reasons.
 class EventCorrelator {
  public:
-  static constexpr std::size_t kMaxEntries = 4096;    ///< events and objects remembered
-  static constexpr double kBurst = 25;                ///< events of an object at once,
+  static constexpr std::size_t kMaxEntries = 4096;    ///< events and kinds remembered
+  static constexpr double kBurst = 25;                ///< events of a kind at once,
   static constexpr double kRate = 1.0 / 300;          ///< then a second
   static constexpr std::chrono::minutes kWindow{10};  ///< a longer pause begins a new event
 
@@ -70,11 +73,11 @@ class EventCorrelator {
     Clock::TimePoint last;
   };
 
-  bool Allowed(const ObjectReference& object);
+  bool Allowed(const Event& kind);
 
   const Clock& clock_;
   std::uint64_t named_ = 0;
-  std::map<ObjectReference, std::unique_ptr<Bucket>> buckets_;
+  std::map<Event, std::unique_ptr<Bucket>> buckets_;  // of a reason: without a message
   std::map<Event, Series> series_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -105,6 +106,33 @@ TEST_F(EventRecorderTest, AnObjectThatCausesTooManyIsNotHeardForAWhile) {
   recorder_.Record(Started("noisy", "later"));
   recorder_.Step();
   EXPECT_EQ(Events().size(), 27u);
+}
+
+TEST_F(EventRecorderTest, ManyOfOneKindDoNotSilenceAnother) {
+  const auto of = [](const std::string& reason, const std::string& message) {
+    Event event = Started("mnist", message);
+    event.reason = reason;
+    return event;
+  };
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    recorder_.Record(of("EpochOpened", "epoch " + std::to_string(epoch)));
+    recorder_.Record(of("Phase", "Evaluating"));
+    recorder_.Record(of("Phase", "Running"));
+    recorder_.Step();
+  }
+  recorder_.Record(of("Lost", "worker-1 was killed by signal 9"));
+  recorder_.Record(of("Phase", "Failed"));
+  recorder_.Step();
+  const std::vector<Json> events = Events();
+  const auto told = [&](const std::string& message) {
+    return std::any_of(events.begin(), events.end(), [&](const Json& event) {
+      return StringAt(event, {"message"}) == message;
+    });
+  };
+  EXPECT_TRUE(told("worker-1 was killed by signal 9"));
+  EXPECT_TRUE(told("Failed"));
+  EXPECT_TRUE(told("epoch 24"));
+  EXPECT_FALSE(told("epoch 25"));
 }
 
 TEST_F(EventRecorderTest, AFullQueueDropsAndNeverWaits) {
