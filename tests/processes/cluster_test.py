@@ -9,10 +9,14 @@ import netns
 from cluster import Cluster, manifest
 
 
+# Megabytes. Segments take up to two of 64 more than is in use: services/common/storage/segment_store.h.
+DISK = 256
+
+
 class ClusterTest(unittest.TestCase):
     def setUp(self):
         job = manifest("{count: 2, buckets: 4}", workers=1)
-        self.cluster = self.enterContext(Cluster(job, parameter_servers=2, disks={"parameter-server-1": 16}))
+        self.cluster = self.enterContext(Cluster(job, parameter_servers=2, disks={"parameter-server-1": DISK}))
         self.members = [*self.cluster.servers, *self.cluster.workers, "data-server-0"]
 
     def await_all_joined(self, times=1):
