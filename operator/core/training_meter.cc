@@ -13,11 +13,11 @@ std::uint64_t Growth(std::uint64_t now, std::uint64_t before) {
 }  // namespace
 
 void TrainingMeter::StartEpoch(std::uint64_t epoch) {
+  before_ = OverAllEpochs();
   epoch_ = epoch;
   counted_ = 0;
   parts_.clear();
   sum_ = {};
-  recent_.clear();
 }
 
 void TrainingMeter::OnWorker(std::uint32_t slot,
@@ -65,10 +65,16 @@ void TrainingMeter::OnDataServer(std::uint32_t slot,
 }
 
 void TrainingMeter::Remember(TimePoint now) {
-  recent_.push_back({now, counted_, sum_.trained_examples, sum_.loss_sum});
+  recent_.push_back({now, OverAllEpochs()});
   while (recent_.front().time + kWindow < now) {
     recent_.pop_front();
   }
+}
+
+TrainingMeter::Totals TrainingMeter::OverAllEpochs() const {
+  return {.counted = before_.counted + counted_,
+          .trained = before_.trained + sum_.trained_examples,
+          .loss_sum = before_.loss_sum + sum_.loss_sum};
 }
 
 void TrainingMeter::Fill(EpochResult& row) const {
@@ -87,18 +93,22 @@ double TrainingMeter::ExamplesPerSecond() const {
   if (recent_.size() < 2) {
     return 0;
   }
-  const std::chrono::duration<double> time = recent_.back().time - recent_.front().time;
-  const auto counted = static_cast<double>(recent_.back().counted - recent_.front().counted);
+  const Sample& first = recent_.front();
+  const Sample& last = recent_.back();
+  const std::chrono::duration<double> time = last.time - first.time;
+  const auto counted = static_cast<double>(last.totals.counted - first.totals.counted);
   return time.count() > 0 ? counted / time.count() : 0;
 }
 
 double TrainingMeter::RecentLoss() const {
-  if (recent_.size() < 2 || recent_.back().trained == recent_.front().trained) {
-    return sum_.trained_examples > 0 ? sum_.loss_sum / static_cast<double>(sum_.trained_examples)
-                                     : 0;
+  if (recent_.empty()) {
+    return 0;
   }
-  return (recent_.back().loss_sum - recent_.front().loss_sum) /
-         static_cast<double>(recent_.back().trained - recent_.front().trained);
+  const Totals& first = recent_.size() < 2 ? before_ : recent_.front().totals;
+  const Totals& last = recent_.back().totals;
+  return last.trained > first.trained
+             ? (last.loss_sum - first.loss_sum) / static_cast<double>(last.trained - first.trained)
+             : 0;
 }
 
 }  // namespace adamant::controller

@@ -11,14 +11,14 @@
 
 namespace adamant::controller {
 
-/// Turns the totals in heartbeats into what users watch: loss, accuracy and speed of the open
-/// epoch. What is told before the first heartbeat of a process is counted from zero, its start.
+/// Turns the totals in heartbeats into what users watch: loss and accuracy of the open epoch, and
+/// speed. What is told before the first heartbeat of a process is counted from zero, its start.
 /// Threads: one thread at a time.
 class TrainingMeter {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Speed and loss are averaged over this time.
+  /// Speed and loss are averaged over this time, whatever epochs it spans.
   static constexpr std::chrono::seconds kWindow{10};
 
   /// Forgets what was counted of the last epoch.
@@ -51,14 +51,18 @@ class TrainingMeter {
     std::uint64_t incarnation = 0;
     WorkerProgress last;
   };
+  struct Totals {
+    std::uint64_t counted = 0;
+    std::uint64_t trained = 0;
+    double loss_sum = 0;
+  };
   struct Sample {
     TimePoint time;
-    std::uint64_t counted;
-    std::uint64_t trained;
-    double loss_sum;
+    Totals totals;  // over all epochs
   };
 
   void Remember(TimePoint now);
+  [[nodiscard]] Totals OverAllEpochs() const;
 
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;
@@ -66,6 +70,7 @@ class TrainingMeter {
   std::uint64_t counted_ = 0;
   std::uint64_t total_ = 0;
   WorkerProgress sum_;  // over all workers, since the epoch started
+  Totals before_;       // over the epochs before
   std::deque<Sample> recent_;
 };
 

@@ -366,7 +366,9 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   if (decisive == written_decisive_ && now < next_progress_) {
     return absl::OkStatus();
   }
-  next_progress_ = now + kProgressInterval;
+  if (now >= next_progress_) {
+    next_progress_ = now + kProgressInterval;
+  }
   if (all == written_) {
     return absl::OkStatus();
   }

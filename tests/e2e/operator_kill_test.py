@@ -26,7 +26,7 @@ WITNESSED = 300_000  # examples of an epoch of the job that trains all the while
 
 
 def trains(status):
-    return status.get("phase") == "Running" and status.get("examples", 0) > 0
+    return status.get("phase") == "Running" and status.get("epoch", 0) > 1
 
 
 def done(status):
@@ -95,21 +95,25 @@ class KillTest(TestCase):
         witness = self.start("witness", epochs=1000,  # it does not end by itself
                              train=f"{{digits: {{seed: 1, examples: {WITNESSED}}}}}")
         first = witness.await_status(trains, "it trains")
-        then = witness.await_status(lambda status: trains(status) and done(status) > done(first.object["status"]),
-                                    "it goes on", first.time)
+        then = self.await_more(witness, first)
         jobs = []
         for number, (kind, after) in enumerate(POINTS):
             with self.subTest(kind=kind, after=after):
                 jobs.append((self.kill_at(kind, after, f"killed-{number}"), kind, after))
-        last = witness.await_status(trains, "it trains still", time.monotonic())
+        last = self.await_more(witness, then, time.monotonic())
         print(f"measured: pace of training meanwhile over that of before: {pace(then, last) / pace(first, then):.2f}",
               flush=True)
-        self.assertGreater(done(last.object["status"]), done(then.object["status"]), "it has stood still")
         for job, kind, after in jobs:
             with self.subTest(kind=kind, after=after):
                 self.assert_succeeds(job, 2)
         self.assert_not_disturbed(witness, then.time)
         witness.delete()
+
+    @staticmethod
+    def await_more(witness, before, since=0.0):
+        """A new leader tells of no examples until it has heard of some."""
+        return witness.await_status(lambda status: trains(status) and done(status) > done(before.object["status"]),
+                                    "it goes on", max(since, before.time))
 
     def kill_at(self, kind, after, name):
         leader = self.system.leader()

@@ -127,5 +127,22 @@ TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
   EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 50);
 }
 
+TEST_F(TrainingMeterTest, SpeedAndLossSpanEpochs) {
+  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    meter_.StartEpoch(epoch);
+    meter_.OnDataServer(0,
+                        {.epoch = epoch, .counted_examples = 60, .total_examples = 60},
+                        At(static_cast<int>(2 * epoch)));
+    meter_.OnWorker(0,
+                    1,
+                    {.trained_examples = 60 * epoch, .loss_sum = 30.0 * static_cast<double>(epoch)},
+                    At(static_cast<int>(2 * epoch)));
+  }
+  meter_.StartEpoch(4);
+  EXPECT_EQ(meter_.counted(), 0u);
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 30);
+  EXPECT_DOUBLE_EQ(meter_.RecentLoss(), 0.5);
+}
+
 }  // namespace
 }  // namespace adamant::controller
