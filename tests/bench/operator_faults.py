@@ -4,8 +4,8 @@ soon another parameter server has taken over.
 
   ADAMANT_BIN_DIR=build/release/bin PYTHONPATH=tests/cluster tests/bench/operator_faults.py --kills 105
 
-Three parameter servers hold each bucket twice. Times begin when the end of the container is visible in the API. `first
-commit` adds what the new primaries say they needed from their record to serving, which is the mean of the buckets of a kill.
+Three parameter servers hold each bucket twice. Times begin when the end of the container is visible in the API. `serve` adds
+what the new primaries say they needed from their record to serving, the mean of the buckets of a kill.
 """
 
 import argparse
@@ -66,7 +66,8 @@ class Faults:
         if slot.startswith("parameter-server"):
             taken = self._await_take_over(int(slot.rsplit("-", 1)[1]), begin).time - ended.time
             found["other primaries"] = taken
-            found["first commit"] = taken + await_that(lambda: self._mean_since(before), "new primaries serve")
+            [reconciled] = await_that(lambda: self._mean_since(before), "new primaries serve")
+            found["other primaries serve"] = taken + reconciled
         return found
 
     def _await_whole(self):
@@ -98,7 +99,7 @@ class Faults:
     def _mean_since(self, before):
         now = self._reconciled()
         seconds, buckets = (sum(now[pod][i] - before[pod][i] for pod in now.keys() & before.keys()) for i in (0, 1))
-        return seconds / buckets if buckets else None
+        return [seconds / buckets] if buckets else None
 
 
 def line(effect, values):

@@ -3,7 +3,10 @@
 import http.client
 import json
 import ssl
+import time
 import urllib.parse
+
+TRIES_OF_A_BUSY_SERVER = 10  # a second apart, as it asks
 
 
 class ApiError(OSError):
@@ -24,7 +27,18 @@ class Api:
         self._context.load_cert_chain(certificate, key)
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """The answer: JSON, or text where it is none. ApiError, or OSError when the server cannot be reached."""
+        """The answer: JSON, or text where it is none. ApiError, or OSError when the server cannot be reached. A server
+        that is busy, as with a new kind's storage, is asked again."""
+        for _ in range(TRIES_OF_A_BUSY_SERVER):
+            try:
+                return self._request(method, path, body, content_type)
+            except ApiError as error:
+                if error.status != 429:
+                    raise
+                time.sleep(1)
+        return self._request(method, path, body, content_type)
+
+    def _request(self, method, path, body, content_type):
         connection = self._connect()
         try:
             text = self._answer(connection, method, path, body, content_type).read().decode()

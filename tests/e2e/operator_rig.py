@@ -322,11 +322,11 @@ class TestCase(adamant.TestCase):
     def start(self, name, **values):
         return Job(self.system, tiny_job(name, **values)).apply()
 
-    def assert_succeeds(self, job, epochs, restarts=0):
+    def assert_succeeds(self, job, epochs, restarts=0, examples=EXAMPLES):
         """Every example was counted once in each epoch, the model is there, and no slot ever had two pods."""
         ended = job.await_phase("Succeeded").time
         status = job.status()
-        self.assert_counted_once(job, epochs, EXAMPLES)
+        self.assert_counted_once(job, epochs, examples)
         self.assertGreater(float(job.rows()[-1]["top1"]), 0.8)
         self.assertGreater(status["accuracy"], 0.8)
         for name in ("model.safetensors", "model.onnx", "learning-curve.svg"):
