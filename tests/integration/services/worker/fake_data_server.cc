@@ -73,7 +73,11 @@ void FakeDataServer::Handle(const v1::WorkRequest& request) {
   for (const v1::Lease& lease : request.hand_back().leases()) {
     if (out_.erase(lease.id()) > 0) {
       ++handed_back_[lease.index()];
-      to_deal_.clear();  // the worker stops
+      if (deals_again_) {
+        to_deal_.push_back(lease.index());
+      } else {
+        to_deal_.clear();
+      }
     }
   }
 }
@@ -132,6 +136,11 @@ void FakeDataServer::Deal(std::uint32_t batches) {
   }
   to_deal_.insert(to_deal_.begin(), more.rbegin(), more.rend());
   DealSome();
+}
+
+void FakeDataServer::DealAgain() {
+  const MutexLock lock(mutex_);
+  deals_again_ = true;
 }
 
 void FakeDataServer::StopDealing() {

@@ -14,7 +14,7 @@
 namespace adamant::worker {
 
 /// A data server played by the test: deals batches of noise (28x28) in order as the window allows,
-/// until one is handed back, and answers every result.
+/// until one is handed back (DealAgain: that one too), and answers every result.
 /// Threads: any.
 class FakeDataServer {
  public:
@@ -25,6 +25,10 @@ class FakeDataServer {
 
   /// How inputs are normalised; before a worker comes.
   void SetChannels(int channels) { channels_ = channels; }
+
+  /// From now on what is handed back is dealt again, as a data server does; else a batch that comes
+  /// back means that the worker stops.
+  void DealAgain();
 
   /// Deals `batches` more training batches.
   void Deal(std::uint32_t batches);
@@ -66,6 +70,7 @@ class FakeDataServer {
   CondVar changed_;
   rpc::FrameStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool deals_again_ ABSL_GUARDED_BY(mutex_) = false;
   std::uint32_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::uint32_t> dealt_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -213,6 +213,7 @@ TEST_F(WorkerProcessTest, WhatADeadServerHadNotWrittenIsSentAgain) {
 
 TEST_F(WorkerProcessTest, HoldsPushesForACheckpoint) {
   Spawn();
+  data_server_.DealAgain();  // while the worker comes to rest it may have no slot for a batch
   data_server_.Deal(200);
   data_server_.AwaitAcknowledged(20);
   v1::ControllerMessage message;
