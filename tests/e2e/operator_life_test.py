@@ -66,7 +66,7 @@ class LifeTest(TestCase):
         return job.await_status(lambda status: "roles" in status and reached(status), f"{workers} workers", since)
 
     def test_workers_come_and_go_while_a_job_runs(self):
-        job = self.start("elastic", epochs=16)
+        job = self.start("elastic", epochs=40)
         job.await_epoch(2)
         begin = self.scale(job, 4)
         measured("2 → 4 workers, ready", self.await_workers(job, 4, begin).time - begin)
@@ -77,8 +77,8 @@ class LifeTest(TestCase):
         self.assertEqual(invalid.object["status"]["roles"]["worker"]["desired"], 4)
         begin = self.scale(job, 1)
         measured("4 → 1 workers, the others gone", self.await_workers(job, 1, begin).time - begin)
-        self.assertEqual(job.status()["phase"], "Running")
-        self.assert_succeeds(job, 16)
+        self.assertIn(job.status()["phase"], ("Running", "Evaluating"))
+        self.assert_succeeds(job, 40)
         self.assertEqual([name for name in job.created() if "-worker-" in name],
                          [f"elastic-worker-{slot}-1" for slot in range(4)])
         self.assert_event(job, "scaled: the job has 1 workers now, 4 before")
