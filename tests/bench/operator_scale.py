@@ -39,7 +39,8 @@ JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 
 
 def manifest(name):
-    text = adamant.manifest(name=name, workers=1, parameter_servers=1, epochs=1000)
+    text = adamant.manifest(name=name, workers=1, parameter_servers=1, epochs=1000,
+                            train="{digits: {seed: 1, examples: 1000000}}")  # as control_streams says
     return text.replace("buckets: 8", "buckets: 4")
 
 
