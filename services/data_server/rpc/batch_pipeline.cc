@@ -36,13 +36,13 @@ bool BatchPipeline::Hungry() const {
 }
 
 void BatchPipeline::Expect(const std::vector<BatchId>& batches) {
-  std::uint64_t epoch = 0;
-  for (const BatchId& batch : batches) {
-    epoch = std::max(epoch, batch.epoch);
-  }
   MutexLock lock(mutex_);
+  epoch_ = 0;
+  for (const BatchId& batch : batches) {
+    epoch_ = std::max(epoch_, batch.epoch);
+  }
   for (auto it = ready_.begin(); it != ready_.end();) {
-    if (it->first.epoch < epoch) {
+    if (it->first.epoch < epoch_) {
       ready_bytes_ -= it->second.own_bytes;
       it = ready_.erase(it);
     } else {
@@ -98,9 +98,11 @@ void BatchPipeline::Run() {
     PreparedBatch prepared = Build(batch);
     mutex_.Lock();
     building_.erase(batch);
-    ready_bytes_ += prepared.own_bytes;
-    ready_.emplace(batch, std::move(prepared));
-    Publish();
+    if (batch.epoch >= epoch_) {
+      ready_bytes_ += prepared.own_bytes;
+      ready_.emplace(batch, std::move(prepared));
+      Publish();
+    }
     changed_.NotifyAll();
   }
   mutex_.Unlock();

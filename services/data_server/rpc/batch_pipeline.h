@@ -63,6 +63,8 @@ class BatchPipeline {
   // Guarded.
   mutable Mutex mutex_;
   CondVar changed_;
+  std::uint64_t epoch_ ABSL_GUARDED_BY(mutex_) =
+      0;  // expected; batches of earlier ones are dropped
   std::deque<BatchId> expected_ ABSL_GUARDED_BY(mutex_);  // not begun
   std::set<BatchId> building_ ABSL_GUARDED_BY(mutex_);    // by our threads
   std::map<BatchId, PreparedBatch> ready_ ABSL_GUARDED_BY(mutex_);
