@@ -143,11 +143,6 @@ void FakeDataServer::DealAgain() {
   deals_again_ = true;
 }
 
-void FakeDataServer::StopDealing() {
-  const MutexLock lock(mutex_);
-  to_deal_.clear();
-}
-
 void FakeDataServer::DealValidation(std::uint32_t batches, std::uint64_t snapshot) {
   MutexLock lock(mutex_);
   for (std::uint32_t i = 0; i < batches; ++i) {
@@ -196,6 +191,11 @@ std::size_t FakeDataServer::acknowledged() {
 std::size_t FakeDataServer::handed_back() {
   MutexLock lock(mutex_);
   return handed_back_.size();
+}
+
+std::size_t FakeDataServer::out() {
+  MutexLock lock(mutex_);
+  return out_.size();
 }
 
 std::size_t FakeDataServer::dealt() {

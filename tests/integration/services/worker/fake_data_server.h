@@ -33,9 +33,6 @@ class FakeDataServer {
   /// Deals `batches` more training batches.
   void Deal(std::uint32_t batches);
 
-  /// Deals nothing more.
-  void StopDealing();
-
   /// Deals `batches` validation batches for the snapshot.
   void DealValidation(std::uint32_t batches, std::uint64_t snapshot);
 
@@ -45,12 +42,13 @@ class FakeDataServer {
   void AwaitAcknowledged(std::size_t batches);
   void AwaitEvaluated(std::size_t batches);
 
-  /// Waits until every batch dealt is acknowledged or handed back, and the stream has ended.
+  /// Waits until the stream has ended.
   void AwaitEnd();
 
   [[nodiscard]] std::size_t acknowledged();
   [[nodiscard]] std::size_t handed_back();
   [[nodiscard]] std::size_t dealt();  ///< different batches
+  [[nodiscard]] std::size_t out();    ///< neither acknowledged nor handed back since
 
  private:
   /// How often each batch came back, by index.
