@@ -22,6 +22,7 @@ KINDS = ("POST configmaps", "PUT configmaps", "POST shardmaps", "PUT shardmaps",
 SOME = (("POST configmaps", True), ("PUT configmaps", False), ("POST pods", True), ("PUT shardmaps", True))
 POINTS = [(kind, after) for kind in KINDS for after in (False, True)] \
     if os.environ.get("ADAMANT_KILL_POINTS") == "all" else SOME
+EPOCHS = 5  # enough to learn the digits while five jobs share the machine
 WITNESSED = 300_000  # examples of an epoch of the job that trains all the while: more than a change of leaders takes
 
 
@@ -105,7 +106,7 @@ class KillTest(TestCase):
               flush=True)
         for job, kind, after in jobs:
             with self.subTest(kind=kind, after=after):
-                self.assert_succeeds(job, 2)
+                self.assert_succeeds(job, EPOCHS)
         self.assert_not_disturbed(witness, then.time)
         witness.delete()
 
@@ -119,7 +120,7 @@ class KillTest(TestCase):
         leader = self.system.leader()
         self.killer.arm(kind, after)
         begin = time.monotonic()
-        job = self.start(name, epochs=2)
+        job = self.start(name, epochs=EPOCHS)
         self.assertTrue(self.killer.killed.wait(60), f"{kind} does not happen; seen: {sorted(self.killer.seen)}")
         killed = time.monotonic()
         change = self.system.await_leader_but([leader], begin)
