@@ -130,7 +130,7 @@ class KillTest(TestCase):
     def assert_not_disturbed(self, witness, begin):
         self.assertEqual(witness.created(begin), [])
         self.assertEqual(witness.ended(begin), [])
-        self.assertEqual(witness.status()["restarts"], 0)
+        self.assertEqual(witness.status()["restarts"], 0, self.system.diagnosis(witness.name))
         self.assertEqual(witness.surplus(), [])
 
 
