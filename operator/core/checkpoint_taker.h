@@ -15,8 +15,10 @@ namespace adamant::controller {
 /// Takes checkpoints within an epoch, each of which holds exactly the pushes up to one sequence of
 /// each worker: workers hold their pushes until the servers have stored a snapshot, and go on
 /// computing. An attempt that a worker disturbs, or that takes too long, is given up; after one
-/// that took too long they train for an interval. Threads: one thread at a time. Source:
-/// docs/design/0002-replication.md, "Checkpoints".
+/// that took too long they train for an interval.
+///
+/// Threads: one thread at a time.
+/// Source: docs/design/0002-replication.md, "Checkpoints".
 class CheckpointTaker {
  public:
   using TimePoint = Clock::TimePoint;
