@@ -11,9 +11,13 @@ namespace adamant::kernels {
 
 /// How activations of shape {channels, height, width} lie in memory. Features have one layout only.
 enum class MapLayout {
-  kChannelsFirst,  ///< [batch, channels, height, width]: the canonical one
-  kChannelsLast,   ///< [batch, height, width, channels]
+  kChannelsFirst,   ///< [batch, channels, height, width]: the canonical one
+  kChannelsLast,    ///< [batch, height, width, channels]
+  kBatchInnermost,  ///< [batch / kLanes, channels, height, width, kLanes]
 };
+
+/// Examples that lie side by side in kBatchInnermost; batches are a multiple of it there.
+inline constexpr std::int64_t kLanes = 16;
 
 /// What a kernel is made for. Shapes are without the batch; the layer fits them (model::Check).
 struct Spec {
@@ -37,7 +41,11 @@ struct Operands {
   bool dropout = false;    ///< false: dropout layers pass their input on
   std::uint64_t seed = 0;  ///< of this step and layer: what dropout drops
 
-  // Backward only. What it writes it overwrites.
+  /// A step may come in several calls, each with other examples. False: not the first of its step,
+  /// so the parameters are those of the call before, and what is given for them adds up.
+  bool first = true;
+
+  // Backward only. What it writes it overwrites, but gradients of parameters if `first` is false.
   const T* output_error = nullptr;
   std::span<T* const> input_errors;  ///< an entry may be null: not asked for
   T* weight_gradient = nullptr;
