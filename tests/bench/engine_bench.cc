@@ -151,7 +151,8 @@ void Layer(benchmark::State& state) {
                               .output = node.output,
                               .batch = kBatch,
                               .training = true,
-                              .layout = (*backend)->layout()};
+                              .layout = kernels::MapLayout::kChannelsLast,
+                              .input_layout = kernels::MapLayout::kChannelsLast};
   auto kernel = (*backend)->Make(spec);
   const auto floats = [](const Shape& shape, std::int64_t copies) {
     return std::vector<float>(static_cast<std::size_t>(copies * *ElementCount(shape)), 0.5f);

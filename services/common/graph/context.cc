@@ -8,16 +8,17 @@
 #include "services/common/base/check.h"
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/graph/lower.h"
 #include "services/common/graph/memory_plan.h"
+#include "services/common/graph/program.h"
 #include "services/common/kernels/hogwild.h"
 #include "services/common/kernels/softmax_cross_entropy.h"
 #include "services/common/kernels/thread_mode.h"
-#include "services/common/kernels/transpose.h"
 #include "services/common/kernels/vector_ops.h"
 
 namespace adamant::graph {
 namespace {
+
+using kernels::kLanes;
 
 constexpr std::align_val_t kCacheLine{64};
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
@@ -59,14 +60,24 @@ absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(Backend backend) {
 
 struct Context::Node {
   std::unique_ptr<kernels::Kernel<float>> kernel;
-  kernels::Operands<float> operands;
-  std::vector<const float*> inputs;  // what operands.inputs refers to
-  std::vector<float*> input_errors;  // likewise
-  bool runs_backward = false;
-  bool is_fully_connected = false;
+  std::uint64_t dropout = 0;  // layers of dropout before it: the same in every program
   int parameter = -1;  // of its weight, as an index into the graph's parameters; -1 without
   Tensor weight;
   Tensor bias;
+  const float* weight_values = nullptr;  // in this step
+  const float* bias_values = nullptr;    // likewise
+  bool is_fully_connected = false;
+};
+
+/// One call of a node's kernel: for the whole batch, or for one block of it.
+struct Context::Call {
+  std::size_t node = 0;
+  kernels::Operands<float> operands;
+  std::vector<const float*> inputs;  // what operands.inputs refers to
+  std::vector<float*> input_errors;  // likewise
+  bool first = true;                 // of its node's calls in a step, forward
+  bool last = true;                  // likewise, so the first one backward
+  bool runs_backward = false;
   std::int64_t in_features = 0;   // elements of an example
   std::int64_t out_features = 0;  // likewise
   struct Sum {
@@ -101,32 +112,31 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const model::Graph& gra
 }
 
 absl::Status Context::Build(const model::Graph& graph, Backend backend, bool training) {
-  const model::Graph lowered = Lower(graph);
-  if (Total(lowered, max_batch_) >= kMostFloats) {
+  if (Total(graph, max_batch_) >= kMostFloats) {
     return absl::ResourceExhaustedError("the activations of a batch of " +
                                         std::to_string(max_batch_) + " examples take over 4 TB");
   }
   classes_ = graph.classes;
   input_shape_ = graph.input;
   training_ = training;
-  output_ = lowered.output;
   labels_.resize(static_cast<std::size_t>(max_batch_));
   ADAMANT_ASSIGN_OR_RETURN(backend_, MakeBackend(backend));
-  ADAMANT_RETURN_IF_ERROR(MakeKernels(lowered));
+  const Program program = MakeProgram(graph, *backend_, max_batch_, training);
+  ADAMANT_RETURN_IF_ERROR(MakeKernels(program));
   std::vector<KernelTraits> traits;
   for (const Node& node : nodes_) {
     traits.push_back({node.kernel->in_place(), node.kernel->NeedsOutput()});
   }
-  const MemoryPlan plan = PlanMemory(lowered, traits, max_batch_, backend_->layout(), training);
+  const MemoryPlan plan = PlanMemory(program, traits, max_batch_, training);
   // The private copies of parameters lie behind the plan's floats, in the same order as the
   // parameters and as far apart.
-  for (const Parameter& parameter : lowered.parameters) {
+  for (const Parameter& parameter : graph.parameters) {
     parameter_floats_ += static_cast<std::size_t>(*ElementCount(parameter.shape));
   }
   const std::size_t floats = static_cast<std::size_t>(plan.floats) + parameter_floats_;
   block_.reset(new (kCacheLine) float[floats]());
-  BindMemory(lowered, plan);
-  BindParameters(lowered, block_.get() + plan.floats);
+  BindMemory(program, plan);
+  BindParameters(program.graph, block_.get() + plan.floats);
   WarmUp();
   return absl::OkStatus();
 }
@@ -142,74 +152,96 @@ void Context::WarmUp() {
   }
 }
 
-absl::Status Context::MakeKernels(const model::Graph& lowered) {
-  for (const model::Graph::Node& from : lowered.nodes) {
-    kernels::Spec spec = {.layer = from.layer,
-                          .inputs = {},
-                          .output = from.output,
-                          .batch = max_batch_,
-                          .training = training_,
-                          .layout = backend_->layout()};
-    for (const int input : from.inputs) {
-      spec.inputs.push_back(input < 0 ? lowered.input : lowered.nodes[input].output);
-    }
+absl::Status Context::MakeKernels(const Program& program) {
+  std::uint64_t dropouts = 0;
+  for (int i = 0; i < static_cast<int>(program.graph.nodes.size()); ++i) {
     Node& node = nodes_.emplace_back();
-    node.in_features = *ElementCount(spec.inputs[0]);
-    node.out_features = *ElementCount(spec.output);
-    ADAMANT_ASSIGN_OR_RETURN(node.kernel, backend_->Make(spec));
+    node.dropout = dropouts;
+    dropouts += program.graph.nodes[i].layer.kind == model::LayerKind::kDropout ? 1 : 0;
+    ADAMANT_ASSIGN_OR_RETURN(node.kernel, backend_->Make(program.SpecOf(i, max_batch_, training_)));
   }
   return absl::OkStatus();
 }
 
-void Context::BindMemory(const model::Graph& lowered, const MemoryPlan& plan) {
-  float* const block = block_.get();
-  const auto at = [&](std::int64_t offset) { return offset < 0 ? nullptr : block + offset; };
-  const std::int64_t input_floats = max_batch_ * *ElementCount(input_shape_);
-  input_ = {at(plan.input), static_cast<std::size_t>(input_floats)};
-  maps_ = at(plan.maps);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = nodes_[i];
-    const NodeMemory& memory = plan.nodes[i];
-    for (const int input : lowered.nodes[i].inputs) {
-      node.inputs.push_back(input < 0 ? maps_ : at(plan.nodes[input].output));
-    }
-    for (const std::int64_t error : memory.input_errors) {
-      node.input_errors.push_back(at(error));
-    }
-    node.operands.inputs = node.inputs;
-    node.operands.output = at(memory.output);
-    node.operands.output_error = at(memory.error);
-    node.operands.input_errors = node.input_errors;
-    node.runs_backward = memory.error >= 0;
-    if (node.runs_backward && static_cast<int>(i) == output_) {
-      loss_error_ = {at(memory.error), static_cast<std::size_t>(max_batch_ * classes_)};
-    }
-    for (const NodeMemory::Sum& sum : memory.sums) {
-      const auto count = static_cast<std::size_t>(sum.count);
-      node.sums.push_back({{at(sum.from), count}, {at(sum.to), count}});
+void Context::BindMemory(const Program& program, const MemoryPlan& plan) {
+  const auto floats = [&](std::int64_t features) {
+    return static_cast<std::size_t>(max_batch_ * features);
+  };
+  const NodeMemory& output = plan.nodes[program.graph.output];
+  input_ = {block_.get() + plan.input.offset, floats(*ElementCount(input_shape_))};
+  logits_ = {block_.get() + output.output.offset, floats(classes_)};
+  if (output.error.exists()) {
+    loss_error_ = {block_.get() + output.error.offset, floats(classes_)};
+  }
+  for (const Program::Segment& segment : program.segments) {
+    const std::int64_t blocks = segment.blocked ? (max_batch_ + kLanes - 1) / kLanes : 1;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      for (int i = segment.begin; i < segment.end; ++i) {
+        BindCall(program, plan, i, block);
+        calls_.back().first = block == 0;
+        calls_.back().last = block == blocks - 1;
+      }
     }
   }
 }
 
-void Context::BindParameters(const model::Graph& lowered, float* copies) {
+void Context::BindCall(const Program& program,
+                       const MemoryPlan& plan,
+                       int node,
+                       std::int64_t block) {
+  const auto at = [&](const Place& place) {
+    return place.exists() ? block_.get() + place.offset + block * place.stride : nullptr;
+  };
+  const model::Graph::Node& from = program.graph.nodes[node];
+  const NodeMemory& memory = plan.nodes[node];
+  Call& call = calls_.emplace_back();
+  call.node = static_cast<std::size_t>(node);
+  for (const int input : from.inputs) {
+    call.inputs.push_back(at(input < 0 ? plan.input : plan.nodes[input].output));
+  }
+  for (const Place& error : memory.input_errors) {
+    call.input_errors.push_back(at(error));
+  }
+  const bool blocked = program.layouts[node].blocked();
+  kernels::Operands<float>& operands = call.operands;
+  operands.inputs = call.inputs;
+  operands.output = at(memory.output);
+  operands.output_error = at(memory.error);
+  operands.input_errors = call.input_errors;
+  operands.begin = blocked ? block * kLanes : 0;
+  operands.missing = blocked ? std::max<std::int64_t>(operands.begin + kLanes - max_batch_, 0) : 0;
+  call.runs_backward = memory.error.exists();
+  call.in_features = *ElementCount(program.SpecOf(node, max_batch_, training_).inputs[0]);
+  call.out_features = *ElementCount(from.output);
+  for (const NodeMemory::Sum& sum : memory.sums) {
+    // Maps with the batch innermost fill their last block.
+    const bool whole = program.layouts[sum.input].output == kernels::MapLayout::kBatchInnermost;
+    const std::int64_t rows = (blocked ? kLanes : max_batch_) - (whole ? 0 : operands.missing);
+    const auto count =
+        static_cast<std::size_t>(rows * *ElementCount(program.graph.nodes[sum.input].output));
+    call.sums.push_back({{at(sum.from), count}, {at(sum.to), count}});
+  }
+}
+
+void Context::BindParameters(const model::Graph& graph, float* copies) {
   const auto bind = [&](int index) {
     Tensor tensor;
     for (int i = 0; i < index; ++i) {
-      tensor.offset += static_cast<std::size_t>(*ElementCount(lowered.parameters[i].shape));
+      tensor.offset += static_cast<std::size_t>(*ElementCount(graph.parameters[i].shape));
     }
-    tensor.count = static_cast<std::size_t>(*ElementCount(lowered.parameters[index].shape));
+    tensor.count = static_cast<std::size_t>(*ElementCount(graph.parameters[index].shape));
     tensor.copy = copies + tensor.offset;
     return tensor;
   };
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (lowered.nodes[i].weight < 0) {
+    if (graph.nodes[i].weight < 0) {
       continue;
     }
     Node& node = nodes_[i];
-    node.parameter = lowered.nodes[i].weight;
-    node.is_fully_connected = lowered.nodes[i].layer.kind == model::LayerKind::kFullyConnected;
-    node.weight = bind(lowered.nodes[i].weight);
-    node.bias = bind(lowered.nodes[i].bias);
+    node.parameter = graph.nodes[i].weight;
+    node.is_fully_connected = graph.nodes[i].layer.kind == model::LayerKind::kFullyConnected;
+    node.weight = bind(graph.nodes[i].weight);
+    node.bias = bind(graph.nodes[i].bias);
     if (node.kernel->ReadsSharedWeights()) {
       node.weight.copy = nullptr;
     }
@@ -223,24 +255,26 @@ StepResult Context::Train(std::int64_t batch,
   ADAMANT_CHECK(training_, "the context was created for training");
   ADAMANT_CHECK(gradients.size() == parameter_floats_, "a gradient per parameter");
   const kernels::ThreadMode mode;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    nodes_[i].operands.dropout = true;
-    nodes_[i].operands.seed = MixSeed(dropout_seed, i);
+  for (Call& call : calls_) {
+    call.operands.dropout = true;
+    call.operands.seed = MixSeed(dropout_seed, nodes_[call.node].dropout);
   }
   Forward(batch, weights);
   last_batch_ = batch;
   const StepResult result = Measure(batch, loss_error_);
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    Node& node = nodes_[i];
-    if (!node.runs_backward) {
+  for (std::size_t i = calls_.size(); i-- > 0;) {
+    Call& call = calls_[i];
+    if (!call.runs_backward) {
       continue;
     }
+    const Node& node = nodes_[call.node];
     if (node.parameter >= 0) {
-      node.operands.weight_gradient = gradients.data() + node.weight.offset;
-      node.operands.bias_gradient = gradients.data() + node.bias.offset;
+      call.operands.weight_gradient = gradients.data() + node.weight.offset;
+      call.operands.bias_gradient = gradients.data() + node.bias.offset;
     }
-    node.kernel->Backward(node.operands);
-    for (const Node::Sum& sum : node.sums) {
+    call.operands.first = call.last;
+    node.kernel->Backward(call.operands);
+    for (const Call::Sum& sum : call.sums) {
       kernels::AddTo(sum.from, sum.to);
     }
   }
@@ -249,8 +283,8 @@ StepResult Context::Train(std::int64_t batch,
 
 StepResult Context::Evaluate(std::int64_t batch, std::span<const float> weights) {
   const kernels::ThreadMode mode;
-  for (Node& node : nodes_) {
-    node.operands.dropout = false;
+  for (Call& call : calls_) {
+    call.operands.dropout = false;
   }
   Forward(batch, weights);
   return Measure(batch, {});
@@ -261,23 +295,22 @@ void Context::Forward(std::int64_t batch, std::span<const float> weights) {
   ADAMANT_CHECK(weights.size() == parameter_floats_, "a weight per parameter");
   const std::int64_t features = *ElementCount(input_shape_);
   std::fill(input_.begin() + batch * features, input_.end(), 0.0f);
-  if (maps_ != input_.data()) {
-    const std::int64_t channels = input_shape_[0];
-    kernels::Transpose<float>(max_batch_, channels, features / channels, input_.data(), maps_);
-  }
-  for (Node& node : nodes_) {
+  for (Call& call : calls_) {
+    Node& node = nodes_[call.node];
     if (node.parameter >= 0) {
-      node.operands.weight = node.weight.Values(weights);
-      node.operands.bias = node.bias.Values(weights);
+      if (call.first) {
+        node.weight_values = node.weight.Values(weights);
+        node.bias_values = node.bias.Values(weights);
+      }
+      call.operands.weight = node.weight_values;
+      call.operands.bias = node.bias_values;
     }
-    node.kernel->Forward(node.operands);
+    call.operands.first = call.first;
+    node.kernel->Forward(call.operands);
   }
 }
 
-std::span<const float> Context::logits() const {
-  const Node& output = nodes_[static_cast<std::size_t>(output_)];
-  return {output.operands.output, static_cast<std::size_t>(max_batch_ * classes_)};
-}
+std::span<const float> Context::logits() const { return logits_; }
 
 StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
   const std::span<const std::int32_t> labels(labels_.data(), static_cast<std::size_t>(batch));
@@ -287,16 +320,16 @@ StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
 }
 
 FullyConnectedOperands Context::OperandsOf(int parameter) const {
-  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) {
-    return n.is_fully_connected && n.parameter == parameter;
+  const auto call = std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) {
+    return nodes_[c.node].is_fully_connected && nodes_[c.node].parameter == parameter;
   });
-  ADAMANT_CHECK(node != nodes_.end(), "the weight of a fully connected layer");
+  ADAMANT_CHECK(call != calls_.end(), "the weight of a fully connected layer");
   ADAMANT_CHECK(last_batch_ > 0, "after a step of training");
   const auto floats = [&](std::int64_t features) {
     return static_cast<std::size_t>(last_batch_ * features);
   };
-  return {.activations = {node->inputs[0], floats(node->in_features)},
-          .errors = {node->operands.output_error, floats(node->out_features)}};
+  return {.activations = {call->inputs[0], floats(call->in_features)},
+          .errors = {call->operands.output_error, floats(call->out_features)}};
 }
 
 }  // namespace adamant::graph

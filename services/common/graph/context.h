@@ -12,6 +12,7 @@
 namespace adamant::graph {
 
 struct MemoryPlan;
+struct Program;
 
 enum class Backend { kReference, kOneDnn };
 
@@ -78,15 +79,17 @@ class Context {
 
  private:
   struct Node;
+  struct Call;
   struct FreeBlock {
     void operator()(float* block) const;
   };
 
   Context();
   absl::Status Build(const model::Graph& graph, Backend backend, bool training);
-  absl::Status MakeKernels(const model::Graph& lowered);
-  void BindMemory(const model::Graph& lowered, const MemoryPlan& plan);
-  void BindParameters(const model::Graph& lowered, float* copies);
+  absl::Status MakeKernels(const Program& program);
+  void BindMemory(const Program& program, const MemoryPlan& plan);
+  void BindCall(const Program& program, const MemoryPlan& plan, int node, std::int64_t block);
+  void BindParameters(const model::Graph& graph, float* copies);
   void WarmUp();
   void Forward(std::int64_t batch, std::span<const float> weights);
   StepResult Measure(std::int64_t batch, std::span<float> errors) const;
@@ -100,12 +103,12 @@ class Context {
   std::unique_ptr<kernels::Backend> backend_;  // outlives the kernels in nodes_
   std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, copies of parameters
   std::span<float> input_;
-  float* maps_ = nullptr;  // the input in the kernels' layout
-  int output_ = 0;         // the node with the logits
+  std::span<const float> logits_;
   std::span<float> loss_error_;
 
   // Of the current step.
-  std::vector<Node> nodes_;  // in execution order
+  std::vector<Node> nodes_;
+  std::vector<Call> calls_;  // forward in this order, backward in the other
   std::vector<std::int32_t> labels_;
   std::int64_t last_batch_ = 0;  // of the last Train
 };

@@ -3,30 +3,40 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/graph/program.h"
 #include "services/common/kernels/kernel.h"
-#include "services/common/model/model.h"
 
 namespace adamant::graph {
 
-/// Where a node's activations and errors lie, as offsets in floats into one block of memory.
-struct NodeMemory {
-  std::int64_t output = 0;
-  std::int64_t error = -1;  ///< -1: no parameter in or above the node, so nobody asks for it
-  std::vector<std::int64_t> input_errors;  ///< one per input; -1: not asked for
+/// Floats in the block of memory. What a call for the n-th block of examples works on lies
+/// n * stride further; a stride of 0 is memory that one block leaves to the next.
+struct Place {
+  std::int64_t offset = -1;  ///< -1: there is none
+  std::int64_t stride = 0;
 
-  /// After the node's backward pass: block[to...] += block[from...]. For inputs with several users.
+  [[nodiscard]] bool exists() const { return offset >= 0; }
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// Where a node's activations and errors lie.
+struct NodeMemory {
+  Place output;
+  Place error;  ///< none: no parameter in or above the node, so nobody asks for it
+  std::vector<Place> input_errors;  ///< one per input; none: not asked for
+
+  /// After the node's backward pass, per call: to += from, the errors of the output of node
+  /// `input`. For inputs with several users.
   struct Sum {
-    std::int64_t from;
-    std::int64_t to;
-    std::int64_t count;
+    Place from;
+    Place to;
+    int input;
   };
   std::vector<Sum> sums;
 };
 
 struct MemoryPlan {
   std::vector<NodeMemory> nodes;
-  std::int64_t input = 0;   ///< the net's input, channels first
-  std::int64_t maps = 0;    ///< the same in the kernels' layout; equal to `input` when that is it
+  Place input;              ///< the net's input, channels first
   std::int64_t floats = 0;  ///< size of the block
 };
 
@@ -36,13 +46,14 @@ struct KernelTraits {
   bool needs_output = false;
 };
 
-/// Lays the activations of a lowered graph out, and its errors when training. A layer that can work
-/// in place shares the memory of the layer before it, if nobody else reads that. The caller has
-/// checked that the sum of all outputs times batch is far from overflow.
-MemoryPlan PlanMemory(const model::Graph& graph,
+/// Lays the activations of a program out, and its errors when training. Memory is used again as
+/// soon as nobody needs what is there; what the inputs of fully connected layers, their errors and
+/// the logits hold stays until the next step. A layer that can work in place shares the memory of
+/// the layer before it, if nobody else reads that. The caller has checked that the sum of all
+/// outputs times batch is far from overflow.
+MemoryPlan PlanMemory(const Program& program,
                       const std::vector<KernelTraits>& traits,
                       std::int64_t batch,
-                      kernels::MapLayout layout,
                       bool training);
 
 }  // namespace adamant::graph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "services/common/kernels/kernel.h"
@@ -13,11 +14,12 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// The layout that its kernels work in.
-  [[nodiscard]] virtual MapLayout layout() const = 0;
+  /// Microseconds that a step of the layer takes on a nominal core; nullopt if there is no kernel
+  /// for the layout. Decides between layouts, so that only ratios matter, and the same shapes get
+  /// the same kernels in every process.
+  [[nodiscard]] virtual std::optional<double> Cost(const Spec& spec) const = 0;
 
-  /// The kernel for `spec`, whose layout must be layout(). Errors: Internal when a library refuses
-  /// a shape.
+  /// The kernel for a spec that has a Cost. Errors: Internal when a library refuses a shape.
   virtual absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) = 0;
 };
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "services/common/kernels/backend.h"
+#include "services/common/kernels/cost.h"
 #include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/reference.h"
 #include "services/common/kernels/thread_mode.h"
@@ -10,7 +11,9 @@ namespace {
 
 class OneDnnBackend final : public Backend {
  public:
-  [[nodiscard]] MapLayout layout() const override { return MapLayout::kChannelsLast; }
+  [[nodiscard]] std::optional<double> Cost(const Spec& spec) const override {
+    return internal::EstimateCost(spec);
+  }
 
   absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) override {
     const ThreadMode alone;  // primitives remember the team they were made for

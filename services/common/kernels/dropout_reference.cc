@@ -14,12 +14,18 @@ template <class T>
 class Dropout final : public Kernel<T> {
  public:
   explicit Dropout(const Spec& spec)
-      : batch_(spec.batch),
+      : count_(spec.batch * *ElementCount(spec.output)),
+        features_(*ElementCount(spec.output)),
+        inner_(features_),
         below_(static_cast<std::uint64_t>(spec.layer.dropout_rate * 0x1.0p53)),
         scale_(static_cast<T>(1 / (1 - spec.layer.dropout_rate))) {
-    const bool last = spec.layout == MapLayout::kChannelsLast && spec.output.size() == 3;
-    inner_ = last ? spec.output[0] : *ElementCount(spec.output);
-    outer_ = *ElementCount(spec.output) / inner_;
+    if (spec.output.size() == 3 && spec.layout == MapLayout::kChannelsLast) {
+      inner_ = spec.output[0];
+      outer_ = features_ / inner_;
+    } else if (spec.output.size() == 3 && spec.layout == MapLayout::kBatchInnermost) {
+      inner_ = kLanes;
+      outer_ = features_;
+    }
   }
 
   void Forward(const Operands<T>& o) override { Apply(o, o.inputs[0], o.output); }
@@ -36,12 +42,12 @@ class Dropout final : public Kernel<T> {
   void Apply(const Operands<T>& o, const T* from, T* to) const {
     if (!o.dropout) {
       if (from != to) {
-        std::copy_n(from, batch_ * outer_ * inner_, to);
+        std::copy_n(from, count_, to);
       }
       return;
     }
-    const std::uint64_t start = Mix64(o.seed);
-    for (std::int64_t n = 0; n < batch_; ++n) {
+    const std::uint64_t start = Mix64(o.seed) + static_cast<std::uint64_t>(o.begin * features_);
+    for (std::int64_t n = 0; n < count_ / (outer_ * inner_); ++n) {
       for (std::int64_t i = 0; i < outer_; ++i) {
         for (std::int64_t j = 0; j < inner_; ++j, ++from, ++to) {
           const std::int64_t place = (n * inner_ + j) * outer_ + i;
@@ -52,10 +58,11 @@ class Dropout final : public Kernel<T> {
     }
   }
 
-  const std::int64_t batch_;
-  std::int64_t outer_;  // an example in memory: [outer_, inner_], canonical the other way round
-  std::int64_t inner_;
-  const std::uint64_t below_;  // an element is dropped when 53 random bits are below
+  const std::int64_t count_;
+  const std::int64_t features_;  // of an example
+  std::int64_t outer_ = 1;       // memory is rows of [outer_, inner_], the canonical order of
+  std::int64_t inner_;           // the same elements [inner_, outer_]
+  const std::uint64_t below_;    // an element is dropped when 53 random bits are below
   const T scale_;
 };
 

@@ -1,50 +1,9 @@
 #include <algorithm>
 
 #include "services/common/kernels/reference.h"
-#include "services/common/kernels/transpose.h"
 
 namespace adamant::kernels::internal {
 namespace {
-
-/// Features in the canonical order, whatever the layout of the maps.
-template <class T>
-class Flatten final : public Kernel<T> {
- public:
-  explicit Flatten(const Spec& spec)
-      : batch_(spec.batch), channels_(spec.inputs[0][0]), plane_(spec.output[0] / channels_) {
-    transposes_ = spec.layout == MapLayout::kChannelsLast && channels_ > 1 && plane_ > 1;
-  }
-
-  void Forward(const Operands<T>& o) override {
-    if (transposes_) {
-      Transpose(batch_, plane_, channels_, o.inputs[0], o.output);
-    } else if (o.output != o.inputs[0]) {
-      std::copy_n(o.inputs[0], batch_ * channels_ * plane_, o.output);
-    }
-  }
-
-  void Backward(const Operands<T>& o) override {
-    T* errors = o.input_errors[0];
-    if (errors == nullptr) {
-      return;
-    }
-    if (transposes_) {
-      Transpose(batch_, channels_, plane_, o.output_error, errors);
-    } else if (errors != o.output_error) {
-      std::copy_n(o.output_error, batch_ * channels_ * plane_, errors);
-    }
-  }
-
-  [[nodiscard]] InPlace in_place() const override {
-    return transposes_ ? InPlace::kNo : InPlace::kSameValues;
-  }
-
- private:
-  const std::int64_t batch_;
-  const std::int64_t channels_;
-  const std::int64_t plane_;
-  bool transposes_;
-};
 
 template <class T>
 class Add final : public Kernel<T> {
@@ -79,8 +38,12 @@ class Concat final : public Kernel<T> {
  public:
   explicit Concat(const Spec& spec) {
     const bool last = spec.layout == MapLayout::kChannelsLast;
-    const std::int64_t plane = *ElementCount(spec.output) / spec.output[0];
+    std::int64_t plane = *ElementCount(spec.output) / spec.output[0];
     rows_ = spec.batch * (last ? plane : 1);
+    if (spec.layout == MapLayout::kBatchInnermost && spec.output.size() == 3) {
+      rows_ /= kLanes;
+      plane *= kLanes;
+    }
     for (const Shape& input : spec.inputs) {
       pieces_.push_back(input[0] * (last ? 1 : plane));
       row_ += pieces_.back();
@@ -115,11 +78,6 @@ class Concat final : public Kernel<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Kernel<T>> MakeFlatten(const Spec& spec) {
-  return std::make_unique<Flatten<T>>(spec);
-}
-
-template <class T>
 std::unique_ptr<Kernel<T>> MakeAdd(const Spec& spec) {
   return std::make_unique<Add<T>>(spec);
 }
@@ -129,8 +87,6 @@ std::unique_ptr<Kernel<T>> MakeConcat(const Spec& spec) {
   return std::make_unique<Concat<T>>(spec);
 }
 
-template std::unique_ptr<Kernel<float>> MakeFlatten(const Spec&);
-template std::unique_ptr<Kernel<double>> MakeFlatten(const Spec&);
 template std::unique_ptr<Kernel<float>> MakeAdd(const Spec&);
 template std::unique_ptr<Kernel<double>> MakeAdd(const Spec&);
 template std::unique_ptr<Kernel<float>> MakeConcat(const Spec&);

@@ -25,8 +25,9 @@ struct Spec {
   std::vector<Shape> inputs;
   Shape output;
   std::int64_t batch = 1;
-  bool training = false;  ///< Backward will be called
-  MapLayout layout = MapLayout::kChannelsFirst;
+  bool training = false;                               ///< Backward will be called
+  MapLayout layout = MapLayout::kChannelsFirst;        ///< of the output
+  MapLayout input_layout = MapLayout::kChannelsFirst;  ///< of the inputs: the same but for kFlatten
 };
 
 /// Where a kernel reads and writes. Activations and errors (the gradient of the loss with respect
@@ -41,8 +42,11 @@ struct Operands {
   bool dropout = false;    ///< false: dropout layers pass their input on
   std::uint64_t seed = 0;  ///< of this step and layer: what dropout drops
 
-  /// A step may come in several calls, each with other examples. False: not the first of its step,
-  /// so the parameters are those of the call before, and what is given for them adds up.
+  // A step may come in several calls, each with other examples.
+  std::int64_t begin = 0;    ///< of this call's examples among those of the step
+  std::int64_t missing = 0;  ///< rows at the end that are no examples: kFlatten makes zeros of them
+  /// False: not the first call of its step, so the parameters are those of the call before, and
+  /// what is given for them adds up.
   bool first = true;
 
   // Backward only. What it writes it overwrites, but gradients of parameters if `first` is false.

@@ -40,7 +40,9 @@ namespace {
 
 class ReferenceBackend final : public Backend {
  public:
-  [[nodiscard]] MapLayout layout() const override { return MapLayout::kChannelsFirst; }
+  [[nodiscard]] std::optional<double> Cost(const Spec& spec) const override {
+    return spec.layout == MapLayout::kChannelsFirst ? std::optional(1.0) : std::nullopt;
+  }
   absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) override {
     return MakeReferenceKernel<float>(spec);
   }

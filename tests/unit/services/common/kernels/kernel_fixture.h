@@ -30,7 +30,8 @@ inline Spec MakeSpec(const model::Layer& layer,
           .output = std::get<Shape>(std::move(output)),
           .batch = batch,
           .training = true,
-          .layout = layout};
+          .layout = layout,
+          .input_layout = layout};
 }
 
 inline std::string Describe(const Spec& spec) {

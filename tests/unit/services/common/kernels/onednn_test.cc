@@ -96,7 +96,7 @@ class OneDnnTest : public testing::Test {
     const Tensors<double> magnitudes = Reference(spec, tensors, true);
 
     Spec last = spec;
-    last.layout = backend_->layout();
+    last.layout = last.input_layout = MapLayout::kChannelsLast;
     auto kernel = backend_->Make(last);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const Shape& in = spec.inputs[0];
@@ -228,7 +228,7 @@ TEST_F(OneDnnTest, ElementwiseFunctionsMatchTheReference) {
 
 TEST_F(OneDnnTest, ElementwiseFunctionsWorkInPlace) {
   for (const LayerKind kind : {LayerKind::kRelu, LayerKind::kSigmoid, LayerKind::kTanh}) {
-    Spec spec = MakeSpec(LayerOf(kind), {{100}}, 2, backend_->layout());
+    Spec spec = MakeSpec(LayerOf(kind), {{100}}, 2, MapLayout::kChannelsLast);
     auto kernel = backend_->Make(spec);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     Tensors<float> apart(spec);
@@ -252,7 +252,7 @@ TEST_F(OneDnnTest, ErrorsThatNobodyAsksForAreNotWritten) {
   layer.channels = 4;
   for (const LayerKind kind : {LayerKind::kConv2d, LayerKind::kMaxPool, LayerKind::kRelu}) {
     layer.kind = kind;
-    const Spec spec = MakeSpec(layer, {{4, 3, 3}}, 2, backend_->layout());
+    const Spec spec = MakeSpec(layer, {{4, 3, 3}}, 2, MapLayout::kChannelsLast);
     auto kernel = backend_->Make(spec);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     Tensors<float> tensors(spec);

@@ -60,7 +60,7 @@ TEST(ReferenceTest, FlattenPutsChannelsFirstWhateverTheLayout) {
   Tensors<double> tensors(spec);
   tensors.inputs = {{1, 10, 2, 20, 3, 30}};
   EXPECT_THAT(Forward(spec, tensors), ElementsAre(1, 2, 3, 10, 20, 30));
-  spec.layout = MapLayout::kChannelsFirst;
+  spec.input_layout = MapLayout::kChannelsFirst;
   EXPECT_THAT(Forward(spec, tensors), ElementsAre(1, 10, 2, 20, 3, 30));
 }
 

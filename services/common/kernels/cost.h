@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+
+#include "services/common/kernels/kernel.h"
+
+namespace adamant::kernels::internal {
+
+/// Backend::Cost of the fast kernels: what the arithmetic takes at the share of a core's peak that
+/// kernels of this kind reach with these channels (docs/bench/engine.md), or what moving the bytes
+/// takes.
+std::optional<double> EstimateCost(const Spec& spec);
+
+}  // namespace adamant::kernels::internal
