@@ -14,6 +14,7 @@ add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES
   IMPORTED_LOCATION ${DNNL_LIBRARY}
   INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+find_package(hwy CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(RocksDB CONFIG REQUIRED)
 find_package(yaml-cpp REQUIRED)

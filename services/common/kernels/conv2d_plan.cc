@@ -1,0 +1,181 @@
+#include "services/common/kernels/conv2d_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace adamant::kernels::internal {
+namespace {
+
+/// A sliding window along one direction.
+struct Axis {
+  std::int64_t in, out, kernel, stride, padding, dilation;
+};
+
+Axis RowsOf(const Spec& spec) {
+  const model::Layer& l = spec.layer;
+  return {spec.inputs[0][1],
+          spec.output[1],
+          l.kernel.height,
+          l.stride.height,
+          l.padding.height,
+          l.dilation.height};
+}
+
+Axis ColumnsOf(const Spec& spec) {
+  const model::Layer& l = spec.layer;
+  return {spec.inputs[0][2],
+          spec.output[2],
+          l.kernel.width,
+          l.stride.width,
+          l.padding.width,
+          l.dilation.width};
+}
+
+struct AxisTap {
+  std::int64_t position;  // in the kernel
+  std::int64_t at;        // what it reads for the first output of the run
+};
+
+/// Outputs first, first + step, ... that see the same positions of the kernel; from one to the next
+/// these move by `in_step`.
+struct Run {
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+  std::int64_t count = 1;
+  std::int64_t in_step = 1;
+  std::vector<AxisTap> taps = {};
+};
+
+bool SamePositions(const std::vector<AxisTap>& a, const std::vector<AxisTap>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const AxisTap& left, const AxisTap& right) {
+        return left.position == right.position;
+      });
+}
+
+/// Lets the last run go on with a run of one output, if that sees the same.
+void Append(Run next, std::vector<Run>& runs) {
+  if (!runs.empty() && SamePositions(runs.back().taps, next.taps)) {
+    ++runs.back().count;
+  } else {
+    runs.push_back(std::move(next));
+  }
+}
+
+std::vector<Run> ForwardRuns(const Axis& a) {
+  std::vector<Run> runs;
+  for (std::int64_t out = 0; out < a.out; ++out) {
+    Run run = {.first = out, .in_step = a.stride};
+    for (std::int64_t j = 0; j < a.kernel; ++j) {
+      const std::int64_t at = out * a.stride - a.padding + j * a.dilation;
+      if (at >= 0 && at < a.in) {
+        run.taps.push_back({j, at});
+      }
+    }
+    Append(std::move(run), runs);
+  }
+  return runs;
+}
+
+/// Inputs whose places differ by a multiple of the stride see the same positions of the kernel, so
+/// each such set is a correlation of its own, with a stride of 1.
+std::vector<Run> BackwardRuns(const Axis& a) {
+  std::vector<Run> runs;
+  for (std::int64_t phase = 0; phase < std::min(a.stride, a.in); ++phase) {
+    std::vector<Run> ours;
+    for (std::int64_t in = phase; in < a.in; in += a.stride) {
+      Run run = {.first = in, .step = a.stride};
+      for (std::int64_t j = 0; j < a.kernel; ++j) {
+        const std::int64_t scaled = in + a.padding - j * a.dilation;
+        if (scaled >= 0 && scaled % a.stride == 0 && scaled / a.stride < a.out) {
+          run.taps.push_back({j, scaled / a.stride});
+        }
+      }
+      Append(std::move(run), ours);
+    }
+    runs.insert(runs.end(), ours.begin(), ours.end());
+  }
+  return runs;
+}
+
+struct Widths {
+  std::int64_t in, out, kernel;
+};
+
+TapRectangle Rectangle(const Run& rows, const Run& columns, Widths width, std::int64_t panel) {
+  TapRectangle result = {.rows = rows.count,
+                         .columns = columns.count,
+                         .output = (rows.first * width.out + columns.first) * kLanes,
+                         .output_row = rows.step * width.out * kLanes,
+                         .output_column = columns.step * kLanes,
+                         .input_row = rows.in_step * width.in * kLanes,
+                         .input_column = columns.in_step * kLanes,
+                         .taps = {}};
+  for (const AxisTap& row : rows.taps) {
+    for (const AxisTap& column : columns.taps) {
+      result.taps.push_back({(row.at * width.in + column.at) * kLanes,
+                             (row.position * width.kernel + column.position) * panel});
+    }
+  }
+  return result;
+}
+
+void Cut(const std::vector<Run>& rows,
+         const std::vector<Run>& columns,
+         Widths width,
+         std::int64_t largest_panel,
+         Correlation& to) {
+  to.panels = (to.outputs + largest_panel - 1) / largest_panel;
+  to.panel = (to.outputs + to.panels - 1) / to.panels;
+  for (const Run& row : rows) {
+    for (const Run& column : columns) {
+      to.rectangles.push_back(Rectangle(row, column, width, to.panel));
+    }
+  }
+}
+
+}  // namespace
+
+Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
+  const Axis rows = RowsOf(spec);
+  const Axis columns = ColumnsOf(spec);
+  const std::int64_t inputs = spec.inputs[0][0] / spec.layer.groups;
+  const std::int64_t kernel = rows.kernel * columns.kernel;
+  Correlation result = {.groups = spec.layer.groups,
+                        .inputs = inputs,
+                        .outputs = spec.output[0] / spec.layer.groups,
+                        .input_plane = rows.in * columns.in * kLanes,
+                        .output_plane = rows.out * columns.out * kLanes,
+                        .kernel_plane = kernel,
+                        .weight_output = inputs * kernel,
+                        .weight_input = kernel};
+  Cut(ForwardRuns(rows),
+      ForwardRuns(columns),
+      {columns.in, columns.out, columns.kernel},
+      largest_panel,
+      result);
+  return result;
+}
+
+Correlation BackwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
+  const Axis rows = RowsOf(spec);
+  const Axis columns = ColumnsOf(spec);
+  const std::int64_t outputs = spec.inputs[0][0] / spec.layer.groups;
+  const std::int64_t kernel = rows.kernel * columns.kernel;
+  Correlation result = {.groups = spec.layer.groups,
+                        .inputs = spec.output[0] / spec.layer.groups,
+                        .outputs = outputs,
+                        .input_plane = rows.out * columns.out * kLanes,
+                        .output_plane = rows.in * columns.in * kLanes,
+                        .kernel_plane = kernel,
+                        .weight_output = kernel,
+                        .weight_input = outputs * kernel};
+  Cut(BackwardRuns(rows),
+      BackwardRuns(columns),
+      {columns.out, columns.in, columns.kernel},
+      largest_panel,
+      result);
+  return result;
+}
+
+}  // namespace adamant::kernels::internal

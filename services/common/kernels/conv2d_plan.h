@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/common/kernels/kernel.h"
+
+// How a convolution over maps with the batch innermost is cut into rectangles in which every output
+// sees the same positions of the kernel, so that the loops over them need no tests and no padding,
+// and multiply nothing by zero. Offsets and steps count floats, from the start of a plane (one
+// channel's map of one block of examples).
+namespace adamant::kernels::internal {
+
+/// A position of the kernel: what it reads for the first output of a rectangle, and its weights.
+struct Tap {
+  std::int64_t input = 0;
+  std::int64_t weight = 0;  ///< offset within the packed weights of one input channel
+};
+
+/// Outputs that see the same taps. Output (i, j) is at output + i * output_row + j * output_column
+/// and reads at tap.input + i * input_row + j * input_column.
+struct TapRectangle {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t output = 0;
+  std::int64_t output_row = 0;
+  std::int64_t output_column = 0;
+  std::int64_t input_row = 0;
+  std::int64_t input_column = 0;
+  std::vector<Tap> taps;  ///< empty where a window lies wholly on padding
+};
+
+/// out[o] = sum over input channels i and taps of weight[o][i][tap] * in[i]. Both the forward pass
+/// and that of the errors: there the inputs are the errors of the outputs, and channels swap roles.
+struct Correlation {
+  std::int64_t groups = 1;
+  std::int64_t inputs = 0;  ///< channels per group
+  std::int64_t outputs = 0;
+  std::int64_t input_plane = 0;
+  std::int64_t output_plane = 0;
+  std::int64_t kernel_plane = 0;   ///< positions of the kernel
+  std::int64_t weight_output = 0;  ///< steps of the canonical weights from one channel to the next
+  std::int64_t weight_input = 0;
+
+  /// Weights are packed as [group][panel][input channel][position][outputs of a panel], the order
+  /// in which they are read. The last panel may have fewer outputs, in as many places.
+  std::int64_t panel = 0;
+  std::int64_t panels = 0;
+
+  std::vector<TapRectangle> rectangles = {};
+
+  [[nodiscard]] std::int64_t packed_panel() const { return inputs * kernel_plane * panel; }
+  [[nodiscard]] std::int64_t packed_size() const { return groups * panels * packed_panel(); }
+};
+
+/// `largest_panel`: outputs that one register tile can have.
+Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel);
+Correlation BackwardCorrelation(const Spec& spec, std::int64_t largest_panel);
+
+}  // namespace adamant::kernels::internal

@@ -1,0 +1,36 @@
+// What the kernels of every target share. Included once per target: no #pragma once.
+#if defined(ADAMANT_KERNELS_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef ADAMANT_KERNELS_SIMD_INL_H
+#undef ADAMANT_KERNELS_SIMD_INL_H
+#else
+#define ADAMANT_KERNELS_SIMD_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "services/common/kernels/kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace adamant::kernels::internal::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// A block's kLanes examples are kParts vectors of kVector examples.
+using Floats = hn::CappedTag<float, kLanes>;
+using Vector = hn::Vec<Floats>;
+inline constexpr std::int64_t kVector = hn::MaxLanes(Floats());
+inline constexpr std::int64_t kParts = kLanes / kVector;
+
+/// Vector registers of the target, for accumulators and what they are computed from.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+inline constexpr int kRegisters = 32;
+#else
+inline constexpr int kRegisters = 16;
+#endif
+
+}  // namespace adamant::kernels::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard, per target
