@@ -13,6 +13,7 @@
 #include "services/common/base/check.h"
 #include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/correlate-inl.h"
+#include "services/common/kernels/weight_gradient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace adamant::kernels::internal::HWY_NAMESPACE {
@@ -24,6 +25,7 @@ class Conv2d final : public Kernel<float> {
     forward_weights_.resize(forward_.packed_size());
     if (spec.training) {
       backward_ = BackwardCorrelation(spec, kLargestPanel);
+      gradient_ = PlanWeightGradient(spec, kMostTaps);
       backward_weights_.resize(backward_.packed_size());
     }
   }
@@ -42,6 +44,7 @@ class Conv2d final : public Kernel<float> {
   }
 
   void Backward(const Operands<float>& o) override {
+    BackwardParameters(o);
     float* const errors = o.input_errors[0];
     if (errors == nullptr) {
       return;
@@ -59,6 +62,20 @@ class Conv2d final : public Kernel<float> {
   }
 
  private:
+  void BackwardParameters(const Operands<float>& o) const {
+    const std::int64_t outputs = forward_.groups * forward_.outputs;
+    if (o.first) {
+      std::fill_n(o.weight_gradient, outputs * forward_.weight_output, 0.0f);
+      std::fill_n(o.bias_gradient, outputs, 0.0f);
+    }
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      const float* input = o.inputs[0] + block * InputBlock();
+      const float* error = o.output_error + block * OutputBlock();
+      AddWeightGradient(gradient_, forward_, input, error, o.weight_gradient);
+      AddBiasGradient(outputs, forward_.output_plane, error, o.bias_gradient);
+    }
+  }
+
   [[nodiscard]] std::int64_t InputBlock() const {
     return forward_.groups * forward_.inputs * forward_.input_plane;
   }
@@ -69,6 +86,7 @@ class Conv2d final : public Kernel<float> {
   const std::int64_t blocks_;
   const Correlation forward_;
   Correlation backward_;
+  WeightPlan gradient_;
   std::vector<float> forward_weights_;  // packed
   std::vector<float> backward_weights_;
 };

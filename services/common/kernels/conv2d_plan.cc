@@ -134,7 +134,94 @@ void Cut(const std::vector<Run>& rows,
   }
 }
 
+/// Outputs first .. first + count - 1 along an axis read on the input with every one of the kernel's
+/// positions position .. position + taps - 1, the first output at `at`.
+struct Piece {
+  std::int64_t first, count, position, taps, at;
+};
+
+/// Each position by itself, with all outputs that it serves.
+std::vector<Piece> ByPosition(const Axis& a) {
+  std::vector<Piece> pieces;
+  for (std::int64_t j = 0; j < a.kernel; ++j) {
+    const std::int64_t shift = j * a.dilation - a.padding;
+    const std::int64_t first = shift < 0 ? (-shift + a.stride - 1) / a.stride : 0;
+    const std::int64_t last = a.in - 1 < shift ? -1 : (a.in - 1 - shift) / a.stride;
+    const std::int64_t count = std::min(last + 1, a.out) - first;
+    if (count > 0) {
+      pieces.push_back({first, count, j, 1, first * a.stride + shift});
+    }
+  }
+  return pieces;
+}
+
+/// Outputs that see the same positions, with at most `widest` of these at a time.
+std::vector<Piece> ByRun(const Axis& a, std::int64_t widest) {
+  std::vector<Piece> pieces;
+  for (const Run& run : ForwardRuns(a)) {
+    const auto taps = static_cast<std::int64_t>(run.taps.size());
+    const std::int64_t parts = (taps + widest - 1) / widest;
+    for (std::int64_t i = 0, begin = 0; i < parts; ++i) {
+      const std::int64_t end = taps * (i + 1) / parts;
+      pieces.push_back(
+          {run.first, run.count, run.taps[begin].position, end - begin, run.taps[begin].at});
+      begin = end;
+    }
+  }
+  return pieces;
+}
+
+WeightPass Pass(const Axis& rows, const Axis& columns, const Piece& row, const Piece& column) {
+  WeightPass pass = {.taps = column.taps,
+                     .position = row.position * columns.kernel + column.position,
+                     .input = (row.at * columns.in + column.at) * kLanes,
+                     .output = (row.first * columns.out + column.first) * kLanes,
+                     .outer = row.count,
+                     .inner = column.count,
+                     .input_outer = rows.stride * columns.in * kLanes,
+                     .input_inner = columns.stride * kLanes,
+                     .output_outer = columns.out * kLanes,
+                     .output_inner = kLanes};
+  if (pass.inner < std::min<std::int64_t>(pass.outer, 8)) {
+    std::swap(pass.outer, pass.inner);
+    std::swap(pass.input_outer, pass.input_inner);
+    std::swap(pass.output_outer, pass.output_inner);
+  }
+  return pass;
+}
+
+/// Whether tiles had better take their taps from several input channels: where the kernel has one
+/// column, or where columns at the borders, which need passes of their own, are many.
+bool TapsAreChannels(const Axis& columns, std::int64_t channels) {
+  const auto runs = static_cast<std::int64_t>(ForwardRuns(columns).size());
+  return channels > 1 && (columns.kernel == 1 || (runs > 1 && columns.out < 4 * runs));
+}
+
 }  // namespace
+
+WeightPlan PlanWeightGradient(const Spec& spec, std::int64_t widest) {
+  const Axis rows = RowsOf(spec);
+  const Axis columns = ColumnsOf(spec);
+  const std::int64_t channels = spec.inputs[0][0] / spec.layer.groups;
+  WeightPlan plan;
+  if (TapsAreChannels(columns, channels)) {
+    plan.taps = WeightPlan::Taps::kChannels;
+    plan.tap_input = rows.in * columns.in * kLanes;
+    plan.tap_gradient = rows.kernel * columns.kernel;
+    plan.widest = std::min(widest, channels);
+  } else {
+    plan.tap_input = columns.dilation * kLanes;
+    plan.tap_gradient = 1;
+    plan.widest = std::min(widest, columns.kernel);
+  }
+  const bool by_channel = plan.taps == WeightPlan::Taps::kChannels;
+  for (const Piece& row : ByPosition(rows)) {
+    for (const Piece& column : by_channel ? ByPosition(columns) : ByRun(columns, widest)) {
+      plan.passes.push_back(Pass(rows, columns, row, column));
+    }
+  }
+  return plan;
+}
 
 Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
   const Axis rows = RowsOf(spec);

@@ -53,6 +53,37 @@ struct Correlation {
   [[nodiscard]] std::int64_t packed_size() const { return groups * panels * packed_panel(); }
 };
 
+/// A rectangle of outputs in which a row of neighbouring taps all lie on the input. Offsets as in
+/// TapRectangle; what is inner is the longer side.
+struct WeightPass {
+  std::int64_t taps = 0;      ///< of WeightPlan::Taps::kPositions; 1 with kChannels
+  std::int64_t position = 0;  ///< of the first tap, in the kernel
+  std::int64_t input = 0;
+  std::int64_t output = 0;
+  std::int64_t outer = 0;  ///< lines
+  std::int64_t inner = 0;  ///< pixels of a line
+  std::int64_t input_outer = 0;
+  std::int64_t input_inner = 0;
+  std::int64_t output_outer = 0;
+  std::int64_t output_inner = 0;
+};
+
+/// gradient[o][i][position] = sum over a rectangle of error[o] * input[i] shifted by the position.
+struct WeightPlan {
+  /// What the taps of a register tile differ in. Positions in one row of the kernel read the same
+  /// inputs again, from the first cache; channels share the rectangle also at the map's borders.
+  enum class Taps { kPositions, kChannels };
+
+  Taps taps = Taps::kPositions;
+  std::int64_t tap_input = 0;     ///< step of the input from one tap to the next
+  std::int64_t tap_gradient = 0;  ///< and of the gradient
+  std::int64_t widest = 1;        ///< most taps of a tile
+  std::vector<WeightPass> passes = {};
+};
+
+/// `widest`: taps that one register tile can have.
+WeightPlan PlanWeightGradient(const Spec& spec, std::int64_t widest);
+
 /// `largest_panel`: outputs that one register tile can have.
 Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel);
 Correlation BackwardCorrelation(const Spec& spec, std::int64_t largest_panel);

@@ -30,6 +30,26 @@ inline constexpr int kRegisters = 32;
 inline constexpr int kRegisters = 16;
 #endif
 
+/// The even elements of `low`, then those of `high`; and the odd ones. Plain vectors have one
+/// element: there is nothing to join.
+template <class D>
+HWY_INLINE hn::Vec<D> JoinEven(D d, hn::Vec<D> high, hn::Vec<D> low) {
+#if HWY_TARGET == HWY_SCALAR
+  return (void)d, (void)high, low;
+#else
+  return hn::ConcatEven(d, high, low);
+#endif
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> JoinOdd(D d, hn::Vec<D> high, hn::Vec<D> low) {
+#if HWY_TARGET == HWY_SCALAR
+  return (void)d, (void)low, high;
+#else
+  return hn::ConcatOdd(d, high, low);
+#endif
+}
+
 }  // namespace adamant::kernels::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

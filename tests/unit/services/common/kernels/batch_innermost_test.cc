@@ -57,6 +57,16 @@ class BatchInnermostTest : public testing::TestWithParam<std::string> {
                expected.input_errors[0],
                magnitudes.input_errors[0],
                tolerances.input_error);
+    ExpectNear("weight gradient",
+               tensors.weight_gradient,
+               expected.weight_gradient,
+               magnitudes.weight_gradient,
+               tolerances.weight_gradient);
+    ExpectNear("bias gradient",
+               tensors.bias_gradient,
+               expected.bias_gradient,
+               magnitudes.bias_gradient,
+               tolerances.bias_gradient);
   }
 
   const ScopedIsa isa_;
