@@ -134,8 +134,8 @@ void Cut(const std::vector<Run>& rows,
   }
 }
 
-/// Outputs first .. first + count - 1 along an axis read on the input with every one of the kernel's
-/// positions position .. position + taps - 1, the first output at `at`.
+/// Outputs first .. first + count - 1 along an axis read on the input with every one of the
+/// kernel's positions position .. position + taps - 1, the first output at `at`.
 struct Piece {
   std::int64_t first, count, position, taps, at;
 };

@@ -1,0 +1,192 @@
+// How much of a core's matrix speed the kernels of single layers reach: our own, for maps with the
+// batch innermost, beside oneDNN's, for maps with the channels last.
+//
+//   make bench
+//   build/release/bench/kernel_bench --benchmark_filter=adam_mnist
+//
+// A benchmark's name is layer/kernel/pass. The passes are the forward one, the gradients of weights
+// and bias, and the errors of the inputs (the time of a whole Backward less that of one without
+// them). "share" is the speed over that of a 1024^3 single-precision matrix product, measured just
+// before. Times are CPU times of the one thread that works.
+
+#include <benchmark/benchmark.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "services/common/base/rng.h"
+#include "services/common/kernels/backend.h"
+#include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/isa.h"
+#include "services/common/kernels/thread_mode.h"
+#include "services/common/model/analysis.h"
+
+namespace adamant::kernels {
+namespace {
+
+/// CPU time of this thread.
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Floating-point operations per second of the product: the best of several.
+double ProductSpeed() {
+  constexpr std::int64_t kSide = 1024;
+  const ThreadMode mode;
+  const std::vector<float> a(kSide * kSide, 0.5f);
+  const std::vector<float> b(kSide * kSide, 0.25f);
+  std::vector<float> c(kSide * kSide);
+  double best = 0;
+  for (int i = 0; i < 10; ++i) {
+    const double start = CpuSeconds();
+    dnnl_sgemm(
+        'N', 'N', kSide, kSide, kSide, 1, a.data(), kSide, b.data(), kSide, 0, c.data(), kSide);
+    best = std::max(best, 2.0 * kSide * kSide * kSide / (CpuSeconds() - start));
+  }
+  return best;
+}
+
+enum class Pass { kForward, kParameters, kErrors };
+
+constexpr std::pair<Pass, const char*> kPasses[] = {
+    {Pass::kForward, "forward"}, {Pass::kParameters, "parameters"}, {Pass::kErrors, "errors"}};
+
+struct Case {
+  std::string name;
+  model::Layer layer;
+  Shape input;
+};
+
+Spec SpecOf(const Case& c, MapLayout layout) {
+  return {.layer = c.layer,
+          .inputs = {c.input},
+          .output = std::get<Shape>(model::internal::InferShape(c.layer, {c.input})),
+          .batch = kLanes,
+          .training = true,
+          .layout = layout};
+}
+
+/// A layer's kernel and all it reads and writes, full of noise.
+class Layer {
+ public:
+  Layer(const Spec& spec, Kernel<float>& kernel) : kernel_(kernel) {
+    Rng rng(1);
+    const auto noise = [&](std::int64_t count) {
+      std::vector<float> values(static_cast<std::size_t>(count));
+      std::generate(values.begin(), values.end(), [&] { return static_cast<float>(rng.Normal()); });
+      return values;
+    };
+    input_ = input_error_ = noise(spec.batch * *ElementCount(spec.inputs[0]));
+    output_ = output_error_ = noise(spec.batch * *ElementCount(spec.output));
+    if (const auto shape = model::internal::WeightShape(spec.layer, spec.inputs[0])) {
+      weight_ = weight_gradient_ = noise(*ElementCount(*shape));
+      bias_ = bias_gradient_ = noise(shape->front());
+    }
+  }
+
+  /// CPU seconds that the pass takes.
+  double Run(Pass pass) {
+    const float* const input = input_.data();
+    float* const error = pass == Pass::kErrors ? input_error_.data() : nullptr;
+    const Operands<float> operands = {.inputs = {&input, 1},
+                                      .output = output_.data(),
+                                      .weight = weight_.data(),
+                                      .bias = bias_.data(),
+                                      .output_error = output_error_.data(),
+                                      .input_errors = {&error, 1},
+                                      .weight_gradient = weight_gradient_.data(),
+                                      .bias_gradient = bias_gradient_.data()};
+    const double start = CpuSeconds();
+    if (pass == Pass::kForward) {
+      kernel_.Forward(operands);
+    } else {
+      kernel_.Backward(operands);
+    }
+    const double time = CpuSeconds() - start;
+    return pass == Pass::kErrors && !weight_.empty() ? time - Run(Pass::kParameters) : time;
+  }
+
+ private:
+  Kernel<float>& kernel_;
+  std::vector<float> input_, input_error_, output_, output_error_;
+  std::vector<float> weight_, weight_gradient_, bias_, bias_gradient_;
+};
+
+/// Multiply-adds that are no multiplication by padding, two operations each.
+double FlopOf(const Spec& spec) {
+  const model::Layer& l = spec.layer;
+  const auto taps =
+      [](std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t padding) {
+        std::int64_t count = 0;
+        for (std::int64_t at = -padding; at < out - padding; ++at) {
+          count += std::min(at + kernel, in) - std::max<std::int64_t>(at, 0);
+        }
+        return static_cast<double>(count);
+      };
+  const Shape& in = spec.inputs[0];
+  return 2.0 * static_cast<double>(spec.batch * in[0] * spec.output[0]) *
+         taps(in[1], spec.output[1], l.kernel.height, l.padding.height) *
+         taps(in[2], spec.output[2], l.kernel.width, l.padding.width);
+}
+
+void Measure(benchmark::State& state, const Case& c, bool own, Pass pass) {
+  auto backend = MakeOneDnnBackend();
+  const Spec spec = SpecOf(c, own ? MapLayout::kBatchInnermost : (*backend)->layout());
+  const auto kernel =
+      own ? internal::MakeConv2dBatchInnermost(spec) : (*backend)->Make(spec).value();
+  Layer layer(spec, *kernel);
+  const ThreadMode mode;
+  layer.Run(Pass::kForward);
+  const double product = ProductSpeed();
+  for (auto _ : state) {
+    state.SetIterationTime(layer.Run(pass));
+  }
+  const double flop = FlopOf(spec);
+  const auto iterations = static_cast<double>(state.iterations());
+  state.counters["flop/s"] = benchmark::Counter(iterations * flop, benchmark::Counter::kIsRate);
+  state.counters["share"] =
+      benchmark::Counter(iterations * flop / product, benchmark::Counter::kIsRate);
+}
+
+model::Layer Convolution(std::int64_t channels, std::int64_t kernel, std::int64_t padding) {
+  model::Layer layer;
+  layer.kind = model::LayerKind::kConv2d;
+  layer.channels = channels;
+  layer.kernel = {kernel, kernel};
+  layer.padding = {padding, padding};
+  return layer;
+}
+
+void Register() {
+  const Case cases[] = {{"adam_mnist_conv1", Convolution(10, 5, 0), {1, 28, 28}},
+                        {"adam_mnist_conv2", Convolution(20, 5, 0), {10, 12, 12}},
+                        {"cifar_conv1", Convolution(32, 5, 2), {3, 32, 32}},
+                        {"cifar_conv2", Convolution(32, 5, 2), {32, 16, 16}},
+                        {"cifar_conv3", Convolution(64, 5, 2), {32, 8, 8}}};
+  for (const Case& c : cases) {
+    for (const auto& [pass, pass_name] : kPasses) {
+      for (const bool own : {true, false}) {
+        const std::string name = c.name + (own ? "/own/" : "/one_dnn/") + pass_name;
+        benchmark::RegisterBenchmark(
+            name.c_str(),
+            [c, own, which = pass](benchmark::State& state) { Measure(state, c, own, which); })
+            ->UseManualTime()
+            ->Unit(benchmark::kMicrosecond);
+      }
+    }
+  }
+}
+
+const bool kRegistered = (Register(), true);
+
+}  // namespace
+}  // namespace adamant::kernels
