@@ -72,7 +72,8 @@ Spec SpecOf(const Case& c, MapLayout layout) {
           .output = std::get<Shape>(model::internal::InferShape(c.layer, {c.input})),
           .batch = kLanes,
           .training = true,
-          .layout = layout};
+          .layout = layout,
+          .input_layout = layout};
 }
 
 /// A layer's kernel and all it reads and writes, full of noise.
@@ -140,7 +141,7 @@ double FlopOf(const Spec& spec) {
 
 void Measure(benchmark::State& state, const Case& c, bool own, Pass pass) {
   auto backend = MakeOneDnnBackend();
-  const Spec spec = SpecOf(c, own ? MapLayout::kBatchInnermost : (*backend)->layout());
+  const Spec spec = SpecOf(c, own ? MapLayout::kBatchInnermost : MapLayout::kChannelsLast);
   const auto kernel =
       own ? internal::MakeConv2dBatchInnermost(spec) : (*backend)->Make(spec).value();
   Layer layer(spec, *kernel);
