@@ -190,7 +190,7 @@ void FedFromMemory(benchmark::State& state) {
 }
 BENCHMARK(FedFromMemory)->Arg(1)->Arg(2)->UseManualTime()->Iterations(3)->Unit(benchmark::kSecond);
 
-/// What TakeStep adds to a thread's step: the rule, the shared weights, the accumulator.
+/// What a thread's step costs beyond its gradient: the rule, the shared weights, the accumulator.
 void Update(benchmark::State& state) {
   const Job job(1);
   Accumulator accumulator(job.plan, job.layout.shards().size(), kEvery);
@@ -198,15 +198,15 @@ void Update(benchmark::State& state) {
   FloatBuffer momentum(job.plan.elements);
   FloatBuffer weights(job.plan.elements);
   FloatBuffer scratch(UpdatePlan::kBlock);
+  LocalUpdate update(
+      job.plan,
+      {.weights = weights.span(), .state = momentum.span(), .scratch = scratch.span()},
+      0);
   for (auto _ : state) {
-    TakeStep(job.plan,
-             0,
-             0,
-             {.gradient = gradient.span(),
-              .state = momentum.span(),
-              .scratch = scratch.span(),
-              .weights = weights.span()},
-             accumulator);
+    update.Begin(0, accumulator);
+    for (const TensorPlan& tensor : job.plan.tensors) {
+      update.Take(tensor.offset, gradient.span().subspan(tensor.offset, tensor.size));
+    }
     accumulator.steps = (accumulator.steps + 1) % kEvery;
   }
 }

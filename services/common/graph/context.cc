@@ -9,6 +9,7 @@
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/graph/memory_plan.h"
+#include "services/common/graph/parameter_plan.h"
 #include "services/common/graph/program.h"
 #include "services/common/kernels/hogwild.h"
 #include "services/common/kernels/softmax_cross_entropy.h"
@@ -24,12 +25,18 @@ constexpr std::align_val_t kCacheLine{64};
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMostFloats = std::int64_t{1} << 40;
 
-/// A parameter tensor's place in the arrays of weights and gradients, and the copy that kernels
-/// read which cannot read the shared weights.
+/// A parameter tensor's place in the flat parameters, and its memory here.
 struct Tensor {
   std::size_t offset = 0;
   std::size_t count = 0;
-  float* copy = nullptr;  // null: the shared weights themselves
+  float* copy = nullptr;      // null: the kernel reads the shared weights themselves
+  float* gradient = nullptr;  // null: the kernel hands it over
+
+  void HandOver(kernels::GradientSink& sink) const {
+    if (gradient != nullptr) {
+      sink.Take(offset, {gradient, count});
+    }
+  }
 
   /// What a kernel reads in this step, given the shared weights.
   [[nodiscard]] const float* Values(std::span<const float> weights) const {
@@ -39,6 +46,19 @@ struct Tensor {
     kernels::HogwildLoad(weights.subspan(offset, count), {copy, count});
     return copy;
   }
+};
+
+/// Keeps the whole gradient.
+class GradientArray final : public kernels::GradientSink {
+ public:
+  explicit GradientArray(std::span<float> gradients) : gradients_(gradients) {}
+
+  void Take(std::size_t begin, std::span<float> gradient) override {
+    std::copy(gradient.begin(), gradient.end(), gradients_.subspan(begin).begin());
+  }
+
+ private:
+  const std::span<float> gradients_;
 };
 
 std::int64_t Total(const model::Graph& graph, std::int64_t batch) {
@@ -61,7 +81,7 @@ absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(Backend backend) {
 struct Context::Node {
   std::unique_ptr<kernels::Kernel<float>> kernel;
   std::uint64_t dropout = 0;  // layers of dropout before it: the same in every program
-  int parameter = -1;  // of its weight, as an index into the graph's parameters; -1 without
+  int parameter = -1;         // of its weight, as an index into the graph's parameters; -1 without
   Tensor weight;
   Tensor bias;
   const float* weight_values = nullptr;  // in this step
@@ -124,19 +144,18 @@ absl::Status Context::Build(const model::Graph& graph, Backend backend, bool tra
   const Program program = MakeProgram(graph, *backend_, max_batch_, training);
   ADAMANT_RETURN_IF_ERROR(MakeKernels(program));
   std::vector<KernelTraits> traits;
+  std::vector<ParameterTraits> parameter_traits;
   for (const Node& node : nodes_) {
     traits.push_back({node.kernel->in_place(), node.kernel->NeedsOutput()});
+    parameter_traits.push_back(
+        {node.kernel->ReadsSharedWeights(), node.kernel->HandsOverWeightGradient()});
   }
   const MemoryPlan plan = PlanMemory(program, traits, max_batch_, training);
-  // The private copies of parameters lie behind the plan's floats, in the same order as the
-  // parameters and as far apart.
-  for (const Parameter& parameter : graph.parameters) {
-    parameter_floats_ += static_cast<std::size_t>(*ElementCount(parameter.shape));
-  }
-  const std::size_t floats = static_cast<std::size_t>(plan.floats) + parameter_floats_;
-  block_.reset(new (kCacheLine) float[floats]());
+  const ParameterPlan parameters = PlanParameters(program, parameter_traits, training);
+  parameter_floats_ = static_cast<std::size_t>(parameters.parameters);
+  block_.reset(new (kCacheLine) float[static_cast<std::size_t>(plan.floats + parameters.floats)]());
   BindMemory(program, plan);
-  BindParameters(program.graph, block_.get() + plan.floats);
+  BindParameters(program, parameters, block_.get() + plan.floats);
   WarmUp();
   return absl::OkStatus();
 }
@@ -223,28 +242,31 @@ void Context::BindCall(const Program& program,
   }
 }
 
-void Context::BindParameters(const model::Graph& graph, float* copies) {
+void Context::BindParameters(const Program& program, const ParameterPlan& plan, float* block) {
   const auto bind = [&](int index) {
-    Tensor tensor;
-    for (int i = 0; i < index; ++i) {
-      tensor.offset += static_cast<std::size_t>(*ElementCount(graph.parameters[i].shape));
-    }
-    tensor.count = static_cast<std::size_t>(*ElementCount(graph.parameters[index].shape));
-    tensor.copy = copies + tensor.offset;
-    return tensor;
+    const ParameterPlace& place = plan.places[static_cast<std::size_t>(index)];
+    const auto at = [&](std::int64_t offset) { return offset < 0 ? nullptr : block + offset; };
+    return Tensor{.offset = static_cast<std::size_t>(place.begin),
+                  .count = static_cast<std::size_t>(place.count),
+                  .copy = at(place.copy),
+                  .gradient = at(place.gradient)};
   };
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (graph.nodes[i].weight < 0) {
+    const model::Graph::Node& from = program.graph.nodes[i];
+    if (from.weight < 0) {
       continue;
     }
     Node& node = nodes_[i];
-    node.parameter = graph.nodes[i].weight;
-    node.is_fully_connected = graph.nodes[i].layer.kind == model::LayerKind::kFullyConnected;
-    node.weight = bind(graph.nodes[i].weight);
-    node.bias = bind(graph.nodes[i].bias);
-    if (node.kernel->ReadsSharedWeights()) {
-      node.weight.copy = nullptr;
-    }
+    node.parameter = from.weight;
+    node.is_fully_connected = from.layer.kind == model::LayerKind::kFullyConnected;
+    node.weight = bind(from.weight);
+    node.bias = bind(from.bias);
+  }
+  for (Call& call : calls_) {
+    const Node& node = nodes_[call.node];
+    call.operands.weight_gradient = node.weight.gradient;
+    call.operands.weight_begin = node.weight.offset;
+    call.operands.bias_gradient = node.bias.gradient;
   }
 }
 
@@ -252,8 +274,16 @@ StepResult Context::Train(std::int64_t batch,
                           std::span<const float> weights,
                           std::span<float> gradients,
                           std::uint64_t dropout_seed) {
-  ADAMANT_CHECK(training_, "the context was created for training");
   ADAMANT_CHECK(gradients.size() == parameter_floats_, "a gradient per parameter");
+  GradientArray array(gradients);
+  return Train(batch, weights, array, dropout_seed);
+}
+
+StepResult Context::Train(std::int64_t batch,
+                          std::span<const float> weights,
+                          kernels::GradientSink& sink,
+                          std::uint64_t dropout_seed) {
+  ADAMANT_CHECK(training_, "the context was created for training");
   const kernels::ThreadMode mode;
   for (Call& call : calls_) {
     call.operands.dropout = true;
@@ -268,12 +298,13 @@ StepResult Context::Train(std::int64_t batch,
       continue;
     }
     const Node& node = nodes_[call.node];
-    if (node.parameter >= 0) {
-      call.operands.weight_gradient = gradients.data() + node.weight.offset;
-      call.operands.bias_gradient = gradients.data() + node.bias.offset;
-    }
     call.operands.first = call.last;
+    call.operands.sink = &sink;
     node.kernel->Backward(call.operands);
+    if (call.first) {
+      node.weight.HandOver(sink);
+      node.bias.HandOver(sink);
+    }
     for (const Call::Sum& sum : call.sums) {
       kernels::AddTo(sum.from, sum.to);
     }

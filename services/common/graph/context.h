@@ -7,11 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/kernels/backend.h"
+#include "services/common/kernels/gradient_sink.h"
 #include "services/common/model/model.h"
 
 namespace adamant::graph {
 
 struct MemoryPlan;
+struct ParameterPlan;
 struct Program;
 
 enum class Backend { kReference, kOneDnn };
@@ -58,9 +60,16 @@ class Context {
   std::span<float> input() { return input_; }
   std::span<std::int32_t> labels() { return labels_; }
 
-  /// Forward and backward over the first `batch` examples. Writes the gradient of the mean loss
-  /// over the batch to all of `gradients`. Dropout drops what `dropout_seed` says. Both arrays have
-  /// an element per parameter; labels are below the number of classes. Aborts otherwise.
+  /// Forward and backward over the first `batch` examples. Gives the gradient of the mean loss over
+  /// the batch to `sink`, which may change the weights that `weights` views. Dropout drops what
+  /// `dropout_seed` says. `weights` has an element per parameter; labels are below the number of
+  /// classes. Aborts otherwise.
+  StepResult Train(std::int64_t batch,
+                   std::span<const float> weights,
+                   kernels::GradientSink& sink,
+                   std::uint64_t dropout_seed);
+
+  /// The same, with a sink that writes all of `gradients`.
   StepResult Train(std::int64_t batch,
                    std::span<const float> weights,
                    std::span<float> gradients,
@@ -89,7 +98,7 @@ class Context {
   absl::Status MakeKernels(const Program& program);
   void BindMemory(const Program& program, const MemoryPlan& plan);
   void BindCall(const Program& program, const MemoryPlan& plan, int node, std::int64_t block);
-  void BindParameters(const model::Graph& graph, float* copies);
+  void BindParameters(const Program& program, const ParameterPlan& plan, float* block);
   void WarmUp();
   void Forward(std::int64_t batch, std::span<const float> weights);
   StepResult Measure(std::int64_t batch, std::span<float> errors) const;
@@ -101,7 +110,7 @@ class Context {
   std::int64_t classes_ = 0;
   std::size_t parameter_floats_ = 0;
   std::unique_ptr<kernels::Backend> backend_;  // outlives the kernels in nodes_
-  std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, copies of parameters
+  std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, what parameters need
   std::span<float> input_;
   std::span<const float> logits_;
   std::span<float> loss_error_;

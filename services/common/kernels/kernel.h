@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "services/common/kernels/gradient_sink.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shape.h"
 
@@ -54,6 +55,9 @@ struct Operands {
   std::span<T* const> input_errors;  ///< an entry may be null: not asked for
   T* weight_gradient = nullptr;
   T* bias_gradient = nullptr;
+  /// For kernels that hand over the weight's gradient themselves, which then begins here.
+  GradientSink* sink = nullptr;
+  std::size_t weight_begin = 0;
 };
 
 /// Whether a kernel may run with output == inputs[0] and input_errors[0] == output_error.
@@ -84,6 +88,10 @@ class Kernel {
   /// Whether `weight` may be the shared weights, to which other threads write meanwhile. Other
   /// kernels are given a private copy.
   [[nodiscard]] virtual bool ReadsSharedWeights() const { return false; }
+
+  /// Whether Backward gives the gradient of the weight to `sink`, piece by piece, each when it has
+  /// read that part of the weight for the last time. Other kernels write it to `weight_gradient`.
+  [[nodiscard]] virtual bool HandsOverWeightGradient() const { return false; }
 };
 
 }  // namespace adamant::kernels

@@ -16,51 +16,52 @@ void Accrue(std::span<const float> change, bool first, std::span<float> accrued)
   }
 }
 
-void StepBlock(const TensorPlan& tensor,
-               const RuleStep& rule,
-               const Block& block,
-               const StepArrays& arrays,
-               Accumulator& accumulator) {
-  const bool first = accumulator.steps == 0;
-  const auto gradient = arrays.gradient.subspan(block.begin, block.size);
-  const auto weights = arrays.weights.subspan(block.begin, block.size);
-  const auto accrued = accumulator.values.span().subspan(block.begin, block.size);
-  if (tensor.optimiser.location == OptimiserLocation::kServer) {
+}  // namespace
+
+LocalUpdate::LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, double start)
+    : plan_(plan), arrays_(arrays), start_(start) {}
+
+void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
+  job_examples_ = job_examples;
+  accumulator_ = &accumulator;
+  tensor_ = nullptr;
+}
+
+void LocalUpdate::Take(std::size_t begin, std::span<float> gradient) {
+  if (tensor_ == nullptr || begin < tensor_->offset || begin >= tensor_->offset + tensor_->size) {
+    tensor_ = &plan_.TensorOf(begin);
+    rule_ = tensor_->optimiser.At(job_examples_);
+  }
+  if (!tensor_->trained) {
+    return;
+  }
+  const std::size_t blocks = (gradient.size() + UpdatePlan::kBlock - 1) / UpdatePlan::kBlock;
+  const auto first = static_cast<std::size_t>(start_ * static_cast<double>(blocks));
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t at = (first + i) % blocks * UpdatePlan::kBlock;
+    TakeBlock(begin + at, gradient.subspan(at, std::min(UpdatePlan::kBlock, gradient.size() - at)));
+  }
+}
+
+void LocalUpdate::TakeBlock(std::size_t begin, std::span<float> gradient) {
+  const bool first = accumulator_->steps == 0;
+  const auto weights = arrays_.weights.subspan(begin, gradient.size());
+  const auto accrued = accumulator_->values.span().subspan(begin, gradient.size());
+  if (tensor_->optimiser.location == OptimiserLocation::kServer) {
     Accrue(gradient, first, accrued);
-    kernels::HogwildAxpy(weights, -rule.rate, gradient);
+    kernels::HogwildAxpy(weights, -rule_.rate, gradient);
     return;
   }
   std::span<float> now;
-  if (rule.weight_decay != 0) {
-    now = arrays.scratch.first(block.size);
+  if (rule_.weight_decay != 0) {
+    now = arrays_.scratch.first(gradient.size());
     kernels::HogwildLoad(weights, now);
   }
   const auto state =
-      arrays.state.empty() ? arrays.state : arrays.state.subspan(block.begin, block.size);
-  WeightChange(rule, gradient, now, state, gradient);
+      arrays_.state.empty() ? arrays_.state : arrays_.state.subspan(begin, gradient.size());
+  WeightChange(rule_, gradient, now, state, gradient);
   Accrue(gradient, first, accrued);
   kernels::HogwildAdd(weights, gradient);
-}
-
-}  // namespace
-
-void TakeStep(const UpdatePlan& plan,
-              std::uint64_t job_examples,
-              double start,
-              const StepArrays& arrays,
-              Accumulator& accumulator) {
-  const std::size_t count = plan.blocks.size();
-  const auto first = static_cast<std::size_t>(start * static_cast<double>(count));
-  const TensorPlan* tensor = nullptr;
-  RuleStep rule;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Block& block = plan.blocks[(first + i) % count];
-    if (tensor != &plan.tensors[block.tensor]) {
-      tensor = &plan.tensors[block.tensor];
-      rule = tensor->optimiser.At(job_examples);
-    }
-    StepBlock(*tensor, rule, block, arrays, accumulator);
-  }
 }
 
 void AddLocalChange(const TensorPlan& tensor,

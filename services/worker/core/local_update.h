@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "services/common/kernels/gradient_sink.h"
+#include "services/common/optimiser/optimiser.h"
 #include "services/worker/core/accumulator.h"
 #include "services/worker/core/update_plan.h"
 
@@ -11,22 +13,40 @@ namespace adamant::worker {
 // The arithmetic of docs/design/updates.md on flat parameters. `weights` are shared between threads
 // without locks (kernels/hogwild.h). Nothing here allocates, locks or waits.
 
-/// What a training thread updates with: arrays of the flat parameters and a block of scratch.
-struct StepArrays {
-  std::span<float> gradient;  ///< of this step; overwritten
-  std::span<float> state;     ///< of the rule, if it runs here; may be empty
-  std::span<float> scratch;   ///< UpdatePlan::kBlock
-  std::span<float> weights;   ///< shared
-};
+/// The steps of a training thread: takes the gradient while it is computed, changes the weights and
+/// adds to an accumulator.
+class LocalUpdate final : public kernels::GradientSink {
+ public:
+  /// The arrays of the flat parameters that the thread updates.
+  struct Arrays {
+    std::span<float> weights;  ///< shared
+    std::span<float> state;    ///< of the rule, if it runs here; may be empty
+    std::span<float> scratch;  ///< UpdatePlan::kBlock
+  };
 
-/// One step with the mean gradient of a batch dealt at `job_examples`: changes the weights and adds
-/// to `accumulator`, which is overwritten if it is empty (steps == 0). `start` in [0, 1) is where
-/// in the parameters the sweep begins: another place for each thread.
-void TakeStep(const UpdatePlan& plan,
-              std::uint64_t job_examples,
-              double start,
-              const StepArrays& arrays,
-              Accumulator& accumulator);
+  /// `plan` must outlive this. `start` in [0, 1) is where in each tensor its sweep begins.
+  LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, double start);
+
+  /// A step begins, on the mean gradient of a batch dealt at `job_examples`. It overwrites
+  /// `accumulator` if that is empty (steps == 0), and else adds to it.
+  void Begin(std::uint64_t job_examples, Accumulator& accumulator);
+
+  void Take(std::size_t begin, std::span<float> gradient) override;
+  [[nodiscard]] double start() const override { return start_; }
+
+ private:
+  void TakeBlock(std::size_t begin, std::span<float> gradient);
+
+  const UpdatePlan& plan_;
+  const Arrays arrays_;
+  const double start_;
+
+  // Of the current step.
+  std::uint64_t job_examples_ = 0;
+  Accumulator* accumulator_ = nullptr;
+  const TensorPlan* tensor_ = nullptr;  // of the last piece
+  RuleStep rule_;                       // likewise
+};
 
 /// Adds to `value`, a range of the flat parameters from `begin` on that lies in one tensor, what
 /// the accumulator changed of the local weights there.

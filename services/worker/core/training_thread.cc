@@ -6,7 +6,6 @@
 #include "services/common/base/check.h"
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
-#include "services/worker/core/local_update.h"
 
 namespace adamant::worker {
 namespace {
@@ -36,9 +35,12 @@ TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock&
       index_(index),
       clock_(clock),
       port_(*replica.ports[index]),
-      gradient_(replica.plan.elements),
       state_(NeedsState(replica.plan) ? replica.plan.elements : 0),
-      scratch_(UpdatePlan::kBlock) {
+      scratch_(UpdatePlan::kBlock),
+      update_(
+          replica.plan,
+          {.weights = replica.weights.span(), .state = state_.span(), .scratch = scratch_.span()},
+          static_cast<double>(index) / static_cast<double>(replica.options.threads)) {
   live_.reserve(replica.options.threads * ThreadPort::kAccumulators);
   for (std::size_t i = 0; i < ThreadPort::kAccumulators; ++i) {
     port_.pool.push_back(std::make_unique<Accumulator>(
@@ -242,21 +244,13 @@ bool TrainingThread::Evaluate(Batch& batch) {
 void TrainingThread::Train(Batch& batch) {
   FillInput(batch);
   const Lease& lease = batch.lease;
+  update_.Begin(batch.job_examples, *accruing_);
   const graph::StepResult result =
       context_->Train(batch.examples,
                       replica_.weights.span(),
-                      gradient_.span(),
+                      update_,
                       MixSeed(replica_.options.seed, lease.epoch, lease.part, lease.index));
   KeepRows(batch.examples);
-  const auto threads = static_cast<double>(replica_.options.threads);
-  TakeStep(replica_.plan,
-           batch.job_examples,
-           static_cast<double>(index_) / threads,
-           {.gradient = gradient_.span(),
-            .state = state_.span(),
-            .scratch = scratch_.span(),
-            .weights = replica_.weights.span()},
-           *accruing_);
   Count(batch, result);
   const std::uint64_t step = replica_.steps.fetch_add(1, kRelaxed) + 1;
   const std::uint64_t fetch_every = replica_.options.fetch_every * replica_.options.threads;

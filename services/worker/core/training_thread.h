@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/graph/context.h"
+#include "services/worker/core/local_update.h"
 #include "services/worker/core/replica.h"
 
 namespace adamant::worker {
@@ -57,9 +58,9 @@ class TrainingThread {
   const Clock& clock_;
   ThreadPort& port_;
   std::unique_ptr<graph::Context> context_;
-  FloatBuffer gradient_;
   FloatBuffer state_;
   FloatBuffer scratch_;
+  LocalUpdate update_;
   std::vector<Accumulator*> live_;  // scratch of ApplyFetch
 
   Accumulator* accruing_ = nullptr;

@@ -1,6 +1,7 @@
 #include "services/worker/core/update_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "services/common/base/check.h"
@@ -44,14 +45,6 @@ absl::StatusOr<bool> UsesActivations(const TensorPlan& tensor,
   return true;
 }
 
-void AddBlocks(std::uint32_t index, const TensorPlan& tensor, std::vector<Block>& blocks) {
-  for (std::uint64_t begin = 0; begin < tensor.size; begin += UpdatePlan::kBlock) {
-    blocks.push_back({.tensor = index,
-                      .begin = tensor.offset + begin,
-                      .size = std::min(UpdatePlan::kBlock, tensor.size - begin)});
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<UpdatePlan> UpdatePlan::Make(const model::Graph& graph,
@@ -87,7 +80,6 @@ absl::StatusOr<UpdatePlan> UpdatePlan::Make(const model::Graph& graph,
     if (!tensor.trained) {
       continue;
     }
-    AddBlocks(i, tensor, plan.blocks);
     if (tensor.activations) {
       plan.max_summed =
           std::min(plan.max_summed, options.max_operand_bytes / OperandBytes(tensor, options));
@@ -103,6 +95,15 @@ absl::StatusOr<UpdatePlan> UpdatePlan::Make(const model::Graph& graph,
     }
   }
   return plan;
+}
+
+const TensorPlan& UpdatePlan::TensorOf(std::uint64_t parameter) const {
+  const auto after = std::upper_bound(
+      tensors.begin(), tensors.end(), parameter, [](std::uint64_t value, const TensorPlan& tensor) {
+        return value < tensor.offset;
+      });
+  ADAMANT_CHECK(after != tensors.begin() && parameter < elements, "one of the parameters");
+  return *std::prev(after);
 }
 
 }  // namespace adamant::worker

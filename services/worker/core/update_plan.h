@@ -26,13 +26,6 @@ struct TensorPlan {
   std::uint64_t outputs = 0;
 };
 
-/// A piece of a tensor that is updated at a time, so that all that belongs to it is in cache.
-struct Block {
-  std::uint32_t tensor = 0;
-  std::uint64_t begin = 0;  ///< in the flat parameters
-  std::uint64_t size = 0;
-};
-
 struct UpdatePlanOptions {
   std::vector<ParameterOptimiser> optimisers;  ///< by tensor
   std::vector<UpdateProtocol> protocols;       ///< by tensor; Activations elsewhere than on the
@@ -47,10 +40,10 @@ struct UpdatePlanOptions {
 /// How every parameter of a job is updated; decided once, by the job alone.
 /// Threads: immutable value.
 struct UpdatePlan {
+  /// Parameters that are updated at a time, so that all that belongs to them is in cache.
   static constexpr std::uint64_t kBlock = 4096;
 
   std::vector<TensorPlan> tensors;
-  std::vector<Block> blocks;        ///< of the trained tensors, in order
   std::vector<PushedShard> pushed;  ///< shards of the trained tensors
   std::uint64_t elements = 0;       ///< of all parameters
   std::uint64_t max_rows = 0;       ///< of one accumulator: examples of push_every batches
@@ -61,6 +54,9 @@ struct UpdatePlan {
   static absl::StatusOr<UpdatePlan> Make(const model::Graph& graph,
                                          const ShardLayout& layout,
                                          const UpdatePlanOptions& options);
+
+  /// The tensor that the flat parameter lies in.
+  [[nodiscard]] const TensorPlan& TensorOf(std::uint64_t parameter) const;
 };
 
 }  // namespace adamant::worker

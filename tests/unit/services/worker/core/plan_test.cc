@@ -76,19 +76,16 @@ TEST_F(PlanTest, LayersWithRateZeroAreNeitherChangedNorPushed) {
   const auto plan = Make(UpdateProtocol::kAuto, 1, OptimiserLocation::kServer);
   ASSERT_TRUE(plan.ok());
   EXPECT_TRUE(plan->pushed.empty());
-  EXPECT_TRUE(plan->blocks.empty());
+  EXPECT_FALSE(plan->tensors[0].trained);
 }
 
-TEST_F(PlanTest, BlocksCoverTheTrainedTensors) {
+TEST_F(PlanTest, EveryParameterLiesInItsTensor) {
   const auto plan = Make(UpdateProtocol::kGradients, 1, OptimiserLocation::kWorker);
   ASSERT_TRUE(plan.ok());
-  std::uint64_t next = 0;
-  for (const Block& block : plan->blocks) {
-    EXPECT_EQ(block.begin, next);
-    EXPECT_LE(block.size, UpdatePlan::kBlock);
-    next += block.size;
-  }
-  EXPECT_EQ(next, plan->elements);
+  EXPECT_EQ(&plan->TensorOf(0), &plan->tensors[0]);
+  EXPECT_EQ(&plan->TensorOf(19999), &plan->tensors[0]);
+  EXPECT_EQ(&plan->TensorOf(20000), &plan->tensors[1]);
+  EXPECT_EQ(&plan->TensorOf(20199), &plan->tensors[1]);
 }
 
 }  // namespace

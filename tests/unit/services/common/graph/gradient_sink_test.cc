@@ -1,0 +1,74 @@
+// What a context gives to a GradientSink, and what the sink may do meanwhile.
+
+#include "services/common/kernels/gradient_sink.h"
+
+#include <limits>
+
+#include "services/common/kernels/hogwild.h"
+#include "tests/unit/services/common/graph/training_fixture.h"
+
+namespace adamant::graph {
+namespace {
+
+/// Counts how often each parameter comes, spoils what it is given, and takes a step.
+class SpoilingSink final : public kernels::GradientSink {
+ public:
+  SpoilingSink(std::span<float> weights, double start)
+      : gradients(weights.size()), times(weights.size()), weights_(weights), start_(start) {}
+
+  void Take(std::size_t begin, std::span<float> gradient) override {
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      gradients[begin + i] = gradient[i];
+      ++times[begin + i];
+    }
+    kernels::HogwildAxpy(weights_.subspan(begin, gradient.size()), -0.1f, gradient);
+    std::ranges::fill(gradient, std::numeric_limits<float>::quiet_NaN());
+  }
+
+  [[nodiscard]] double start() const override { return start_; }
+
+  std::vector<float> gradients;
+  std::vector<int> times;
+
+ private:
+  const std::span<float> weights_;
+  const double start_;
+};
+
+class GradientSinkTest : public testing::TestWithParam<Backend> {};
+
+INSTANTIATE_TEST_SUITE_P(Backends,
+                         GradientSinkTest,
+                         testing::Values(Backend::kReference, Backend::kOneDnn),
+                         [](const auto& backend) {
+                           return backend.param == Backend::kOneDnn ? "OneDnn" : "Reference";
+                         });
+
+TEST_P(GradientSinkTest, EveryParameterComesOnceWithTheGradientOfUnchangedWeights) {
+  for (const model::Graph& graph : {Branched(), ReferenceGraph("adam-mnist")}) {
+    for (const std::int64_t batch : {1, 7, 32}) {
+      for (const double start : {0.0, 0.5, 0.99}) {
+        auto context = MakeContext(graph, batch, GetParam());
+        Rng rng(17);
+        FillRandom(*context, batch, graph.classes, rng);
+        std::vector<float> weights = InitialWeights(graph, 3);
+        std::vector<float> expected(weights.size());
+        context->Train(batch, weights, expected, 5);
+        std::vector<float> stepped = weights;
+        kernels::HogwildAxpy(stepped, -0.1f, expected);
+        SpoilingSink sink(weights, start);
+        for (int step = 0; step < 2; ++step) {
+          context->Train(batch, weights, sink, 5);
+          ASSERT_EQ(sink.times, std::vector<int>(weights.size(), step + 1));
+          if (step == 0) {
+            ASSERT_EQ(sink.gradients, expected);
+            ASSERT_EQ(weights, stepped);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace adamant::graph
