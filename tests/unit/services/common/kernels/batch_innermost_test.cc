@@ -3,6 +3,8 @@
 
 #include "services/common/kernels/batch_innermost.h"
 
+#include <gmock/gmock.h>
+
 #include "services/common/kernels/isa.h"
 #include "tests/unit/services/common/kernels/reference_comparison.h"
 
@@ -26,16 +28,49 @@ std::vector<float> FromBlocks(std::int64_t batch, const std::vector<float>& bloc
   return to;
 }
 
+std::unique_ptr<Kernel<float>> Make(Spec spec, std::int64_t batch) {
+  spec.layout = spec.input_layout = MapLayout::kBatchInnermost;
+  spec.batch = batch;
+  return spec.layer.kind == LayerKind::kConv2d ? internal::MakeConv2dBatchInnermost(spec)
+                                               : internal::MakePoolBatchInnermost(spec);
+}
+
+/// `view` moved on to the block of examples that begins with `first`.
+Operands<float> BlockOf(const Spec& spec,
+                        std::int64_t first,
+                        Operands<float> view,
+                        const float*& input,
+                        float*& error) {
+  const std::int64_t in = *ElementCount(spec.inputs[0]);
+  const std::int64_t out = *ElementCount(spec.output);
+  input = view.inputs[0] + first * in;
+  error = view.input_errors[0] + first * in;
+  view.inputs = {&input, 1};
+  view.input_errors = {&error, 1};
+  view.output += first * out;
+  view.output_error += first * out;
+  view.first = first == 0;
+  return view;
+}
+
+/// Forward with all blocks, then Backward, as a training step does it.
+void RunByBlock(const Spec& spec, Kernel<float>& kernel, const Operands<float>& view) {
+  const float* input = nullptr;
+  float* error = nullptr;
+  for (std::int64_t first = 0; first < spec.batch; first += kLanes) {
+    kernel.Forward(BlockOf(spec, first, view, input, error));
+  }
+  for (std::int64_t first = 0; first < spec.batch; first += kLanes) {
+    kernel.Backward(BlockOf(spec, first, view, input, error));
+  }
+}
+
 class BatchInnermostTest : public testing::TestWithParam<std::string> {
  protected:
   BatchInnermostTest() : isa_(GetParam()) {}
 
-  static std::unique_ptr<Kernel<float>> Make(Spec spec) {
-    spec.layout = MapLayout::kBatchInnermost;
-    return internal::MakeConv2dBatchInnermost(spec);
-  }
-
-  /// Compares Forward and Backward of the whole batch in one call; the spec is channels first.
+  /// Compares one call with the whole batch, and calls with a block each; the spec is channels
+  /// first.
   static void Compare(const Spec& spec, std::uint64_t seed, const Tolerances& tolerances) {
     SCOPED_TRACE(Describe(spec) + " seed " + std::to_string(seed));
     Tensors<float> tensors(spec);
@@ -44,29 +79,43 @@ class BatchInnermostTest : public testing::TestWithParam<std::string> {
     const Tensors<double> magnitudes = Reference(spec, tensors, true);
     tensors.inputs[0] = ToBlocks(spec.batch, tensors.inputs[0]);
     tensors.output_error = ToBlocks(spec.batch, tensors.output_error);
-    const auto kernel = Make(spec);
-    kernel->Forward(tensors.View());
-    kernel->Backward(tensors.View());
-    ExpectNear("output",
-               FromBlocks(spec.batch, tensors.output),
-               expected.output,
-               magnitudes.output,
-               tolerances.forward);
-    ExpectNear("input error",
-               FromBlocks(spec.batch, tensors.input_errors[0]),
-               expected.input_errors[0],
-               magnitudes.input_errors[0],
-               tolerances.input_error);
-    ExpectNear("weight gradient",
-               tensors.weight_gradient,
-               expected.weight_gradient,
-               magnitudes.weight_gradient,
-               tolerances.weight_gradient);
-    ExpectNear("bias gradient",
-               tensors.bias_gradient,
-               expected.bias_gradient,
-               magnitudes.bias_gradient,
-               tolerances.bias_gradient);
+    Tensors<float> by_block = tensors;
+
+    const auto whole = Make(spec, spec.batch);
+    whole->Forward(tensors.View());
+    whole->Backward(tensors.View());
+    ExpectNear(spec, tensors, expected, magnitudes, tolerances);
+    if (spec.batch > kLanes) {
+      RunByBlock(spec, *Make(spec, kLanes), by_block.View());
+      ExpectNear(spec, by_block, expected, magnitudes, tolerances);
+    }
+  }
+
+  static void ExpectNear(const Spec& spec,
+                         const Tensors<float>& result,
+                         const Tensors<double>& expected,
+                         const Tensors<double>& magnitudes,
+                         const Tolerances& tolerances) {
+    kernels::ExpectNear("output",
+                        FromBlocks(spec.batch, result.output),
+                        expected.output,
+                        magnitudes.output,
+                        tolerances.forward);
+    kernels::ExpectNear("input error",
+                        FromBlocks(spec.batch, result.input_errors[0]),
+                        expected.input_errors[0],
+                        magnitudes.input_errors[0],
+                        tolerances.input_error);
+    kernels::ExpectNear("weight gradient",
+                        result.weight_gradient,
+                        expected.weight_gradient,
+                        magnitudes.weight_gradient,
+                        tolerances.weight_gradient);
+    kernels::ExpectNear("bias gradient",
+                        result.bias_gradient,
+                        expected.bias_gradient,
+                        magnitudes.bias_gradient,
+                        tolerances.bias_gradient);
   }
 
   const ScopedIsa isa_;
@@ -83,6 +132,139 @@ TEST_P(BatchInnermostTest, RandomConvolutionsMatchTheReference) {
     const Shape input = DrawWindow(rng, layer, layer.groups * Draw(rng, 1, 7));
     const Spec spec = MakeSpec(layer, {input}, kLanes * Draw(rng, 1, 2));
     Compare(spec, seed, OfSums(spec));
+  }
+}
+
+TEST_P(BatchInnermostTest, ExtremeConvolutionsMatchTheReference) {
+  struct Case {
+    Shape input;
+    std::int64_t channels;
+    model::Extent2d kernel;
+    model::Extent2d stride;
+    model::Extent2d padding;
+    std::int64_t groups;
+  };
+  const Case cases[] = {
+      {{1, 1, 1}, 1, {1, 1}, {1, 1}, {0, 0}, 1},      // a single product
+      {{1, 1, 90}, 1, {1, 7}, {1, 1}, {0, 3}, 1},     // a row
+      {{3, 90, 1}, 5, {9, 1}, {2, 1}, {4, 0}, 1},     // a column
+      {{5, 6, 7}, 4, {6, 7}, {1, 1}, {0, 0}, 1},      // a kernel as large as its input
+      {{2, 3, 3}, 3, {3, 3}, {50, 50}, {2, 2}, 1},    // a stride beyond the input
+      {{2, 1, 1}, 3, {5, 5}, {1, 1}, {4, 4}, 1},      // more padding than input
+      {{33, 3, 3}, 33, {3, 3}, {1, 1}, {1, 1}, 33},   // one map per group
+      {{7, 4, 4}, 21, {3, 3}, {1, 1}, {1, 1}, 7},     // three maps per group
+      {{65, 1, 2}, 67, {1, 1}, {1, 1}, {0, 0}, 1},    // many channels, no multiple of a tile
+      {{3, 20, 20}, 17, {11, 11}, {4, 4}, {5, 5}, 1}  // a wide kernel
+  };
+  for (const Case& c : cases) {
+    model::Layer layer = LayerOf(LayerKind::kConv2d);
+    layer.channels = c.channels;
+    layer.kernel = c.kernel;
+    layer.stride = c.stride;
+    layer.padding = c.padding;
+    layer.groups = c.groups;
+    const Spec spec = MakeSpec(layer, {c.input}, kLanes);
+    Compare(spec, 1, OfSums(spec));
+  }
+}
+
+TEST_P(BatchInnermostTest, ConvolutionsOfKnownNetsMatchTheReference) {
+  const std::pair<Shape, std::int64_t> shapes[] = {
+      {{1, 28, 28}, 10}, {{10, 12, 12}, 20}, {{3, 16, 16}, 32}, {{32, 8, 8}, 64}};
+  for (const auto& [input, channels] : shapes) {
+    model::Layer layer = LayerOf(LayerKind::kConv2d);
+    layer.channels = channels;
+    layer.kernel = {5, 5};
+    layer.padding = input[0] % 2 == 1 ? model::Extent2d{2, 2} : model::Extent2d{0, 0};
+    const Spec spec = MakeSpec(layer, {input}, kLanes);
+    Compare(spec, 1, OfSums(spec));
+  }
+}
+
+TEST_P(BatchInnermostTest, PoolsMatchTheReference) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Rng rng(seed);
+    model::Layer layer = LayerOf(seed % 2 == 0 ? LayerKind::kMaxPool : LayerKind::kAveragePool);
+    Shape input = DrawWindow(rng, layer, Draw(rng, 1, 4));
+    if (rng.Below(3) == 0) {  // windows that share nothing and leave nothing out
+      layer.kernel = layer.stride = {Draw(rng, 1, 3), Draw(rng, 1, 3)};
+      layer.padding = {0, 0};
+      input[1] = layer.kernel.height * Draw(rng, 1, 5);
+      input[2] = layer.kernel.width * Draw(rng, 1, 5);
+    }
+    const Spec spec = MakeSpec(layer, {input}, kLanes * Draw(rng, 1, 2));
+    Compare(spec, seed, Slack(1e-5));
+  }
+}
+
+model::Layer PoolOf(LayerKind kind, std::int64_t size, std::int64_t stride) {
+  model::Layer layer = LayerOf(kind);
+  layer.kernel = {size, size};
+  layer.stride = {stride, stride};
+  return layer;
+}
+
+TEST_P(BatchInnermostTest, EqualInputsGiveTheGradientToTheFirstAndNoNumberSpreads) {
+  const Spec spec = MakeSpec(PoolOf(LayerKind::kMaxPool, 2, 2), {{1, 2, 4}}, kLanes);
+  Tensors<float> tensors(spec);
+  tensors.Randomise(1);
+  std::fill(tensors.inputs[0].begin(), tensors.inputs[0].end(), 3.0f);
+  tensors.inputs[0][6 * kLanes + 5] = std::numeric_limits<float>::quiet_NaN();
+  const auto kernel = Make(spec, kLanes);
+  kernel->Forward(tensors.View());
+  kernel->Backward(tensors.View());
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    const std::int64_t chosen[] = {0, lane == 5 ? 6 : 2};
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const std::int64_t window = i % 4 / 2;
+      EXPECT_EQ(tensors.input_errors[0][i * kLanes + lane],
+                i == chosen[window] ? tensors.output_error[window * kLanes + lane] : 0);
+    }
+    EXPECT_EQ(std::isnan(tensors.output[kLanes + lane]), lane == 5);
+  }
+}
+
+TEST_P(BatchInnermostTest, AMaxPoolWithItsReluIsTheTwoInARow) {
+  for (const std::int64_t stride : {1, 2, 3}) {
+    Spec spec = MakeSpec(PoolOf(LayerKind::kMaxPool, 2, stride), {{3, 7, 8}}, 2 * kLanes);
+    spec.layout = spec.input_layout = MapLayout::kBatchInnermost;
+    Tensors<float> fused(spec);
+    fused.Randomise(static_cast<std::uint64_t>(stride));
+    for (float& x : fused.inputs[0]) {
+      x -= 1;  // so that some windows have nothing above 0
+    }
+    Tensors<float> apart = fused;
+    const auto both = internal::MakePoolBatchInnermost(spec, /*relu=*/true);
+    both->Forward(fused.View());
+    both->Backward(fused.View());
+
+    const auto pool = internal::MakePoolBatchInnermost(spec);
+    pool->Forward(apart.View());
+    for (std::size_t i = 0; i < apart.output.size(); ++i) {
+      if (apart.output[i] <= 0) {
+        apart.output[i] = apart.output_error[i] = 0;
+      }
+    }
+    EXPECT_THAT(apart.output, testing::Contains(0.0f));
+    pool->Backward(apart.View());
+    EXPECT_EQ(fused.output, apart.output);
+    EXPECT_EQ(fused.input_errors[0], apart.input_errors[0]);
+  }
+}
+
+TEST_P(BatchInnermostTest, ErrorsThatNobodyAsksForAreNotWritten) {
+  for (const LayerKind kind : {LayerKind::kConv2d, LayerKind::kMaxPool, LayerKind::kAveragePool}) {
+    model::Layer layer = PoolOf(kind, 2, 1);
+    layer.channels = 2;
+    const Spec spec = MakeSpec(layer, {{2, 3, 3}}, kLanes);
+    Tensors<float> tensors(spec);
+    tensors.Randomise(3);
+    Operands<float> view = tensors.View();
+    float* const nothing = nullptr;
+    view.input_errors = {&nothing, 1};
+    const auto kernel = Make(spec, kLanes);
+    kernel->Forward(view);
+    kernel->Backward(view);
   }
 }
 

@@ -1,0 +1,340 @@
+// Own pools. Loops, outermost first: block of examples and channel; row and column of the output;
+// part of the examples that a vector holds; row and column of the window, the latter two unrolled
+// for windows of 2x2 and 3x3 that lie wholly on the input. Nothing is kept between the passes: the
+// backward one finds the largest input again, which costs less than to store and read its place.
+#include "services/common/kernels/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+// NOLINTNEXTLINE(readability-identifier-naming)
+#define HWY_TARGET_INCLUDE "services/common/kernels/pool_batch_innermost.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "services/common/base/check.h"
+#include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/simd-inl.h"
+
+#ifndef ADAMANT_KERNELS_POOL_SHAPE
+#define ADAMANT_KERNELS_POOL_SHAPE
+namespace adamant::kernels::internal {
+
+/// The inputs first .. first + count - 1 that one output sees along an axis.
+struct PoolRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// A pool in units of pixels; a pixel is kLanes floats.
+struct PoolShape {
+  std::int64_t maps = 0;  // of all blocks
+  std::int64_t in_width = 0;
+  std::int64_t in_plane = 0;
+  std::int64_t window = 0;         // area, padding included
+  std::vector<PoolRange> rows;     // by row of the output
+  std::vector<PoolRange> columns;  // by column
+  bool overlap = false;            // an input may belong to several windows
+  bool partition = false;          // each input belongs to exactly one
+};
+
+}  // namespace adamant::kernels::internal
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace adamant::kernels::internal::HWY_NAMESPACE {
+
+/// What one output sees, as much of it as lies on the input.
+struct PoolWindow {
+  std::int64_t offset;  // of the first input in its plane, in floats
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t row_step;
+};
+
+class Pool : public Kernel<float> {
+ public:
+  explicit Pool(PoolShape shape) : shape_(std::move(shape)) {}
+
+  void Forward(const Operands<float>& o) final {
+    for (std::int64_t map = 0; map < shape_.maps; ++map) {
+      ForwardMap(o.inputs[0] + map * InPlane(), o.output + map * OutPlane());
+    }
+  }
+
+  void Backward(const Operands<float>& o) final {
+    if (o.input_errors[0] == nullptr) {
+      return;
+    }
+    for (std::int64_t map = 0; map < shape_.maps; ++map) {
+      float* const errors = o.input_errors[0] + map * InPlane();
+      if (!shape_.partition) {
+        std::fill_n(errors, InPlane(), 0.0f);
+      }
+      BackwardMap(o.inputs[0] + map * InPlane(), o.output_error + map * OutPlane(), errors);
+    }
+  }
+
+ protected:
+  virtual void ForwardMap(const float* input, float* output) const = 0;
+
+  /// `input_error` is zeros unless windows partition the map.
+  virtual void BackwardMap(const float* input,
+                           const float* output_error,
+                           float* input_error) const = 0;
+
+  [[nodiscard]] const PoolShape& shape() const { return shape_; }
+
+  [[nodiscard]] PoolWindow WindowOf(const PoolRange& row, const PoolRange& column) const {
+    return {.offset = (row.first * shape_.in_width + column.first) * kLanes,
+            .rows = row.count,
+            .columns = column.count,
+            .row_step = shape_.in_width * kLanes};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t InPlane() const { return shape_.in_plane * kLanes; }
+  [[nodiscard]] std::int64_t OutPlane() const {
+    return static_cast<std::int64_t>(shape_.rows.size() * shape_.columns.size()) * kLanes;
+  }
+
+  const PoolShape shape_;
+};
+
+/// Writes, or adds where windows overlap.
+HWY_INLINE void Give(Vector value, bool add, float* to) {
+  const Floats d;
+  hn::StoreU(add ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
+}
+
+/// Windows of H x W, or of any size if these are 0. The gradient goes to the first largest input,
+/// or the last that is no number.
+template <int H, int W>
+class MaxPool final : public Pool {
+ public:
+  MaxPool(PoolShape shape, bool relu) : Pool(std::move(shape)), relu_(relu) {}
+
+ protected:
+  void ForwardMap(const float* input, float* output) const override {
+    const Floats d;
+    for (const PoolRange& row : shape().rows) {
+      for (const PoolRange& column : shape().columns) {
+        const PoolWindow window = WindowOf(row, column);
+        for (std::int64_t part = 0; part < kLanes; part += kVector, output += kVector) {
+          const Largest largest = Find(input + window.offset + part, window);
+          hn::StoreU(relu_ ? hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), largest.value)
+                           : largest.value,
+                     d,
+                     output);
+        }
+      }
+    }
+  }
+
+  void BackwardMap(const float* input,
+                   const float* output_error,
+                   float* input_error) const override {
+    for (const PoolRange& row : shape().rows) {
+      for (const PoolRange& column : shape().columns) {
+        const PoolWindow window = WindowOf(row, column);
+        for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
+          const Largest largest = Find(input + window.offset + part, window);
+          Distribute(largest, output_error, window, input_error + window.offset + part);
+        }
+      }
+    }
+  }
+
+ private:
+  struct Largest {
+    Vector value;
+    Vector place;  // in the window, counted row by row
+  };
+
+  HWY_INLINE Largest Find(const float* at, const PoolWindow& window) const {
+    const Floats d;
+    const std::int64_t rows = H > 0 ? H : window.rows;
+    const std::int64_t columns = W > 0 ? W : window.columns;
+    Largest result = {hn::LoadU(d, at), hn::Zero(d)};
+    HWY_UNROLL(3)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      HWY_UNROLL(3)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const Vector x = hn::LoadU(d, at + i * window.row_step + j * kLanes);
+        const auto larger = hn::Or(hn::Gt(x, result.value), hn::IsNaN(x));
+        const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
+        result.value = hn::IfThenElse(larger, x, result.value);
+        result.place = hn::IfThenElse(larger, place, result.place);
+      }
+    }
+    return result;
+  }
+
+  HWY_INLINE void Distribute(const Largest& largest,
+                             const float* output_error,
+                             const PoolWindow& window,
+                             float* to) const {
+    const Floats d;
+    const std::int64_t rows = H > 0 ? H : window.rows;
+    const std::int64_t columns = W > 0 ? W : window.columns;
+    Vector error = hn::LoadU(d, output_error);
+    if (relu_) {
+      error = hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), error);
+    }
+    HWY_UNROLL(3)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      HWY_UNROLL(3)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
+        Give(hn::IfThenElseZero(hn::Eq(largest.place, place), error),
+             shape().overlap,
+             to + i * window.row_step + j * kLanes);
+      }
+    }
+  }
+
+  const bool relu_;
+};
+
+/// As MaxPool. Divides by the whole window, padding included.
+template <int H, int W>
+class AveragePool final : public Pool {
+ public:
+  using Pool::Pool;
+
+ protected:
+  void ForwardMap(const float* input, float* output) const override {
+    const Floats d;
+    const Vector area = hn::Set(d, static_cast<float>(shape().window));
+    for (const PoolRange& row : shape().rows) {
+      for (const PoolRange& column : shape().columns) {
+        const PoolWindow window = WindowOf(row, column);
+        for (std::int64_t part = 0; part < kLanes; part += kVector, output += kVector) {
+          hn::StoreU(hn::Div(Sum(input + window.offset + part, window), area), d, output);
+        }
+      }
+    }
+  }
+
+  void BackwardMap(const float* /*input*/,
+                   const float* output_error,
+                   float* input_error) const override {
+    const Floats d;
+    const Vector area = hn::Set(d, static_cast<float>(shape().window));
+    for (const PoolRange& row : shape().rows) {
+      for (const PoolRange& column : shape().columns) {
+        const PoolWindow window = WindowOf(row, column);
+        for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
+          const Vector share = hn::Div(hn::LoadU(d, output_error), area);
+          Distribute(share, window, input_error + window.offset + part);
+        }
+      }
+    }
+  }
+
+ private:
+  HWY_INLINE static Vector Sum(const float* at, const PoolWindow& window) {
+    const Floats d;
+    const std::int64_t rows = H > 0 ? H : window.rows;
+    const std::int64_t columns = W > 0 ? W : window.columns;
+    Vector sum = hn::Zero(d);
+    HWY_UNROLL(3)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      HWY_UNROLL(3)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        sum = hn::Add(sum, hn::LoadU(d, at + i * window.row_step + j * kLanes));
+      }
+    }
+    return sum;
+  }
+
+  HWY_INLINE void Distribute(Vector share, const PoolWindow& window, float* to) const {
+    const std::int64_t rows = H > 0 ? H : window.rows;
+    const std::int64_t columns = W > 0 ? W : window.columns;
+    HWY_UNROLL(3)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      HWY_UNROLL(3)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        Give(share, shape().overlap, to + i * window.row_step + j * kLanes);
+      }
+    }
+  }
+};
+
+template <int H, int W>
+std::unique_ptr<Kernel<float>> MakePoolOf(const Spec& spec, PoolShape shape, bool relu) {
+  if (spec.layer.kind == model::LayerKind::kMaxPool) {
+    return std::make_unique<MaxPool<H, W>>(std::move(shape), relu);
+  }
+  return std::make_unique<AveragePool<H, W>>(std::move(shape));
+}
+
+/// `whole`: every window lies on the input.
+std::unique_ptr<Kernel<float>> MakePool(const Spec& spec, PoolShape shape, bool whole, bool relu) {
+  const model::Extent2d& kernel = spec.layer.kernel;
+  if (whole && kernel.height == 2 && kernel.width == 2) {
+    return MakePoolOf<2, 2>(spec, std::move(shape), relu);
+  }
+  if (whole && kernel.height == 3 && kernel.width == 3) {
+    return MakePoolOf<3, 3>(spec, std::move(shape), relu);
+  }
+  return MakePoolOf<0, 0>(spec, std::move(shape), relu);
+}
+
+}  // namespace adamant::kernels::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace adamant::kernels::internal {
+namespace {
+
+std::vector<PoolRange> RangesOf(std::int64_t in,
+                                std::int64_t out,
+                                std::int64_t kernel,
+                                std::int64_t stride,
+                                std::int64_t padding) {
+  std::vector<PoolRange> ranges;
+  for (std::int64_t i = 0; i < out; ++i) {
+    const std::int64_t begin = i * stride - padding;
+    const std::int64_t first = std::max<std::int64_t>(begin, 0);
+    ranges.push_back({first, std::min(begin + kernel, in) - first});
+  }
+  return ranges;
+}
+
+std::int64_t Total(const std::vector<PoolRange>& ranges) {
+  std::int64_t total = 0;
+  for (const PoolRange& range : ranges) {
+    total += range.count;
+  }
+  return total;
+}
+
+}  // namespace
+
+HWY_EXPORT(MakePool);
+
+std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool relu) {
+  ADAMANT_CHECK(spec.layout == MapLayout::kBatchInnermost && spec.batch % kLanes == 0,
+                "whole blocks of examples");
+  ADAMANT_CHECK(!relu || spec.layer.kind == model::LayerKind::kMaxPool,
+                "only the largest input is the same before and behind a ReLU");
+  const model::Layer& l = spec.layer;
+  const Shape& in = spec.inputs[0];
+  const Shape& out = spec.output;
+  PoolShape shape = {
+      .maps = spec.batch / kLanes * out[0],
+      .in_width = in[2],
+      .in_plane = in[1] * in[2],
+      .window = l.kernel.height * l.kernel.width,
+      .rows = RangesOf(in[1], out[1], l.kernel.height, l.stride.height, l.padding.height),
+      .columns = RangesOf(in[2], out[2], l.kernel.width, l.stride.width, l.padding.width)};
+  shape.overlap = l.kernel.height > l.stride.height || l.kernel.width > l.stride.width;
+  shape.partition = !shape.overlap && Total(shape.rows) == in[1] && Total(shape.columns) == in[2];
+  const bool whole = Total(shape.rows) == out[1] * l.kernel.height &&
+                     Total(shape.columns) == out[2] * l.kernel.width;
+  return HWY_DYNAMIC_DISPATCH(MakePool)(spec, std::move(shape), whole, relu);
+}
+
+}  // namespace adamant::kernels::internal
+#endif
