@@ -4,6 +4,7 @@
 #include "services/common/kernels/cost.h"
 #include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/reference.h"
+#include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/thread_mode.h"
 
 namespace adamant::kernels {
@@ -36,7 +37,8 @@ class OneDnnBackend final : public Backend {
       case LayerKind::kAveragePool:
         return internal::MakePoolOneDnn(dnn_, spec);
       case LayerKind::kFullyConnected:
-        return internal::MakeFullyConnectedOneDnn(spec);
+        return spec.batch <= internal::kSmallBatch ? internal::MakeFullyConnectedSmallBatch(spec)
+                                                   : internal::MakeFullyConnectedOneDnn(spec);
       case LayerKind::kRelu:
       case LayerKind::kSigmoid:
       case LayerKind::kTanh:

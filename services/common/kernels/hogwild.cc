@@ -2,8 +2,7 @@
 
 #include "services/common/base/check.h"
 #include "services/common/kernels/clones.h"
-
-#define ADAMANT_RACES __attribute__((noinline, no_sanitize("thread")))
+#include "services/common/kernels/races.h"
 
 namespace adamant::kernels {
 namespace {

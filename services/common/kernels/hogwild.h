@@ -4,7 +4,7 @@
 
 namespace adamant::kernels {
 
-// The one place where threads touch memory that others write without a lock.
+// Where threads touch memory that others write without a lock.
 //
 // Training threads share the worker's weights (Hogwild). What a race can lose here is an update of
 // a local copy, which the next fetch repairs; what is pushed is kept apart, per thread. Aligned
@@ -13,11 +13,11 @@ namespace adamant::kernels {
 // vectorise them (6 to 10 times slower), so these functions use plain vector code, are kept out of
 // line, and are exempt from ThreadSanitizer by name. Everything else is checked.
 //
-// The kernels of oneDNN that read the shared weights in place (Kernel::ReadsSharedWeights) race in
-// the same way inside the library.
+// Kernels that read the shared weights in place (Kernel::ReadsSharedWeights) race in the same way:
+// oneDNN's inside the library, our own in functions marked as these are (races.h).
 //
 // Two threads that sweep the same weights in step fight for every cache line: let each start at
-// another place (call twice, with the second part first).
+// another place (GradientSink::start).
 //
 // All: sizes of the two spans are equal and the spans do not overlap. `shared` is the racing side.
 // Source: Recht, Re, Wright and Niu 2011, "Hogwild!".

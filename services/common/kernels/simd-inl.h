@@ -50,6 +50,28 @@ HWY_INLINE hn::Vec<D> JoinOdd(D d, hn::Vec<D> high, hn::Vec<D> low) {
 #endif
 }
 
+/// sums[i] becomes the sum over the lanes of vectors[i]. Each round halves the vectors, and the
+/// lanes that belong to one sum. `sums` has room for whole vectors.
+template <int N, int PerSum = kVector>
+void SumLanes(const Vector* vectors, float* sums) {
+  const Floats d;
+  if constexpr (PerSum == 1) {
+    for (int i = 0; i < N; ++i) {
+      hn::StoreU(vectors[i], d, sums + i * kVector);
+    }
+  } else {
+    constexpr int kPairs = (N + 1) / 2;
+    Vector halves[kPairs];
+    HWY_UNROLL(16)
+    for (int i = 0; i < kPairs; ++i) {
+      const Vector low = vectors[2 * i];
+      const Vector high = 2 * i + 1 < N ? vectors[2 * i + 1] : hn::Zero(d);
+      halves[i] = hn::Add(JoinEven(d, high, low), JoinOdd(d, high, low));
+    }
+    SumLanes<kPairs, PerSum / 2>(halves, sums);
+  }
+}
+
 }  // namespace adamant::kernels::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

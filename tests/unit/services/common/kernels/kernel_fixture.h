@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -46,6 +48,28 @@ inline std::string Describe(const Spec& spec) {
           pair(l.padding) + " dilation " + pair(l.dilation) + " groups " + std::to_string(l.groups);
   return text;
 }
+
+/// Puts a weight's gradient together again, and counts the pieces.
+class WeightGradientSink final : public GradientSink {
+ public:
+  static constexpr std::size_t kBegin = 1000;  // of the weight
+
+  void Take(std::size_t begin, std::span<float> gradient) override {
+    gradient_.resize(std::max(gradient_.size(), begin - kBegin + gradient.size()));
+    std::copy(gradient.begin(), gradient.end(), gradient_.begin() + (begin - kBegin));
+    std::fill(gradient.begin(), gradient.end(), std::numeric_limits<float>::quiet_NaN());
+    taken += gradient.size();
+  }
+  [[nodiscard]] double start() const override { return where; }
+
+  [[nodiscard]] const std::vector<float>& gradient() const { return gradient_; }
+
+  double where = 0;
+  std::size_t taken = 0;
+
+ private:
+  std::vector<float> gradient_;
+};
 
 /// All that a kernel reads and writes. Outputs start as NaN, so that what is not written shows.
 template <class T>
@@ -96,7 +120,19 @@ struct Tensors {
             .output_error = output_error.data(),
             .input_errors = error_pointers,
             .weight_gradient = weight_gradient.data(),
-            .bias_gradient = bias_gradient.data()};
+            .bias_gradient = bias_gradient.data(),
+            .sink = &sink,
+            .weight_begin = WeightGradientSink::kBegin};
+  }
+
+  /// What Backward wrote or handed over.
+  [[nodiscard]] const std::vector<T>& WeightGradient(const Kernel<T>& kernel) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (kernel.HandsOverWeightGradient()) {
+        return sink.gradient();
+      }
+    }
+    return weight_gradient;
   }
 
   static constexpr T kNothing = std::numeric_limits<T>::quiet_NaN();
@@ -108,6 +144,7 @@ struct Tensors {
   std::vector<T> bias;
   std::vector<T> weight_gradient;
   std::vector<T> bias_gradient;
+  WeightGradientSink sink;
   std::vector<const T*> input_pointers;
   std::vector<T*> error_pointers;
 };

@@ -41,7 +41,7 @@ class OneDnnTest : public testing::Test {
                magnitudes.input_errors[0],
                tolerances.input_error);
     ExpectNear("weight gradient",
-               tensors.weight_gradient,
+               tensors.WeightGradient(**kernel),
                expected.weight_gradient,
                magnitudes.weight_gradient,
                tolerances.weight_gradient);

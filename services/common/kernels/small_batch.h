@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "services/common/kernels/kernel.h"
+
+namespace adamant::kernels::internal {
+
+/// The largest batch for which it is better to read each weight once per pass, and to hand its
+/// gradient over at once, than to multiply whole matrices (docs/bench/engine.md).
+inline constexpr std::int64_t kSmallBatch = 8;
+
+/// A fully connected layer whose Backward hands over the gradient of some rows of the weight at a
+/// time, so that it is never stored as a whole. Right for every batch; made for few examples.
+std::unique_ptr<Kernel<float>> MakeFullyConnectedSmallBatch(const Spec& spec);
+
+}  // namespace adamant::kernels::internal

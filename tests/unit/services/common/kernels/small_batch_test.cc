@@ -1,0 +1,93 @@
+// Own fully connected layers for small batches, on every instruction set of this machine, against
+// the reference in double precision on random and odd shapes.
+
+#include "services/common/kernels/small_batch.h"
+
+#include "services/common/kernels/isa.h"
+#include "tests/unit/services/common/kernels/reference_comparison.h"
+
+namespace adamant::kernels {
+namespace {
+
+Spec SpecOf(std::int64_t batch, std::int64_t in, std::int64_t out) {
+  model::Layer layer = LayerOf(model::LayerKind::kFullyConnected);
+  layer.channels = out;
+  return MakeSpec(layer, {{in}}, batch);
+}
+
+class SmallBatchTest : public testing::TestWithParam<std::string> {
+ protected:
+  SmallBatchTest() : isa_(GetParam()) {}
+
+  static void Compare(const Spec& spec, std::uint64_t seed, double start) {
+    SCOPED_TRACE(Describe(spec) + " seed " + std::to_string(seed));
+    Tensors<float> tensors(spec);
+    tensors.Randomise(seed);
+    tensors.sink.where = start;
+    const Tensors<double> expected = Reference(spec, tensors, false);
+    const Tensors<double> magnitudes = Reference(spec, tensors, true);
+    const Tolerances tolerances = OfSums(spec);
+    const auto kernel = internal::MakeFullyConnectedSmallBatch(spec);
+    kernel->Forward(tensors.View());
+    kernel->Backward(tensors.View());
+    ExpectNear("output", tensors.output, expected.output, magnitudes.output, tolerances.forward);
+    ExpectNear("input error",
+               tensors.input_errors[0],
+               expected.input_errors[0],
+               magnitudes.input_errors[0],
+               tolerances.input_error);
+    ASSERT_EQ(tensors.sink.taken, tensors.weight.size());
+    ExpectNear("weight gradient",
+               tensors.sink.gradient(),
+               expected.weight_gradient,
+               magnitudes.weight_gradient,
+               tolerances.weight_gradient);
+    ExpectNear("bias gradient",
+               tensors.bias_gradient,
+               expected.bias_gradient,
+               magnitudes.bias_gradient,
+               tolerances.bias_gradient);
+  }
+
+  const ScopedIsa isa_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Isas, SmallBatchTest, testing::ValuesIn(SupportedIsas()));
+
+TEST_P(SmallBatchTest, RandomLayersMatchTheReference) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
+    Rng rng(seed);
+    const std::int64_t widest = rng.Below(8) == 0 ? 500 : 70;
+    const std::int64_t batch = Draw(rng, 1, 17);
+    const std::int64_t in = Draw(rng, 1, widest);
+    const std::int64_t out = Draw(rng, 1, widest);
+    Compare(SpecOf(batch, in, out), seed, static_cast<double>(rng.Below(100)) / 100);
+  }
+}
+
+TEST_P(SmallBatchTest, ExtremeLayersMatchTheReference) {
+  const std::int64_t sizes[][3] = {
+      {1, 1, 1}, {8, 1, 33}, {8, 5000, 3}, {1, 9216, 5}, {1, 320, 400}, {8, 400, 10}, {3, 3, 5000}};
+  for (const auto& [batch, in, out] : sizes) {
+    Compare(SpecOf(batch, in, out), 1, 0.5);
+  }
+}
+
+TEST_P(SmallBatchTest, ErrorsThatNobodyAsksForAreNotWritten) {
+  for (const std::int64_t in : {3, 100}) {
+    const Spec spec = SpecOf(3, in, 7);
+    const auto kernel = internal::MakeFullyConnectedSmallBatch(spec);
+    Tensors<float> asked(spec);
+    asked.Randomise(3);
+    Tensors<float> not_asked = asked;
+    kernel->Backward(asked.View());
+    Operands<float> view = not_asked.View();
+    float* const nothing = nullptr;
+    view.input_errors = {&nothing, 1};
+    kernel->Backward(view);
+    EXPECT_EQ(asked.sink.gradient(), not_asked.sink.gradient());
+  }
+}
+
+}  // namespace
+}  // namespace adamant::kernels
