@@ -17,10 +17,11 @@ test: ## install what is missing, build everything, run every test
 	@tools/build release all
 	@ctest --test-dir build/release --no-tests=error --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
 
-bench: ## build and run the micro-benchmarks
+bench: ## build and run all benchmarks, write docs/bench/all.md and pytorch.md; MNIST=DIR: also train on its files
 	@tools/setup
-	@tools/build release benchmarks
-	@for b in build/release/bench/*; do echo "== $$b" && $$b || exit 1; done
+	@tools/build release benchmarks product
+	@tests/bench/report.py --write docs/bench/all.md
+	@tools/compare_pytorch $(if $(MNIST),--mnist $(MNIST)) --write docs/bench/pytorch.md
 
 simulate: ## run the simulations of the cluster, of replication and of the operator: make simulate SEEDS=100000 FIRST_SEED=1
 	@tools/setup
