@@ -24,7 +24,7 @@
 #include "services/common/base/rng.h"
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/batch_innermost.h"
-#include "services/common/kernels/isa.h"
+#include "services/common/kernels/lanes.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/analysis.h"
 
@@ -139,11 +139,28 @@ double FlopOf(const Spec& spec) {
          taps(in[2], spec.output[2], l.kernel.width, l.padding.width);
 }
 
-void Measure(benchmark::State& state, const Case& c, bool own, Pass pass) {
+/// What a layer's input and output hold.
+double BytesOf(const Spec& spec) {
+  return sizeof(float) * static_cast<double>(spec.batch * (*ElementCount(spec.inputs[0]) +
+                                                           *ElementCount(spec.output)));
+}
+
+std::unique_ptr<Kernel<float>> Make(const Spec& spec, Backend& backend) {
+  if (spec.layout != MapLayout::kBatchInnermost) {
+    return backend.Make(spec).value();
+  }
+  return spec.layer.kind == model::LayerKind::kConv2d ? internal::MakeConv2dBatchInnermost(spec)
+                                                      : internal::MakePoolBatchInnermost(spec);
+}
+
+benchmark::Counter Rate(const benchmark::State& state, double per_iteration) {
+  return {static_cast<double>(state.iterations()) * per_iteration, benchmark::Counter::kIsRate};
+}
+
+void Measure(benchmark::State& state, const Case& c, MapLayout layout, Pass pass) {
   auto backend = MakeOneDnnBackend();
-  const Spec spec = SpecOf(c, own ? MapLayout::kBatchInnermost : MapLayout::kChannelsLast);
-  const auto kernel =
-      own ? internal::MakeConv2dBatchInnermost(spec) : (*backend)->Make(spec).value();
+  const Spec spec = SpecOf(c, layout);
+  const auto kernel = Make(spec, **backend);
   Layer layer(spec, *kernel);
   const ThreadMode mode;
   layer.Run(Pass::kForward);
@@ -151,11 +168,12 @@ void Measure(benchmark::State& state, const Case& c, bool own, Pass pass) {
   for (auto _ : state) {
     state.SetIterationTime(layer.Run(pass));
   }
-  const double flop = FlopOf(spec);
-  const auto iterations = static_cast<double>(state.iterations());
-  state.counters["flop/s"] = benchmark::Counter(iterations * flop, benchmark::Counter::kIsRate);
-  state.counters["share"] =
-      benchmark::Counter(iterations * flop / product, benchmark::Counter::kIsRate);
+  if (c.layer.kind == model::LayerKind::kConv2d) {
+    state.counters["flop/s"] = Rate(state, FlopOf(spec));
+    state.counters["share"] = Rate(state, FlopOf(spec) / product);
+  } else {
+    state.counters["bytes/s"] = Rate(state, BytesOf(spec));
+  }
 }
 
 model::Layer Convolution(std::int64_t channels, std::int64_t kernel, std::int64_t padding) {
@@ -167,25 +185,55 @@ model::Layer Convolution(std::int64_t channels, std::int64_t kernel, std::int64_
   return layer;
 }
 
+model::Layer MaxPool(std::int64_t size, std::int64_t stride, std::int64_t padding) {
+  model::Layer layer;
+  layer.kind = model::LayerKind::kMaxPool;
+  layer.kernel = {size, size};
+  layer.stride = {stride, stride};
+  layer.padding = {padding, padding};
+  return layer;
+}
+
 void Register() {
   const Case cases[] = {{"adam_mnist_conv1", Convolution(10, 5, 0), {1, 28, 28}},
+                        {"adam_mnist_pool1", MaxPool(2, 2, 0), {10, 24, 24}},
                         {"adam_mnist_conv2", Convolution(20, 5, 0), {10, 12, 12}},
+                        {"adam_mnist_pool2", MaxPool(2, 2, 0), {20, 8, 8}},
                         {"cifar_conv1", Convolution(32, 5, 2), {3, 32, 32}},
+                        {"cifar_pool1", MaxPool(3, 2, 1), {32, 32, 32}},
                         {"cifar_conv2", Convolution(32, 5, 2), {32, 16, 16}},
                         {"cifar_conv3", Convolution(64, 5, 2), {32, 8, 8}}};
   for (const Case& c : cases) {
     for (const auto& [pass, pass_name] : kPasses) {
-      for (const bool own : {true, false}) {
+      if (pass == Pass::kParameters && c.layer.kind != model::LayerKind::kConv2d) {
+        continue;
+      }
+      for (const MapLayout layout : {MapLayout::kBatchInnermost, MapLayout::kChannelsLast}) {
+        const bool own = layout == MapLayout::kBatchInnermost;
         const std::string name = c.name + (own ? "/own/" : "/one_dnn/") + pass_name;
-        benchmark::RegisterBenchmark(
-            name.c_str(),
-            [c, own, which = pass](benchmark::State& state) { Measure(state, c, own, which); })
+        const auto run = [c, layout, which = pass](benchmark::State& state) {
+          Measure(state, c, layout, which);
+        };
+        benchmark::RegisterBenchmark(name.c_str(), run)
             ->UseManualTime()
             ->Unit(benchmark::kMicrosecond);
       }
     }
   }
 }
+
+/// An image per example, as the data server gives them, into blocks.
+void ImagesToBlocks(benchmark::State& state) {
+  const LaneShape shape = {.batch = 32, .channels = 1, .plane = 28 * 28, .rows = 32};
+  const std::vector<float> from(32 * 28 * 28, 1);
+  std::vector<float> to(from.size());
+  for (auto _ : state) {
+    ToBatchInnermost(shape, MapLayout::kChannelsFirst, from.data(), to.data());
+    benchmark::ClobberMemory();
+  }
+  state.counters["bytes/s"] = Rate(state, 2.0 * sizeof(float) * 32 * 28 * 28);
+}
+BENCHMARK(ImagesToBlocks)->Unit(benchmark::kMicrosecond);
 
 const bool kRegistered = (Register(), true);
 

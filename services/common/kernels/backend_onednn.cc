@@ -1,7 +1,9 @@
 #include <string>
 
+#include "services/common/base/status_macros.h"
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/cost.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/reference.h"
 #include "services/common/kernels/small_batch.h"
@@ -58,6 +60,8 @@ class OneDnnBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeOneDnnBackend() {
+  static const absl::Status limited = LimitIsaFromEnvironment();  // once, before any kernel
+  ADAMANT_RETURN_IF_ERROR(limited);
   try {
     return std::make_unique<OneDnnBackend>();
   } catch (const dnnl::error& error) {
