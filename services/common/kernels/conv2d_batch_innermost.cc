@@ -25,7 +25,7 @@ class Conv2d final : public Kernel<float> {
     forward_weights_.resize(forward_.packed_size());
     if (spec.training) {
       backward_ = BackwardCorrelation(spec, kLargestPanel);
-      gradient_ = PlanWeightGradient(spec, kMostTaps);
+      gradient_ = PlanWeightGradient(spec, kWeightTileLimits);
       backward_weights_.resize(backward_.packed_size());
     }
   }

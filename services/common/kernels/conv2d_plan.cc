@@ -171,6 +171,15 @@ std::vector<Piece> ByRun(const Axis& a, std::int64_t widest) {
   return pieces;
 }
 
+/// The part of a piece of rows whose outputs are begin .. end - 1; may be empty.
+Piece Clip(const Axis& a, const Piece& piece, std::int64_t begin, std::int64_t end) {
+  Piece result = piece;
+  result.first = std::max(piece.first, begin);
+  result.count = std::min(piece.first + piece.count, end) - result.first;
+  result.at += (result.first - piece.first) * a.stride;
+  return result;
+}
+
 WeightPass Pass(const Axis& rows, const Axis& columns, const Piece& row, const Piece& column) {
   WeightPass pass = {.taps = column.taps,
                      .position = row.position * columns.kernel + column.position,
@@ -190,34 +199,44 @@ WeightPass Pass(const Axis& rows, const Axis& columns, const Piece& row, const P
   return pass;
 }
 
-/// Whether tiles had better take their taps from several input channels: where the kernel has one
-/// column, or where columns at the borders, which need passes of their own, are many.
-bool TapsAreChannels(const Axis& columns, std::int64_t channels) {
-  const auto runs = static_cast<std::int64_t>(ForwardRuns(columns).size());
-  return channels > 1 && (columns.kernel == 1 || (runs > 1 && columns.out < 4 * runs));
+/// Rows of outputs that are done for all positions before the next: as many as the first cache
+/// holds of the maps of a tile, whose taps are channels.
+std::int64_t BandOf(const Axis& rows, const Axis& columns, std::int64_t channels) {
+  constexpr std::int64_t kCache = 40 << 10;
+  const std::int64_t row_bytes =
+      2 * channels * columns.out * kLanes * static_cast<std::int64_t>(sizeof(float));
+  return std::clamp<std::int64_t>(kCache / row_bytes, 1, rows.out);
 }
 
 }  // namespace
 
-WeightPlan PlanWeightGradient(const Spec& spec, std::int64_t widest) {
+WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits) {
   const Axis rows = RowsOf(spec);
   const Axis columns = ColumnsOf(spec);
   const std::int64_t channels = spec.inputs[0][0] / spec.layer.groups;
   WeightPlan plan;
-  if (TapsAreChannels(columns, channels)) {
+  if (channels >= limits.enough_channels || (channels > 1 && columns.kernel == 1)) {
     plan.taps = WeightPlan::Taps::kChannels;
     plan.tap_input = rows.in * columns.in * kLanes;
     plan.tap_gradient = rows.kernel * columns.kernel;
-    plan.widest = std::min(widest, channels);
+    plan.widest = std::min(limits.channels, channels);
   } else {
     plan.tap_input = columns.dilation * kLanes;
     plan.tap_gradient = 1;
-    plan.widest = std::min(widest, columns.kernel);
+    plan.widest = std::min(limits.positions, columns.kernel);
   }
   const bool by_channel = plan.taps == WeightPlan::Taps::kChannels;
-  for (const Piece& row : ByPosition(rows)) {
-    for (const Piece& column : by_channel ? ByPosition(columns) : ByRun(columns, widest)) {
-      plan.passes.push_back(Pass(rows, columns, row, column));
+  const std::int64_t band = by_channel ? BandOf(rows, columns, limits.channels) : rows.out;
+  const std::vector<Piece> pieces =
+      by_channel ? ByPosition(columns) : ByRun(columns, limits.positions);
+  for (std::int64_t begin = 0; begin < rows.out; begin += band) {
+    for (const Piece& all : ByPosition(rows)) {
+      const Piece row = Clip(rows, all, begin, begin + band);
+      for (const Piece& column : pieces) {
+        if (row.count > 0) {
+          plan.passes.push_back(Pass(rows, columns, row, column));
+        }
+      }
     }
   }
   return plan;

@@ -70,8 +70,9 @@ struct WeightPass {
 
 /// gradient[o][i][position] = sum over a rectangle of error[o] * input[i] shifted by the position.
 struct WeightPlan {
-  /// What the taps of a register tile differ in. Positions in one row of the kernel read the same
-  /// inputs again, from the first cache; channels share the rectangle also at the map's borders.
+  /// What the taps of a register tile differ in. Channels see the same outputs everywhere, so that
+  /// a pass is all that one position of the kernel sees. Positions, for inputs of few channels, are
+  /// those in one row of the kernel; columns at the map's borders need passes of their own.
   enum class Taps { kPositions, kChannels };
 
   Taps taps = Taps::kPositions;
@@ -81,8 +82,15 @@ struct WeightPlan {
   std::vector<WeightPass> passes = {};
 };
 
-/// `widest`: taps that one register tile can have.
-WeightPlan PlanWeightGradient(const Spec& spec, std::int64_t widest);
+/// What suits the registers: how many taps a tile should have if they are positions, and how many
+/// if they are channels; and with how many input channels these are the better choice.
+struct WeightTileLimits {
+  std::int64_t positions = 1;
+  std::int64_t channels = 1;
+  std::int64_t enough_channels = 1;
+};
+
+WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits);
 
 /// `largest_panel`: outputs that one register tile can have.
 Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel);

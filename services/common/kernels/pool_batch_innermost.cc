@@ -155,11 +155,11 @@ class MaxPool final : public Pool {
     const Floats d;
     const std::int64_t rows = H > 0 ? H : window.rows;
     const std::int64_t columns = W > 0 ? W : window.columns;
-    Largest result = {hn::LoadU(d, at), hn::Zero(d)};
+    Largest result = {hn::LoadU(d, at), hn::Zero(d)};  // the first is it until a larger one comes
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
       HWY_UNROLL(3)
-      for (std::int64_t j = 0; j < columns; ++j) {
+      for (std::int64_t j = i == 0 ? 1 : 0; j < columns; ++j) {
         const Vector x = hn::LoadU(d, at + i * window.row_step + j * kLanes);
         const auto larger = hn::Or(hn::Gt(x, result.value), hn::IsNaN(x));
         const Vector place = hn::Set(d, static_cast<float>(i * columns + j));

@@ -53,7 +53,7 @@ HWY_INLINE hn::Vec<D> JoinOdd(D d, hn::Vec<D> high, hn::Vec<D> low) {
 /// sums[i] becomes the sum over the lanes of vectors[i]. Each round halves the vectors, and the
 /// lanes that belong to one sum. `sums` has room for whole vectors.
 template <int N, int PerSum = kVector>
-void SumLanes(const Vector* vectors, float* sums) {
+HWY_INLINE void SumLanes(const Vector* vectors, float* sums) {
   const Floats d;
   if constexpr (PerSum == 1) {
     for (int i = 0; i < N; ++i) {

@@ -3,8 +3,8 @@
 //
 // Loops, outermost first: group; output channels of a tile; input channel (or as many as a tile has
 // taps); pass, a rectangle of outputs; line; pixel; part of the examples that a vector holds; and
-// in registers tap and output channel. So the errors of few output channels are read again and
-// again, from the second cache at the farthest.
+// in registers tap and output channel. The passes go through the map in bands of rows, so that what
+// one reads is in the first cache for the next ones, where tiles take their taps from channels.
 //
 // Per pixel a tile of C channels x T taps loads C + T vectors and does C * T multiply-adds. Its
 // sums stay in registers for the whole rectangle, each a vector over examples; at its end they are
@@ -26,8 +26,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace adamant::kernels::internal::HWY_NAMESPACE {
 
-/// Taps of the widest tile: with as many channels it about fills the registers.
-inline constexpr std::int64_t kMostTaps = kRegisters == 32 ? 5 : 4;
+/// As measured on Zen 5. With 16 registers, tiles of 5 taps have too few sums to hide the latency
+/// of a multiply-add.
+inline constexpr WeightTileLimits kWeightTileLimits = {.positions = 5,
+                                                       .channels = kRegisters == 32 ? 5 : 4,
+                                                       .enough_channels = kRegisters == 32 ? 4 : 3};
+inline constexpr int kMostTaps = 5;
 
 /// Output channels of a tile of so many taps: sums, an error per channel and an input fit.
 constexpr std::int64_t MaxChannels(std::int64_t taps) { return (kRegisters - 1) / (taps + 1); }
