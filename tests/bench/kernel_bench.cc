@@ -224,14 +224,16 @@ void Register() {
 
 /// An image per example, as the data server gives them, into blocks.
 void ImagesToBlocks(benchmark::State& state) {
-  const LaneShape shape = {.batch = 32, .channels = 1, .plane = 28 * 28, .rows = 32};
-  const std::vector<float> from(32 * 28 * 28, 1);
+  constexpr std::int64_t kBatch = 32;
+  constexpr std::int64_t kPlane = 784;
+  const LaneShape shape = {.batch = kBatch, .channels = 1, .plane = kPlane, .rows = kBatch};
+  const std::vector<float> from(kBatch * kPlane, 1);
   std::vector<float> to(from.size());
   for (auto _ : state) {
     ToBatchInnermost(shape, MapLayout::kChannelsFirst, from.data(), to.data());
     benchmark::ClobberMemory();
   }
-  state.counters["bytes/s"] = Rate(state, 2.0 * sizeof(float) * 32 * 28 * 28);
+  state.counters["bytes/s"] = Rate(state, 2.0 * sizeof(float) * kBatch * kPlane);
 }
 BENCHMARK(ImagesToBlocks)->Unit(benchmark::kMicrosecond);
 

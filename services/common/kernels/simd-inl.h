@@ -56,14 +56,14 @@ template <int N, int PerSum = kVector>
 HWY_INLINE void SumLanes(const Vector* vectors, float* sums) {
   const Floats d;
   if constexpr (PerSum == 1) {
-    for (int i = 0; i < N; ++i) {
+    for (std::int64_t i = 0; i < N; ++i) {
       hn::StoreU(vectors[i], d, sums + i * kVector);
     }
   } else {
     constexpr int kPairs = (N + 1) / 2;
     Vector halves[kPairs];
     HWY_UNROLL(16)
-    for (int i = 0; i < kPairs; ++i) {
+    for (std::int64_t i = 0; i < kPairs; ++i) {
       const Vector low = vectors[2 * i];
       const Vector high = 2 * i + 1 < N ? vectors[2 * i + 1] : hn::Zero(d);
       halves[i] = hn::Add(JoinEven(d, high, low), JoinOdd(d, high, low));

@@ -53,9 +53,10 @@ void RunGradientTile(const GradientTile& tile) {
   const Floats d;
   const GradientTile t = tile;
   const WeightPass pass = *t.pass;
-  Vector sums[C * T];
+  constexpr int kSums = C * T;
+  Vector sums[kSums];
   HWY_UNROLL(32)
-  for (int i = 0; i < C * T; ++i) {
+  for (int i = 0; i < kSums; ++i) {
     sums[i] = hn::Zero(d);
   }
   for (std::int64_t line = 0; line < pass.outer; ++line) {
@@ -65,14 +66,14 @@ void RunGradientTile(const GradientTile& tile) {
       for (std::int64_t part = 0; part < kLanes; part += kVector) {
         Vector errors[C];
         HWY_UNROLL(16)
-        for (int c = 0; c < C; ++c) {
+        for (std::int64_t c = 0; c < C; ++c) {
           errors[c] = hn::LoadU(d, error + c * t.error_channel + part);
         }
         HWY_UNROLL(16)
-        for (int k = 0; k < T; ++k) {
+        for (std::int64_t k = 0; k < T; ++k) {
           const Vector x = hn::LoadU(d, input + k * t.input_tap + part);
           HWY_UNROLL(16)
-          for (int c = 0; c < C; ++c) {
+          for (std::int64_t c = 0; c < C; ++c) {
             sums[c * T + k] = hn::MulAdd(errors[c], x, sums[c * T + k]);
           }
         }
@@ -81,10 +82,10 @@ void RunGradientTile(const GradientTile& tile) {
       error += pass.output_inner;
     }
   }
-  float totals[C * T + kVector];
-  SumLanes<C * T>(sums, totals);
-  for (int c = 0; c < C; ++c) {
-    for (int k = 0; k < T; ++k) {
+  float totals[kSums + kVector];
+  SumLanes<kSums>(sums, totals);
+  for (std::int64_t c = 0; c < C; ++c) {
+    for (std::int64_t k = 0; k < T; ++k) {
       t.gradient[c * t.gradient_channel + k * t.gradient_tap] += totals[c * T + k];
     }
   }
