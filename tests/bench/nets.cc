@@ -1,6 +1,5 @@
 #include "tests/bench/nets.h"
 
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,11 +36,6 @@ absl::StatusOr<model::Net> NetOfFile(const std::string& path) {
   return absl::InvalidArgumentError(message);
 }
 
-double InitialDeviation(const Parameter& weight) {
-  const double variance = weight.initialisation == Initialisation::kHe ? 2 : 1;
-  return std::sqrt(variance / static_cast<double>(weight.fan_in));
-}
-
 nlohmann::json Pair(const model::Extent2d& extent) { return {extent.height, extent.width}; }
 
 }  // namespace
@@ -53,19 +47,15 @@ absl::StatusOr<model::Net> LoadNet(const std::string& name) {
 nlohmann::json Describe(const model::Graph& graph) {
   nlohmann::json layers = nlohmann::json::array();
   for (const model::Graph::Node& node : graph.nodes) {
-    nlohmann::json layer = {{"kind", model::internal::KindName(node.layer.kind)},
-                            {"inputs", node.inputs},
-                            {"output", node.output},
-                            {"kernel", Pair(node.layer.kernel)},
-                            {"stride", Pair(node.layer.stride)},
-                            {"padding", Pair(node.layer.padding)},
-                            {"dilation", Pair(node.layer.dilation)},
-                            {"groups", node.layer.groups},
-                            {"rate", node.layer.dropout_rate}};
-    if (node.weight >= 0) {
-      layer["initial_deviation"] = InitialDeviation(graph.parameters[node.weight]);
-    }
-    layers.push_back(std::move(layer));
+    layers.push_back({{"kind", model::internal::KindName(node.layer.kind)},
+                      {"inputs", node.inputs},
+                      {"output", node.output},
+                      {"kernel", Pair(node.layer.kernel)},
+                      {"stride", Pair(node.layer.stride)},
+                      {"padding", Pair(node.layer.padding)},
+                      {"dilation", Pair(node.layer.dilation)},
+                      {"groups", node.layer.groups},
+                      {"rate", node.layer.dropout_rate}});
   }
   return {{"input", graph.input},
           {"classes", graph.classes},

@@ -12,9 +12,7 @@ namespace adamant::bench {
 /// whose data is not looked at. Errors: InvalidArgument with every problem of the file.
 absl::StatusOr<model::Net> LoadNet(const std::string& name);
 
-/// The graph for other programs, layer by layer in the order in which they run, with how each
-/// starts: "initial_deviation" is the standard deviation of the weights, which are normal around 0;
-/// biases start at 0.
+/// The graph for other programs, layer by layer in the order in which they run.
 nlohmann::json Describe(const model::Graph& graph);
 
 }  // namespace adamant::bench

@@ -2,8 +2,8 @@
 """Trains with PyTorch as `train_bench` trains with Adamant, and prints the same lines of JSON. Run by
 tools/compare_pytorch.
 
-  child.py --net NET.json --batch 32 --threads 1 --processes 1 speed --seconds 1
-  child.py --net NET.json --batch 32 --threads 1 --processes 2 learn --variant "NCHW, fused, eager" --data DIR
+  child.py speed --net NET.json --batch 32 --threads 1 --processes 1 --seconds 1
+  child.py learn --net NET.json --batch 32 --threads 1 --processes 2 --variant "NCHW, fused, eager" --data DIR
 
 NET.json is what `train_bench describe` prints. speed: every line of standard input names a variant (trainer.py), which
 runs for the time given; a variant that fails answers with its error.
@@ -17,7 +17,7 @@ import sys
 
 import numpy
 import torch
-from net import make_net, start_as_adamant
+from net import make_net
 from team import Team, die_with_parent
 from trainer import share_in_every_layout
 
@@ -83,14 +83,12 @@ def learn(arguments, description, net):
     team.call("choose", *[(arguments.variant,)] * arguments.processes)
     batches = len(labels) // arguments.batch
     steps = batches * arguments.epochs
-    warm_up = max(1, arguments.warm_up * batches)
     all_seconds = all_processor_seconds = 0
     for epoch in range(arguments.epochs):
         order = torch.randperm(len(labels)).split(arguments.batch)[:batches]
         for part in range(arguments.evaluations):
             places = range(batches * part // arguments.evaluations, batches * (part + 1) // arguments.evaluations)
-            rates = [arguments.rate * (1 - step / steps) * min(1, (step + 1) / warm_up)
-                     for step in (epoch * batches + place for place in places)]
+            rates = [arguments.rate * (1 - (epoch * batches + place) / steps) for place in places]
             rows = [order[place] for place in places]
             members = [(rows[i::arguments.processes], rates[i::arguments.processes])
                        for i in range(arguments.processes)]
@@ -104,34 +102,26 @@ def learn(arguments, description, net):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["speed", "learn"])
     parser.add_argument("--net", type=pathlib.Path, required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--threads", type=int, default=1, help="of each process")
     parser.add_argument("--processes", type=int, default=1, help="that share the weights")
     parser.add_argument("--seed", type=int, default=1)
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("speed")
-    command.add_argument("--seconds", type=float, default=1)
-    command.set_defaults(run=speed)
-    command = commands.add_parser("learn")
-    command.add_argument("--variant", required=True)
-    command.add_argument("--data", type=pathlib.Path, required=True)
-    command.add_argument("--epochs", type=int, default=2)
-    command.add_argument("--rate", type=float, default=0.02)
-    command.add_argument("--warm-up", type=float, default=0, help="epochs over which the rate rises from 0")
-    command.add_argument("--weight-decay", type=float, default=0.0005)
-    command.add_argument("--evaluations", type=int, default=4, help="per epoch, outside the clock")
-    command.add_argument("--adamant-weights", action="store_true", help="initial weights drawn as Adamant draws them")
-    command.set_defaults(run=learn)
+    parser.add_argument("--seconds", type=float, default=1, help="speed: of a repetition")
+    parser.add_argument("--variant", help="learn: how")
+    parser.add_argument("--data", type=pathlib.Path, help="learn: folder with MNIST's files")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=0.02, help="learn: at first; falls linearly to 0")
+    parser.add_argument("--weight-decay", type=float, default=0.0005)
+    parser.add_argument("--evaluations", type=int, default=4, help="learn: per epoch, outside the clock")
     arguments = parser.parse_args()
     die_with_parent()
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     description = json.loads(arguments.net.read_text())
-    net = make_net(description)
-    if getattr(arguments, "adamant_weights", False):
-        start_as_adamant(net, description)
-    arguments.run(arguments, description, net)
+    command = speed if arguments.command == "speed" else learn
+    command(arguments, description, make_net(description))
 
 
 if __name__ == "__main__":

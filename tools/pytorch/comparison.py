@@ -3,15 +3,18 @@
 import contextlib
 import dataclasses
 import statistics
+import sys
 
 import bench_report
 from bench_report import Ratio, Series, number
+from sides import Failure
 from variants import EAGER_VARIANTS, VARIANTS
 
 FINALISTS = 2
 LEARN_NET = "adam-mnist"
 LEARN_BATCH = 32
 TARGET = 0.99
+LONG_EPOCHS = 10
 
 
 @dataclasses.dataclass
@@ -43,7 +46,11 @@ class Program:
             if "error" in line:
                 self.failures[variant] = line["error"]
             else:
-                speeds[variant] = line["examples_per_second"] / line["processors"]
+                trial = Series(self.threads)
+                trial.add(line["examples_per_second"], line["processors"])
+                speeds[variant] = trial.median
+        if not speeds:
+            raise Failure(f"PyTorch can train in no way: {self.failures}")
         self.requests = sorted(speeds, key=speeds.get, reverse=True)[:FINALISTS]
 
     @property
@@ -111,6 +118,9 @@ class Learning:
         self.top1.append(lines[-1]["top1"])
         self.processors.append(lines[-1]["processors"])
 
+    def top1_text(self):
+        return f"{statistics.mean(self.top1):.2%} ({min(self.top1):.2%}–{max(self.top1):.2%})"
+
     @property
     def reached(self):
         return [seconds for seconds in self.seconds if seconds is not None]
@@ -145,6 +155,19 @@ def compare_learning(sides, options):
     return results
 
 
+def measure_accuracy(sides, options):
+    """Ours after LONG_EPOCHS, on one thread and on two."""
+    results = []
+    for threads in (1, 2):
+        results.append(Learning(f"{threads} thread{'s' if threads > 1 else ''}"))
+        for seed in range(1, options.seeds + 1):
+            child = sides.ours("learn", LEARN_NET, LEARN_BATCH, threads, "--seed", seed, "--data", options.mnist,
+                               "--epochs", LONG_EPOCHS, "--evaluations", 1)
+            with child:
+                results[-1].add(child.lines())
+    return results
+
+
 class Page:
     """Prints what is known as soon as it is known, and keeps it."""
 
@@ -152,8 +175,6 @@ class Page:
         self.command = command
         self.their_versions = their_versions
         self.parts = []
-        self.header = []
-        self.fresh = False
 
     def text(self):
         return "".join(self.parts)
@@ -161,6 +182,11 @@ class Page:
     def say(self, text):
         self.parts.append(text)
         print(text, end="", flush=True)
+
+    def report_failures(self, speed):
+        for name, program in speed.programs.items():
+            for variant, failure in program.failures.items():
+                print(f"compare_pytorch: {speed.net}, batch {speed.batch}, {name}, {variant}: {failure}", file=sys.stderr)
 
     def head(self):
         self.say(
@@ -187,6 +213,7 @@ class Page:
                         "PyTorch, 2 threads", "PyTorch, 2 processes", "its best", "ratio to the better"])
 
     def add_speed(self, speed):
+        self.report_failures(speed)
         programs = speed.programs
         name = speed.net.rpartition("/")[2].removesuffix(".yaml")
         ours = programs["ours"]
@@ -215,6 +242,11 @@ class Page:
             self.row(result.name,
                      f"{number(result.median)} ({number(min(seconds))}–{number(max(seconds))})" if seconds else "never",
                      f"{len(seconds)} of {len(result.seconds)}",
-                     f"{statistics.mean(result.top1):.2%} ({min(result.top1):.2%}–{max(result.top1):.2%})",
+                     result.top1_text(),
                      f"{statistics.mean(result.processors):.2f}",
                      f"{results[0].median / result.median:.2f}" if seconds else "")
+
+    def add_accuracy(self, results):
+        self.begin(f"Adamant on MNIST, {LONG_EPOCHS} epochs", ["threads", "top-1 at the end, mean of seeds", "seeds"])
+        for result in results:
+            self.row(result.name, result.top1_text(), str(len(result.top1)))

@@ -1,6 +1,5 @@
 """A net of Adamant's in PyTorch, from what `train_bench describe` prints."""
 
-import torch
 from torch import nn
 
 
@@ -39,12 +38,3 @@ def make_net(description):
         shape = layer["output"]
     return nn.Sequential(*modules)
 
-
-def start_as_adamant(net, description):
-    """Normal weights with the deviations of Adamant's, biases of 0."""
-    deviations = [layer["initial_deviation"] for layer in description["layers"] if "initial_deviation" in layer]
-    layers = [module for module in net.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
-    for module, deviation in zip(layers, deviations, strict=True):
-        with torch.no_grad():
-            module.weight.normal_(0, deviation)
-            module.bias.zero_()

@@ -93,8 +93,8 @@ class Sides:
     def theirs(self, command, net, batch, threads, processes, *more):
         # Inductor would start a pool of processes to compile in.
         environment = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
-        return Child([self.python, HERE / "child.py", "--net", self.describe(net), "--batch", batch,
-                      "--threads", threads, "--processes", processes, command, *more], environment)
+        return Child([self.python, HERE / "child.py", command, "--net", self.describe(net), "--batch", batch,
+                      "--threads", threads, "--processes", processes, *more], environment)
 
     def their_versions(self):
         code = ("import torch, platform; cpu = torch.backends.cpu.get_cpu_capability(); "
