@@ -205,8 +205,7 @@ class Assembly {
     }
     const auto [known, is_new] = changed_.try_emplace({input, wanted}, 0);
     if (is_new) {
-      known->second =
-          Append(Conversion(result_.graph, input, user), {LayoutOf(input), wanted});
+      known->second = Append(Conversion(result_.graph, input, user), {LayoutOf(input), wanted});
     }
     return known->second;
   }

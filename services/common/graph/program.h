@@ -8,7 +8,8 @@
 namespace adamant::graph {
 
 /// A graph as it is executed: lowered, with the layout of every node's maps. Where a node wants its
-/// input in another layout, a kFlatten whose output is maps stands between: it changes nothing else.
+/// input in another layout, a kFlatten whose output is maps stands between: it changes nothing
+/// else.
 struct Program {
   struct Layouts {
     kernels::MapLayout input = kernels::MapLayout::kChannelsFirst;

@@ -2,6 +2,7 @@
 
 #include "services/common/base/status_macros.h"
 #include "services/common/kernels/backend.h"
+#include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/cost.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
@@ -32,12 +33,20 @@ class OneDnnBackend final : public Backend {
  private:
   std::unique_ptr<Kernel<float>> Choose(const Spec& spec) {
     using model::LayerKind;
+    const bool innermost = spec.layout == MapLayout::kBatchInnermost;
     switch (spec.layer.kind) {
       case LayerKind::kConv2d:
-        return internal::MakeConv2dOneDnn(dnn_, spec);
+        return innermost ? internal::MakeConv2dBatchInnermost(spec)
+                         : internal::MakeConv2dOneDnn(dnn_, spec);
       case LayerKind::kMaxPool:
       case LayerKind::kAveragePool:
-        return internal::MakePoolOneDnn(dnn_, spec);
+        return innermost ? internal::MakePoolBatchInnermost(spec)
+                         : internal::MakePoolOneDnn(dnn_, spec);
+      case LayerKind::kFlatten:
+        if (innermost || spec.input_layout == MapLayout::kBatchInnermost) {
+          return internal::MakeFlattenBatchInnermost(spec);
+        }
+        break;
       case LayerKind::kFullyConnected:
         return spec.batch <= internal::kSmallBatch ? internal::MakeFullyConnectedSmallBatch(spec)
                                                    : internal::MakeFullyConnectedOneDnn(spec);
@@ -46,7 +55,6 @@ class OneDnnBackend final : public Backend {
       case LayerKind::kTanh:
         return internal::MakeElementwiseOneDnn(dnn_, spec);
       case LayerKind::kDropout:
-      case LayerKind::kFlatten:
       case LayerKind::kAdd:
       case LayerKind::kConcat:
         break;

@@ -21,4 +21,7 @@ std::unique_ptr<Kernel<float>> MakeConv2dBatchInnermost(const Spec& spec);
 /// same pass; `output` is then the ReLU's, and `output_error` the gradient with respect to that.
 std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool relu = false);
 
+/// kFlatten between the batch innermost and another layout.
+std::unique_ptr<Kernel<float>> MakeFlattenBatchInnermost(const Spec& spec);
+
 }  // namespace adamant::kernels::internal

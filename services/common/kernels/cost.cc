@@ -48,9 +48,8 @@ double BytesMoved(const Spec& spec) {
 bool SameBytes(const Spec& spec) {
   const Shape& maps = spec.inputs[0];
   const bool flat = maps.size() == 1 || maps[0] == 1 || maps[1] * maps[2] == 1;
-  return spec.layout == spec.input_layout ||
-         (flat && spec.layout != MapLayout::kBatchInnermost &&
-          spec.input_layout != MapLayout::kBatchInnermost);
+  return spec.layout == spec.input_layout || (flat && spec.layout != MapLayout::kBatchInnermost &&
+                                              spec.input_layout != MapLayout::kBatchInnermost);
 }
 
 }  // namespace
@@ -62,7 +61,8 @@ std::optional<double> EstimateCost(const Spec& spec) {
   if (spec.output.size() == 1) {
     return BytesMoved(spec) / kBytes;  // one layout only: nothing to compare
   }
-  if (spec.layout != MapLayout::kChannelsLast) {
+  if (spec.layout == MapLayout::kChannelsFirst ||
+      (spec.layout == MapLayout::kBatchInnermost && spec.batch < kLanes)) {
     return std::nullopt;
   }
   if (spec.layer.kind != model::LayerKind::kConv2d) {
