@@ -18,7 +18,7 @@ test: ## install what is missing, build everything, run every test
 	@ctest --test-dir build/release --no-tests=error --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
 
 bench: ## build and run all benchmarks, write docs/bench/all.md and pytorch.md; MNIST=DIR: also train on its files
-	@tools/setup
+	@tools/setup build tests bench
 	@tools/build release benchmarks product
 	@tests/bench/report.py --write docs/bench/all.md
 	@tools/compare_pytorch $(if $(MNIST),--mnist $(MNIST)) --write docs/bench/pytorch.md

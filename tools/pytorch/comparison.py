@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import statistics
-import sys
 
 import bench_report
 from bench_report import Ratio, Series, number
@@ -175,6 +174,7 @@ class Page:
         self.command = command
         self.their_versions = their_versions
         self.parts = []
+        self.failures = {}
 
     def text(self):
         return "".join(self.parts)
@@ -182,11 +182,6 @@ class Page:
     def say(self, text):
         self.parts.append(text)
         print(text, end="", flush=True)
-
-    def report_failures(self, speed):
-        for name, program in speed.programs.items():
-            for variant, failure in program.failures.items():
-                print(f"compare_pytorch: {speed.net}, batch {speed.batch}, {name}, {variant}: {failure}", file=sys.stderr)
 
     def head(self):
         self.say(
@@ -213,7 +208,8 @@ class Page:
                         "PyTorch, 2 threads", "PyTorch, 2 processes", "its best", "ratio to the better"])
 
     def add_speed(self, speed):
-        self.report_failures(speed)
+        for program in speed.programs.values():
+            self.failures |= program.failures
         programs = speed.programs
         name = speed.net.rpartition("/")[2].removesuffix(".yaml")
         ours = programs["ours"]
@@ -250,3 +246,7 @@ class Page:
         self.begin(f"Adamant on MNIST, {LONG_EPOCHS} epochs", ["threads", "top-1 at the end, mean of seeds", "seeds"])
         for result in results:
             self.row(result.name, result.top1_text(), str(len(result.top1)))
+
+    def end(self):
+        for variant, failure in self.failures.items():
+            self.say(f"\nNot everywhere measured: {variant} ({failure}).\n")
