@@ -1,7 +1,8 @@
 // Own pools. Loops, outermost first: block of examples and channel; row and column of the output;
 // part of the examples that a vector holds; row and column of the window, the latter two unrolled
-// for windows of 2x2 and 3x3 that lie wholly on the input. Nothing is kept between the passes: the
-// backward one finds the largest input again, which costs less than to store and read its place.
+// for windows of 2x2 and 3x3, where these lie wholly on the input. Nothing is kept between the
+// passes: the backward one finds the largest input again, which costs less than to store and read
+// its place.
 #include "services/common/kernels/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 // NOLINTNEXTLINE(readability-identifier-naming)
@@ -101,14 +102,20 @@ class Pool : public Kernel<float> {
   const PoolShape shape_;
 };
 
+/// Whether the loops for H x W serve the window.
+template <int H, int W>
+HWY_INLINE bool Serves(const PoolWindow& window) {
+  return H == 0 || (window.rows == H && window.columns == W);
+}
+
 /// Writes, or adds where windows overlap.
 HWY_INLINE void Give(Vector value, bool add, float* to) {
   const Floats d;
   hn::StoreU(add ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
 }
 
-/// Windows of H x W, or of any size if these are 0. The gradient goes to the first largest input,
-/// or the last that is no number.
+/// Windows of H x W, or of any size if these are 0; those at a border may see less. The gradient
+/// goes to the first largest input, or the last that is no number.
 template <int H, int W>
 class MaxPool final : public Pool {
  public:
@@ -139,7 +146,12 @@ class MaxPool final : public Pool {
         const PoolWindow window = WindowOf(row, column);
         for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
           const Largest largest = Find(input + window.offset + part, window);
-          Distribute(largest, output_error, window, input_error + window.offset + part);
+          float* const to = input_error + window.offset + part;
+          if (Serves<H, W>(window)) {
+            Distribute<H, W>(largest, output_error, window, to);
+          } else {
+            Distribute<0, 0>(largest, output_error, window, to);
+          }
         }
       }
     }
@@ -151,10 +163,15 @@ class MaxPool final : public Pool {
     Vector place;  // in the window, counted row by row
   };
 
-  HWY_INLINE Largest Find(const float* at, const PoolWindow& window) const {
+  HWY_INLINE static Largest Find(const float* at, const PoolWindow& window) {
+    return Serves<H, W>(window) ? FindIn<H, W>(at, window) : FindIn<0, 0>(at, window);
+  }
+
+  template <int Rows, int Columns>
+  HWY_INLINE static Largest FindIn(const float* at, const PoolWindow& window) {
     const Floats d;
-    const std::int64_t rows = H > 0 ? H : window.rows;
-    const std::int64_t columns = W > 0 ? W : window.columns;
+    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
+    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     Largest result = {hn::LoadU(d, at), hn::Zero(d)};  // the first is it until a larger one comes
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -170,13 +187,14 @@ class MaxPool final : public Pool {
     return result;
   }
 
+  template <int Rows, int Columns>
   HWY_INLINE void Distribute(const Largest& largest,
                              const float* output_error,
                              const PoolWindow& window,
                              float* to) const {
     const Floats d;
-    const std::int64_t rows = H > 0 ? H : window.rows;
-    const std::int64_t columns = W > 0 ? W : window.columns;
+    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
+    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     Vector error = hn::LoadU(d, output_error);
     if (relu_) {
       error = hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), error);
@@ -210,7 +228,7 @@ class AveragePool final : public Pool {
       for (const PoolRange& column : shape().columns) {
         const PoolWindow window = WindowOf(row, column);
         for (std::int64_t part = 0; part < kLanes; part += kVector, output += kVector) {
-          hn::StoreU(hn::Div(Sum(input + window.offset + part, window), area), d, output);
+          hn::StoreU(hn::Div(SumOf(input + window.offset + part, window), area), d, output);
         }
       }
     }
@@ -226,17 +244,27 @@ class AveragePool final : public Pool {
         const PoolWindow window = WindowOf(row, column);
         for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
           const Vector share = hn::Div(hn::LoadU(d, output_error), area);
-          Distribute(share, window, input_error + window.offset + part);
+          float* const to = input_error + window.offset + part;
+          if (Serves<H, W>(window)) {
+            Distribute<H, W>(share, window, to);
+          } else {
+            Distribute<0, 0>(share, window, to);
+          }
         }
       }
     }
   }
 
  private:
-  HWY_INLINE static Vector Sum(const float* at, const PoolWindow& window) {
+  HWY_INLINE static Vector SumOf(const float* at, const PoolWindow& window) {
+    return Serves<H, W>(window) ? SumIn<H, W>(at, window) : SumIn<0, 0>(at, window);
+  }
+
+  template <int Rows, int Columns>
+  HWY_INLINE static Vector SumIn(const float* at, const PoolWindow& window) {
     const Floats d;
-    const std::int64_t rows = H > 0 ? H : window.rows;
-    const std::int64_t columns = W > 0 ? W : window.columns;
+    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
+    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     Vector sum = hn::Zero(d);
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -248,9 +276,10 @@ class AveragePool final : public Pool {
     return sum;
   }
 
+  template <int Rows, int Columns>
   HWY_INLINE void Distribute(Vector share, const PoolWindow& window, float* to) const {
-    const std::int64_t rows = H > 0 ? H : window.rows;
-    const std::int64_t columns = W > 0 ? W : window.columns;
+    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
+    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
       HWY_UNROLL(3)
@@ -269,13 +298,12 @@ std::unique_ptr<Kernel<float>> MakePoolOf(const Spec& spec, PoolShape shape, boo
   return std::make_unique<AveragePool<H, W>>(std::move(shape));
 }
 
-/// `whole`: every window lies on the input.
-std::unique_ptr<Kernel<float>> MakePool(const Spec& spec, PoolShape shape, bool whole, bool relu) {
+std::unique_ptr<Kernel<float>> MakePool(const Spec& spec, PoolShape shape, bool relu) {
   const model::Extent2d& kernel = spec.layer.kernel;
-  if (whole && kernel.height == 2 && kernel.width == 2) {
+  if (kernel.height == 2 && kernel.width == 2) {
     return MakePoolOf<2, 2>(spec, std::move(shape), relu);
   }
-  if (whole && kernel.height == 3 && kernel.width == 3) {
+  if (kernel.height == 3 && kernel.width == 3) {
     return MakePoolOf<3, 3>(spec, std::move(shape), relu);
   }
   return MakePoolOf<0, 0>(spec, std::move(shape), relu);
@@ -331,9 +359,7 @@ std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool rel
       .columns = RangesOf(in[2], out[2], l.kernel.width, l.stride.width, l.padding.width)};
   shape.overlap = l.kernel.height > l.stride.height || l.kernel.width > l.stride.width;
   shape.partition = !shape.overlap && Total(shape.rows) == in[1] && Total(shape.columns) == in[2];
-  const bool whole = Total(shape.rows) == out[1] * l.kernel.height &&
-                     Total(shape.columns) == out[2] * l.kernel.width;
-  return HWY_DYNAMIC_DISPATCH(MakePool)(spec, std::move(shape), whole, relu);
+  return HWY_DYNAMIC_DISPATCH(MakePool)(spec, std::move(shape), relu);
 }
 
 }  // namespace adamant::kernels::internal
