@@ -68,8 +68,8 @@ class OneDnnBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeOneDnnBackend() {
-  static const absl::Status limited = LimitIsaFromEnvironment();  // once, before any kernel
-  ADAMANT_RETURN_IF_ERROR(limited);
+  static const absl::Status kLimited = LimitIsaFromEnvironment();  // once, before any kernel
+  ADAMANT_RETURN_IF_ERROR(kLimited);
   try {
     return std::make_unique<OneDnnBackend>();
   } catch (const dnnl::error& error) {
