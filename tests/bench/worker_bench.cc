@@ -198,10 +198,12 @@ void Update(benchmark::State& state) {
   FloatBuffer momentum(job.plan.elements);
   FloatBuffer weights(job.plan.elements);
   FloatBuffer scratch(UpdatePlan::kBlock);
-  LocalUpdate update(
-      job.plan,
-      {.weights = weights.span(), .state = momentum.span(), .scratch = scratch.span()},
-      0);
+  LocalUpdate update(job.plan,
+                     {.weights = weights.span(),
+                      .state = momentum.span(),
+                      .pending = {},
+                      .scratch = scratch.span()},
+                     {});
   for (auto _ : state) {
     update.Begin(0, accumulator);
     for (const TensorPlan& tensor : job.plan.tensors) {

@@ -34,7 +34,7 @@ struct Accumulator {
   /// follow their content.
   void SwapContent(Accumulator& other);
 
-  FloatBuffer values;                ///< flat parameters; what `steps` == 0 leaves is not valid
+  FloatBuffer values;                ///< flat parameters; not valid before a step reaches them
   std::vector<Rows> rows;            ///< by tensor; empty without Activations
   std::uint64_t filled_rows = 0;     ///< of every layer with Activations
   std::vector<LeaseResult> results;  ///< room for push_every

@@ -16,52 +16,94 @@ void Accrue(std::span<const float> change, bool first, std::span<float> accrued)
   }
 }
 
+/// Calls `visit(at, size)` for the blocks of `size` parameters, from the one at `start` on and
+/// around.
+template <class Visit>
+void ForBlocks(std::size_t size, double start, const Visit& visit) {
+  const std::size_t blocks = (size + UpdatePlan::kBlock - 1) / UpdatePlan::kBlock;
+  const auto first = static_cast<std::size_t>(start * static_cast<double>(blocks));
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t at = (first + i) % blocks * UpdatePlan::kBlock;
+    visit(at, std::min(UpdatePlan::kBlock, size - at));
+  }
+}
+
 }  // namespace
 
-LocalUpdate::LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, double start)
-    : plan_(plan), arrays_(arrays), start_(start) {}
+LocalUpdate::LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, const Options& options)
+    : plan_(plan), arrays_(arrays), options_(options) {}
 
 void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
   job_examples_ = job_examples;
   accumulator_ = &accumulator;
+  const std::uint64_t step = accumulator.steps + 1;
+  shares_ = step % options_.share_every == 0 || step == options_.push_every;
   tensor_ = nullptr;
+}
+
+void LocalUpdate::Enter(const TensorPlan& tensor) {
+  tensor_ = &tensor;
+  rule_ = tensor.optimiser.At(job_examples_);
 }
 
 void LocalUpdate::Take(std::size_t begin, std::span<float> gradient) {
   if (tensor_ == nullptr || begin < tensor_->offset || begin >= tensor_->offset + tensor_->size) {
-    tensor_ = &plan_.TensorOf(begin);
-    rule_ = tensor_->optimiser.At(job_examples_);
+    Enter(plan_.TensorOf(begin));
   }
   if (!tensor_->trained) {
     return;
   }
-  const std::size_t blocks = (gradient.size() + UpdatePlan::kBlock - 1) / UpdatePlan::kBlock;
-  const auto first = static_cast<std::size_t>(start_ * static_cast<double>(blocks));
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const std::size_t at = (first + i) % blocks * UpdatePlan::kBlock;
-    TakeBlock(begin + at, gradient.subspan(at, std::min(UpdatePlan::kBlock, gradient.size() - at)));
-  }
+  ForBlocks(gradient.size(), options_.start, [&](std::size_t at, std::size_t size) {
+    TakeBlock(begin + at, gradient.subspan(at, size));
+  });
 }
 
 void LocalUpdate::TakeBlock(std::size_t begin, std::span<float> gradient) {
-  const bool first = accumulator_->steps == 0;
-  const auto weights = arrays_.weights.subspan(begin, gradient.size());
-  const auto accrued = accumulator_->values.span().subspan(begin, gradient.size());
-  if (tensor_->optimiser.location == OptimiserLocation::kServer) {
-    Accrue(gradient, first, accrued);
-    kernels::HogwildAxpy(weights, -rule_.rate, gradient);
+  if (tensor_->optimiser.location == OptimiserLocation::kWorker) {
+    std::span<float> now;
+    if (rule_.weight_decay != 0) {
+      now = arrays_.scratch.first(gradient.size());
+      kernels::HogwildLoad(arrays_.weights.subspan(begin, gradient.size()), now);
+    }
+    const auto state =
+        arrays_.state.empty() ? arrays_.state : arrays_.state.subspan(begin, gradient.size());
+    WeightChange(rule_, gradient, now, state, gradient);
+  }
+  if (options_.share_every == 1) {
+    Share(begin, gradient);
     return;
   }
-  std::span<float> now;
-  if (rule_.weight_decay != 0) {
-    now = arrays_.scratch.first(gradient.size());
-    kernels::HogwildLoad(weights, now);
+  const auto pending = arrays_.pending.subspan(begin, gradient.size());
+  Accrue(gradient, accumulator_->steps % options_.share_every == 0, pending);
+  if (shares_) {
+    Share(begin, pending);
   }
-  const auto state =
-      arrays_.state.empty() ? arrays_.state : arrays_.state.subspan(begin, gradient.size());
-  WeightChange(rule_, gradient, now, state, gradient);
-  Accrue(gradient, first, accrued);
-  kernels::HogwildAdd(weights, gradient);
+}
+
+void LocalUpdate::Flush() {
+  if (shares_) {
+    return;
+  }
+  for (const TensorPlan& tensor : plan_.tensors) {
+    if (tensor.trained) {
+      Enter(tensor);
+      ForBlocks(tensor.size, options_.start, [&](std::size_t at, std::size_t size) {
+        Share(tensor.offset + at, arrays_.pending.subspan(tensor.offset + at, size));
+      });
+    }
+  }
+  shares_ = true;
+}
+
+void LocalUpdate::Share(std::size_t begin, std::span<const float> change) {
+  const bool first = accumulator_->steps < options_.share_every;
+  Accrue(change, first, accumulator_->values.span().subspan(begin, change.size()));
+  const auto weights = arrays_.weights.subspan(begin, change.size());
+  if (tensor_->optimiser.location == OptimiserLocation::kServer) {
+    kernels::HogwildAxpy(weights, -rule_.rate, change);
+  } else {
+    kernels::HogwildAdd(weights, change);
+  }
 }
 
 void AddLocalChange(const TensorPlan& tensor,

@@ -14,36 +14,54 @@ namespace adamant::worker {
 // without locks (kernels/hogwild.h). Nothing here allocates, locks or waits.
 
 /// The steps of a training thread: takes the gradient while it is computed, changes the weights and
-/// adds to an accumulator.
+/// adds to an accumulator. With share_every > 1 the changes of so many steps go to weights and
+/// accumulator together.
 class LocalUpdate final : public kernels::GradientSink {
  public:
   /// The arrays of the flat parameters that the thread updates.
   struct Arrays {
     std::span<float> weights;  ///< shared
     std::span<float> state;    ///< of the rule, if it runs here; may be empty
+    std::span<float> pending;  ///< of the steps that are not shared yet; empty if share_every is 1
     std::span<float> scratch;  ///< UpdatePlan::kBlock
   };
 
-  /// `plan` must outlive this. `start` in [0, 1) is where in each tensor its sweep begins.
-  LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, double start);
+  struct Options {
+    std::uint64_t share_every = 1;
+    std::uint64_t push_every = 1;  ///< steps of a full accumulator, which lacks none
+    double start = 0;              ///< in [0, 1): where in each tensor the sweep begins
+  };
 
-  /// A step begins, on the mean gradient of a batch dealt at `job_examples`. It overwrites
-  /// `accumulator` if that is empty (steps == 0), and else adds to it.
+  /// `plan` must outlive this.
+  LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, const Options& options);
+
+  /// A step begins, on the mean gradient of a batch dealt at `job_examples`; the one of
+  /// `accumulator` after its `steps`. The first to reach the accumulator overwrites it.
   void Begin(std::uint64_t job_examples, Accumulator& accumulator);
 
   void Take(std::size_t begin, std::span<float> gradient) override;
-  [[nodiscard]] double start() const override { return start_; }
+  [[nodiscard]] double start() const override { return options_.start; }
+
+  /// Whether the last step has reached weights and accumulator, with all before it.
+  [[nodiscard]] bool shared() const { return shares_; }
+
+  /// Adds what is pending of the last step and those before it to the weights and to their
+  /// accumulator.
+  void Flush();
 
  private:
+  void Enter(const TensorPlan& tensor);
   void TakeBlock(std::size_t begin, std::span<float> gradient);
+  void Share(std::size_t begin, std::span<const float> change);
 
   const UpdatePlan& plan_;
   const Arrays arrays_;
-  const double start_;
+  const Options options_;
 
   // Of the current step.
   std::uint64_t job_examples_ = 0;
   Accumulator* accumulator_ = nullptr;
+  bool shares_ = true;
   const TensorPlan* tensor_ = nullptr;  // of the last piece
   RuleStep rule_;                       // likewise
 };

@@ -25,6 +25,7 @@ struct ReplicaOptions {
   std::size_t threads = 1;
   std::uint64_t fetch_every = 1;  ///< batches of a thread between two fetches; 0: never
   std::uint64_t push_every = 1;   ///< batches of a thread between two pushes
+  std::uint64_t share_every = 1;  ///< batches of a thread that change the weights together
   std::size_t batch_size = 1;
   std::size_t prefetch = 1;  ///< batches of a thread received ahead of need
   std::uint64_t seed = 0;    ///< of dropout

@@ -36,11 +36,17 @@ TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock&
       clock_(clock),
       port_(*replica.ports[index]),
       state_(NeedsState(replica.plan) ? replica.plan.elements : 0),
+      pending_(replica.options.share_every > 1 ? replica.plan.elements : 0),
       scratch_(UpdatePlan::kBlock),
       update_(
           replica.plan,
-          {.weights = replica.weights.span(), .state = state_.span(), .scratch = scratch_.span()},
-          static_cast<double>(index) / static_cast<double>(replica.options.threads)) {
+          {.weights = replica.weights.span(),
+           .state = state_.span(),
+           .pending = pending_.span(),
+           .scratch = scratch_.span()},
+          {.share_every = replica.options.share_every,
+           .push_every = replica.options.push_every,
+           .start = static_cast<double>(index) / static_cast<double>(replica.options.threads)}) {
   live_.reserve(replica.options.threads * ThreadPort::kAccumulators);
   for (std::size_t i = 0; i < ThreadPort::kAccumulators; ++i) {
     port_.pool.push_back(std::make_unique<Accumulator>(
@@ -288,7 +294,9 @@ void TrainingThread::Count(const Batch& batch, const graph::StepResult& result) 
   ++accruing_->steps;
   accruing_->job_examples.store(
       std::max(accruing_->job_examples.load(kRelaxed), batch.job_examples), kRelaxed);
-  accruing_->live.store(true, std::memory_order_release);
+  if (update_.shared()) {
+    accruing_->live.store(true, std::memory_order_release);
+  }
   ThreadStatistics& statistics = port_.statistics;
   AddTo(statistics.examples, std::uint64_t{batch.examples});
   AddTo(statistics.steps, std::uint64_t{1});
@@ -317,6 +325,10 @@ void TrainingThread::FillInput(const Batch& batch) {
 
 void TrainingThread::HandOver(ThreadEvent::Kind kind) {
   if (accruing_ != nullptr && accruing_->steps > 0) {
+    if (kind == ThreadEvent::Kind::kPush) {
+      update_.Flush();
+      accruing_->live.store(true, std::memory_order_release);
+    }
     Emit({.kind = kind, .accumulator = accruing_});
     accruing_ = nullptr;
   }

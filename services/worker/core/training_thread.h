@@ -59,6 +59,7 @@ class TrainingThread {
   ThreadPort& port_;
   std::unique_ptr<graph::Context> context_;
   FloatBuffer state_;
+  FloatBuffer pending_;
   FloatBuffer scratch_;
   LocalUpdate update_;
   std::vector<Accumulator*> live_;  // scratch of ApplyFetch

@@ -29,6 +29,7 @@ class Sequential {
     for (Thread& thread : threads_) {
       thread.context = *graph::Context::Create(graph_, 4, graph::Backend::kReference, true);
       thread.state.resize(weights.size());
+      thread.pending.resize(weights.size());
       thread.sum.resize(weights.size());
     }
   }
@@ -37,27 +38,22 @@ class Sequential {
     Thread& thread = threads_[index];
     std::vector<float> gradient(local_.size());
     const std::uint64_t progress = TrainOn(thread, batch_index, gradient);
-    for (const TensorPlan& tensor : plan_.tensors) {
-      const RuleStep rule = tensor.optimiser.At(progress);
-      const auto part = [&](std::vector<float>& v) {
-        return std::span(v).subspan(tensor.offset, tensor.size);
-      };
-      if (options_.location == OptimiserLocation::kWorker) {
+    if (options_.location == OptimiserLocation::kWorker) {
+      for (const TensorPlan& tensor : plan_.tensors) {
+        const RuleStep rule = tensor.optimiser.At(progress);
         WeightChange(rule,
-                     part(gradient),
-                     part(local_),
-                     part(thread.state).first(StatePerWeight(rule.kind) * tensor.size),
-                     part(gradient));
-        Add(part(gradient), part(local_));
-      } else {
-        kernels::HogwildAxpy(part(local_), -rule.rate, part(gradient));
+                     Part(tensor, gradient),
+                     Part(tensor, local_),
+                     Part(tensor, thread.state).first(StatePerWeight(rule.kind) * tensor.size),
+                     Part(tensor, gradient));
       }
     }
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      thread.sum[i] = thread.steps == 0 ? gradient[i] : thread.sum[i] + gradient[i];
-    }
+    Accrue(gradient, thread.pending_steps++ == 0, thread.pending);
     thread.progress = progress;
-    if (++thread.steps == options_.push_every) {
+    if (++thread.steps % options_.share_every == 0) {
+      Share(thread);
+    }
+    if (thread.steps == options_.push_every) {
       HandOver(thread);
     }
     const std::uint64_t every = options_.fetch_every * options_.threads;
@@ -83,10 +79,33 @@ class Sequential {
   struct Thread {
     std::unique_ptr<graph::Context> context;
     std::vector<float> state;
+    std::vector<float> pending;
+    std::uint64_t pending_steps = 0;
     std::vector<float> sum;
+    bool has_sum = false;
     std::uint64_t steps = 0;
     std::uint64_t progress = 0;
   };
+
+  static std::span<float> Part(const TensorPlan& tensor, std::vector<float>& values) {
+    return std::span(values).subspan(tensor.offset, tensor.size);
+  }
+
+  static void Accrue(const std::vector<float>& values, bool first, std::vector<float>& sum) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sum[i] = first ? values[i] : sum[i] + values[i];
+    }
+  }
+
+  void Share(Thread& thread) {
+    if (thread.pending_steps == 0) {
+      return;
+    }
+    Accrue(thread.pending, !thread.has_sum, thread.sum);
+    AddLocal({thread.pending, thread.progress});
+    thread.has_sum = true;
+    thread.pending_steps = 0;
+  }
 
   std::uint64_t TrainOn(Thread& thread, std::uint32_t index, std::vector<float>& gradient) {
     Batch batch;
@@ -105,21 +124,20 @@ class Sequential {
     if (thread.steps == 0) {
       return;
     }
+    Share(thread);
     for (const TensorPlan& tensor : plan_.tensors) {
-      const auto part = [&](std::vector<float>& v) {
-        return std::span(v).subspan(tensor.offset, tensor.size);
-      };
       if (options_.location == OptimiserLocation::kWorker) {
-        Add(part(thread.sum), part(server_));
+        Add(Part(tensor, thread.sum), Part(tensor, server_));
       } else {
         const RuleStep rule = tensor.optimiser.At(thread.progress);
         ApplyGradient(rule,
-                      part(thread.sum),
-                      part(server_state_).first(StatePerWeight(rule.kind) * tensor.size),
-                      part(server_));
+                      Part(tensor, thread.sum),
+                      Part(tensor, server_state_).first(StatePerWeight(rule.kind) * tensor.size),
+                      Part(tensor, server_));
       }
     }
     since_fetch_.push_back({thread.sum, thread.progress});
+    thread.has_sum = false;
     thread.steps = 0;
   }
 
@@ -130,7 +148,7 @@ class Sequential {
         AddLocal(sum);
       }
       for (Thread& thread : threads_) {
-        if (thread.steps > 0) {
+        if (thread.has_sum) {
           AddLocal({thread.sum, thread.progress});
         }
       }
@@ -243,30 +261,40 @@ TEST_P(UpdatesTest, OneThreadGivesTheBitsOfTheSequentialProgramWhateverTheSchedu
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes,
-                         UpdatesTest,
-                         testing::Values(Case{"MomentumOnWorker", {}},
-                                         Case{"SgdOnWorker", {.kind = OptimiserKind::kSgd}},
-                                         Case{"FetchOftener", {.fetch_every = 1, .push_every = 3}},
-                                         Case{"PushOftener", {.fetch_every = 5, .push_every = 1}},
-                                         Case{"OddIntervals", {.fetch_every = 3, .push_every = 7}},
-                                         Case{"SgdOnServer",
-                                              {.kind = OptimiserKind::kSgd,
-                                               .location = OptimiserLocation::kServer,
-                                               .rate = 0.02}},
-                                         Case{"AdagradOnServer",
-                                              {.fetch_every = 2,
-                                               .kind = OptimiserKind::kAdagrad,
-                                               .location = OptimiserLocation::kServer,
-                                               .rate = 0.02}}),
-                         [](const auto& scheme) { return scheme.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Schemes,
+    UpdatesTest,
+    testing::Values(
+        Case{"MomentumOnWorker", {}},
+        Case{"SgdOnWorker", {.kind = OptimiserKind::kSgd}},
+        Case{"FetchOftener", {.fetch_every = 1, .push_every = 3}},
+        Case{"PushOftener", {.fetch_every = 5, .push_every = 1}},
+        Case{"OddIntervals", {.fetch_every = 3, .push_every = 7}},
+        Case{"ShareInPairs", {.fetch_every = 1, .share_every = 2}},
+        Case{"ShareUnevenly", {.fetch_every = 5, .push_every = 7, .share_every = 3}},
+        Case{"ShareOnServer",
+             {.fetch_every = 3,
+              .push_every = 5,
+              .location = OptimiserLocation::kServer,
+              .rate = 0.02,
+              .share_every = 2}},
+        Case{"SgdOnServer",
+             {.kind = OptimiserKind::kSgd, .location = OptimiserLocation::kServer, .rate = 0.02}},
+        Case{"AdagradOnServer",
+             {.fetch_every = 2,
+              .kind = OptimiserKind::kAdagrad,
+              .location = OptimiserLocation::kServer,
+              .rate = 0.02}}),
+    [](const auto& scheme) { return scheme.param.name; });
 
 // With one worker the local weights are the servers' plus what accrues, up to rounding, whatever a
 // fetch includes. So the sequential program needs only the order of the steps.
 TEST(UpdatesOfThreadsTest, WhatSeveralThreadsPushIsWhatTheyComputed) {
   for (const bool often : {false, true}) {
-    RigOptions options = {
-        .threads = 3, .fetch_every = often ? 1u : 3u, .push_every = often ? 2u : 4u};
+    RigOptions options = {.threads = 3,
+                          .fetch_every = often ? 1u : 3u,
+                          .push_every = often ? 2u : 4u,
+                          .share_every = often ? 1u : 3u};
     options.rate = 0.02;
     constexpr std::uint64_t kSteps = 60;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {

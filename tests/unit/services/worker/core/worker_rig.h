@@ -46,12 +46,14 @@ struct RigOptions {
   double rate = 0.1;
   UpdateProtocol protocol = UpdateProtocol::kGradients;
   std::uint64_t retain_pushes = 0;
+  std::uint64_t share_every = 1;
 };
 
 inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
   return {.threads = options.threads,
           .fetch_every = options.fetch_every,
           .push_every = options.push_every,
+          .share_every = options.share_every,
           .batch_size = 4,
           .prefetch = 8,
           .seed = 1,
