@@ -51,7 +51,7 @@ class FullyConnected final : public Kernel<float> {
  private:
   /// Whole tiles that leave room in the first cache for what the sink touches.
   static std::int64_t PieceRows(std::int64_t in, std::int64_t out) {
-    constexpr std::int64_t kFloats = 4096;
+    constexpr std::int64_t kFloats = 2048;
     const std::int64_t rows = std::max(kFloats / in / kTileRows, std::int64_t{1}) * kTileRows;
     return std::min(rows, out);
   }

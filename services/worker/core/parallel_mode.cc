@@ -8,6 +8,7 @@ namespace {
 // A core of nominal speed (docs/bench/engine.md).
 constexpr double kFlopPerNanosecond = 80;
 constexpr double kUpdateNanoseconds = 0.25;  // per parameter, its change included
+constexpr double kStepNanoseconds = 10e3;    // whatever the net
 constexpr double kParametersPerLine = 16;
 
 /// What a line costs that another core has changed; some are on their way at a time.
@@ -33,8 +34,8 @@ ParallelMode ChooseParallelMode(const ParallelWork& work, std::optional<double> 
   const auto parameters = static_cast<double>(work.parameters);
   const double alone = static_cast<double>(work.batch_size) *
                            static_cast<double>(work.flop_per_example) / kFlopPerNanosecond +
-                       parameters * kUpdateNanoseconds;
-  const bool near = ping.has_value() && *ping < kFarPing;
+                       parameters * kUpdateNanoseconds + kStepNanoseconds;
+  const bool near = ping.value_or(0) < kFarPing;
   const double sweep =
       parameters / kParametersPerLine * (near ? kNearLineNanoseconds : kFarLineNanoseconds);
   const auto per_batch = [&] { return sweep / static_cast<double>(mode.share_every); };

@@ -34,8 +34,8 @@ inline constexpr double kFarPing = 80;  // nanoseconds
 /// Threads that sweep the same weights take every cache line from each other. Where that takes more
 /// than a quarter of a batch's computation, changes of several batches go to the weights together;
 /// where threads would be slower than one thread even so, there is one. `ping` is what a cache line
-/// takes from core to core in nanoseconds (CacheLinePing; nullopt counts as far); only whether it
-/// is near matters, so that the same job gets the same mode on like machines.
+/// takes from core to core in nanoseconds (CacheLinePing); nullopt, not known, counts as near. Only
+/// whether it is near matters, so that the same job gets the same mode on like machines.
 ParallelMode ChooseParallelMode(const ParallelWork& work, std::optional<double> ping);
 
 }  // namespace adamant::worker

@@ -26,6 +26,7 @@ struct ReplicaOptions {
   std::uint64_t fetch_every = 1;  ///< batches of a thread between two fetches; 0: never
   std::uint64_t push_every = 1;   ///< batches of a thread between two pushes
   std::uint64_t share_every = 1;  ///< batches of a thread that change the weights together
+  bool pin_threads = false;       ///< each on a CPU of its own
   std::size_t batch_size = 1;
   std::size_t prefetch = 1;  ///< batches of a thread received ahead of need
   std::uint64_t seed = 0;    ///< of dropout

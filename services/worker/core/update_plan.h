@@ -41,7 +41,7 @@ struct UpdatePlanOptions {
 /// Threads: immutable value.
 struct UpdatePlan {
   /// Parameters that are updated at a time, so that all that belongs to them is in cache.
-  static constexpr std::uint64_t kBlock = 4096;
+  static constexpr std::uint64_t kBlock = 2048;
 
   std::vector<TensorPlan> tensors;
   std::vector<PushedShard> pushed;  ///< shards of the trained tensors

@@ -1,5 +1,6 @@
 #include "services/worker/rpc/worker_job.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -53,16 +54,38 @@ std::uint64_t RetainBytesOf(const v1::Persistence& persistence) {
              : static_cast<std::uint64_t>(persistence.retain());
 }
 
+ParallelMode ModeOf(const v1::JobSpec& spec,
+                    const model::Graph& graph,
+                    std::uint64_t parameters,
+                    std::optional<double> ping) {
+  const v1::Distribution& distribution = spec.distribution();
+  const auto threads = static_cast<std::size_t>(distribution.threads_per_worker());
+  const auto push_every = static_cast<std::uint64_t>(distribution.push_every());
+  if (distribution.has_share_every() && threads > 1) {
+    const auto asked = static_cast<std::uint64_t>(distribution.share_every());
+    return {.threads = threads, .share_every = std::min(asked, push_every)};
+  }
+  return ChooseParallelMode({.threads = threads,
+                             .batch_size = static_cast<std::uint64_t>(spec.data().batch_size()),
+                             .push_every = push_every,
+                             .parameters = parameters,
+                             .flop_per_example = graph.flop_per_example},
+                            ping);
+}
+
 }  // namespace
 
-absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job) {
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<double> ping) {
   const v1::JobSpec& spec = job.spec();
   const v1::Distribution& distribution = spec.distribution();
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ShardLayout layout(graph.parameters,
                      static_cast<std::uint32_t>(distribution.parameter_servers().buckets()));
+  const ParallelMode mode = ModeOf(spec, graph, layout.elements(), ping);
   ReplicaOptions replica;
-  replica.threads = static_cast<std::size_t>(distribution.threads_per_worker());
+  replica.threads = mode.threads;
+  replica.share_every = mode.share_every;
+  replica.pin_threads = distribution.pin_threads();
   replica.fetch_every = static_cast<std::uint64_t>(distribution.fetch_every());
   replica.push_every = static_cast<std::uint64_t>(distribution.push_every());
   replica.batch_size = static_cast<std::size_t>(spec.data().batch_size());
@@ -82,6 +105,7 @@ absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job) {
                    .layout = std::move(layout),
                    .plan = std::move(plan),
                    .replica = replica,
+                   .mode = mode,
                    .retain_bytes = RetainBytesOf(distribution.parameter_servers().persistence())};
 }
 

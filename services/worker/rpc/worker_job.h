@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
+#include "services/worker/core/parallel_mode.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/core/update_plan.h"
 
@@ -20,6 +22,7 @@ struct WorkerJob {
   ShardLayout layout;
   UpdatePlan plan;
   ReplicaOptions replica;
+  ParallelMode mode;
   std::uint64_t retain_bytes = 0;  ///< of acknowledged pushes, until servers have them on disk
 };
 
@@ -27,7 +30,8 @@ struct WorkerJob {
 /// with room to spare).
 constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
 
-/// `job` has its defaults. Errors: InvalidArgument, naming the layer.
-absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job);
+/// `job` has its defaults; `ping` is what a cache line takes between two cores (parallel_mode.h).
+/// Errors: InvalidArgument, naming the layer.
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<double> ping);
 
 }  // namespace adamant::worker

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/cache_line_ping.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/thread_affinity.h"
 #include "services/worker/core/training_thread.h"
 
 namespace adamant::worker {
@@ -28,7 +33,9 @@ WorkerService::~WorkerService() {
 }
 
 absl::Status WorkerService::Start(const v1::Welcome& welcome) {
-  ADAMANT_ASSIGN_OR_RETURN(WorkerJob job, ReadJob(welcome.job()));
+  const bool has_threads = welcome.job().spec().distribution().threads_per_worker() > 1;
+  const std::optional<double> ping = has_threads ? CacheLinePing() : std::nullopt;
+  ADAMANT_ASSIGN_OR_RETURN(WorkerJob job, ReadJob(welcome.job(), ping));
   job_ = std::make_unique<const WorkerJob>(std::move(job));
   replica_ = std::make_unique<Replica>(
       job_->replica, job_->graph, job_->layout, job_->plan, [this] { inbox_.Wake(); });
@@ -48,6 +55,9 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
       std::ranges::count_if(job_->plan.tensors, [](const TensorPlan& t) { return t.activations; });
   LogInfo("training",
           {{"threads", job_->replica.threads},
+           {"mode", job_->mode.Name()},
+           {"shareEvery", job_->mode.share_every},
+           {"pingNanoseconds", std::lround(ping.value_or(0))},
            {"parameters", job_->plan.elements},
            {"shards", job_->layout.shards().size()},
            {"layersPushingActivations", activations}});
@@ -55,6 +65,11 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
 }
 
 void WorkerService::Train(std::size_t thread) {
+  if (job_->replica.pin_threads) {
+    if (const absl::Status pinned = PinThread(thread); !pinned.ok()) {
+      LogWarning("a training thread is not pinned", {{"error", pinned.ToString()}});
+    }
+  }
   absl::StatusOr<std::unique_ptr<TrainingThread>> created =
       TrainingThread::Create(*replica_, thread, clock_);
   if (!created.ok()) {
