@@ -58,8 +58,12 @@ struct Trainer::Member {
         scratch(worker::UpdatePlan::kBlock),
         update(
             trainer.plan_,
-            {.weights = trainer.weights_.span(), .state = state.span(), .scratch = scratch.span()},
-            static_cast<double>(index) / static_cast<double>(trainer.options_.threads)),
+            {.weights = trainer.weights_.span(),
+             .state = state.span(),
+             .pending = {},
+             .scratch = scratch.span()},
+            {.push_every = kPushEvery,
+             .start = static_cast<double>(index) / static_cast<double>(trainer.options_.threads)}),
         accumulator(trainer.plan_, trainer.layout_.shards().size(), kPushEvery) {}
 
   std::unique_ptr<graph::Context> context;

@@ -23,7 +23,7 @@ TEST(ParallelModeTest, NearCoresShareEveryBatchUnlessItIsSmall) {
 
 TEST(ParallelModeTest, FarCoresShareOftenEnoughToPush) {
   EXPECT_EQ(ChooseParallelMode(AdamMnist(1), 160).share_every, 8u);
-  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 160).share_every, 8u);
+  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 160).share_every, 4u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 160).share_every, 2u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 160).Name(), "Accumulate");
   EXPECT_EQ(ChooseParallelMode(AdamMnist(128), 160).share_every, 1u);
