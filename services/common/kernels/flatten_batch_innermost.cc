@@ -15,7 +15,7 @@ class Flatten final : public Kernel<float> {
         channels_(spec.inputs[0][0]),
         plane_(*ElementCount(spec.output) / channels_),
         interleaves_(spec.output.size() == 3 && spec.layout == MapLayout::kBatchInnermost),
-        other_(interleaves_             ? LayoutOf(spec.inputs[0], spec.input_layout)
+        other_(interleaves_              ? LayoutOf(spec.inputs[0], spec.input_layout)
                : spec.output.size() == 1 ? MapLayout::kChannelsFirst
                                          : spec.layout) {}
 
