@@ -84,6 +84,7 @@ TEST(SchemaTest, EveryScalarIsRequiredHasADefaultOrSaysWhatAbsenceMeans) {
       "adamant.v1.Layer.inputs",
       "adamant.v1.LayerOptimiser.rate",
       "adamant.v1.LayerOptimiser.weight_decay",
+      "adamant.v1.Distribution.share_every",
       "adamant.v1.ParameterServers.min_in_sync",
       "adamant.v1.RunPolicy.target_accuracy",
       "adamant.v1.RunPolicy.active_deadline",
