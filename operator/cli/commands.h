@@ -10,6 +10,7 @@ namespace adamant::cli {
 
 void AddTrain(CLI::App& app, int& exit_code);
 void AddValidate(CLI::App& app, int& exit_code);
+void AddPlan(CLI::App& app, int& exit_code);
 void AddData(CLI::App& app, int& exit_code);
 void AddEval(CLI::App& app, int& exit_code);
 void AddExport(CLI::App& app, int& exit_code);

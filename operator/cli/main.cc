@@ -57,6 +57,7 @@ int Main(int argc, char** argv) {
   int exit_code = kOk;
   AddTrain(app, exit_code);
   AddValidate(app, exit_code);
+  AddPlan(app, exit_code);
   AddData(app, exit_code);
   AddEval(app, exit_code);
   AddExport(app, exit_code);

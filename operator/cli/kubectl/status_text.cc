@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "operator/cli/console/status_view.h"
+#include "operator/cli/console/table.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/table.h"
 #include "operator/kube/client/time.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/control.pb.h"
@@ -131,7 +131,7 @@ Rows ClaimRows(const JobObjects& objects) {
 }
 
 void AppendTable(const Rows& rows, std::string& text) {
-  const std::string table = Table(rows);
+  const std::string table = cli::Table(rows);
   text += table.empty() ? "" : "\n" + table;
 }
 

@@ -6,15 +6,11 @@
 #include <utility>
 
 #include "services/common/base/check.h"
-#include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/graph/context_calls.h"
 #include "services/common/graph/memory_plan.h"
 #include "services/common/graph/parameter_plan.h"
 #include "services/common/graph/program.h"
-#include "services/common/kernels/hogwild.h"
-#include "services/common/kernels/softmax_cross_entropy.h"
-#include "services/common/kernels/thread_mode.h"
-#include "services/common/kernels/vector_ops.h"
 
 namespace adamant::graph {
 namespace {
@@ -24,42 +20,6 @@ using kernels::kLanes;
 constexpr std::align_val_t kCacheLine{64};
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMostFloats = std::int64_t{1} << 40;
-
-/// A parameter tensor's place in the flat parameters, and its memory here.
-struct Tensor {
-  std::size_t offset = 0;
-  std::size_t count = 0;
-  float* copy = nullptr;      // null: the kernel reads the shared weights themselves
-  float* gradient = nullptr;  // null: the kernel hands it over
-
-  void HandOver(kernels::GradientSink& sink) const {
-    if (gradient != nullptr) {
-      sink.Take(offset, {gradient, count});
-    }
-  }
-
-  /// What a kernel reads in this step, given the shared weights.
-  [[nodiscard]] const float* Values(std::span<const float> weights) const {
-    if (copy == nullptr) {
-      return weights.data() + offset;
-    }
-    kernels::HogwildLoad(weights.subspan(offset, count), {copy, count});
-    return copy;
-  }
-};
-
-/// Keeps the whole gradient.
-class GradientArray final : public kernels::GradientSink {
- public:
-  explicit GradientArray(std::span<float> gradients) : gradients_(gradients) {}
-
-  void Take(std::size_t begin, std::span<float> gradient) override {
-    std::copy(gradient.begin(), gradient.end(), gradients_.subspan(begin).begin());
-  }
-
- private:
-  const std::span<float> gradients_;
-};
 
 std::int64_t Total(const model::Graph& graph, std::int64_t batch) {
   std::int64_t total = *ElementCount(graph.input);
@@ -77,35 +37,6 @@ absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(Backend backend) {
 }
 
 }  // namespace
-
-struct Context::Node {
-  std::unique_ptr<kernels::Kernel<float>> kernel;
-  std::uint64_t dropout = 0;  // layers of dropout before it: the same in every program
-  int parameter = -1;         // of its weight, as an index into the graph's parameters; -1 without
-  Tensor weight;
-  Tensor bias;
-  const float* weight_values = nullptr;  // in this step
-  const float* bias_values = nullptr;    // likewise
-  bool is_fully_connected = false;
-};
-
-/// One call of a node's kernel: for the whole batch, or for one block of it.
-struct Context::Call {
-  std::size_t node = 0;
-  kernels::Operands<float> operands;
-  std::vector<const float*> inputs;  // what operands.inputs refers to
-  std::vector<float*> input_errors;  // likewise
-  bool first = true;                 // of its node's calls in a step, forward
-  bool last = true;                  // likewise, so the first one backward
-  bool runs_backward = false;
-  std::int64_t in_features = 0;   // elements of an example
-  std::int64_t out_features = 0;  // likewise
-  struct Sum {
-    std::span<const float> from;
-    std::span<float> to;
-  };
-  std::vector<Sum> sums;  // after its backward pass
-};
 
 Context::Context() = default;
 Context::~Context() = default;
@@ -153,7 +84,9 @@ absl::Status Context::Build(const model::Graph& graph, Backend backend, bool tra
   const MemoryPlan plan = PlanMemory(program, traits, max_batch_, training);
   const ParameterPlan parameters = PlanParameters(program, parameter_traits, training);
   parameter_floats_ = static_cast<std::size_t>(parameters.parameters);
-  block_.reset(new (kCacheLine) float[static_cast<std::size_t>(plan.floats + parameters.floats)]());
+  const auto floats = static_cast<std::size_t>(plan.floats + parameters.floats);
+  block_.reset(new (kCacheLine) float[floats]());
+  block_bytes_ = static_cast<std::int64_t>(floats * sizeof(float));
   BindMemory(program, plan);
   BindParameters(program, parameters, block_.get() + plan.floats);
   WarmUp();
@@ -177,7 +110,15 @@ absl::Status Context::MakeKernels(const Program& program) {
     Node& node = nodes_.emplace_back();
     node.dropout = dropouts;
     dropouts += program.graph.nodes[i].layer.kind == model::LayerKind::kDropout ? 1 : 0;
-    ADAMANT_ASSIGN_OR_RETURN(node.kernel, backend_->Make(program.SpecOf(i, max_batch_, training_)));
+    const kernels::Spec spec = program.SpecOf(i, max_batch_, training_);
+    ADAMANT_ASSIGN_OR_RETURN(node.kernel, backend_->Make(spec));
+    node.profile = {.layer = spec.layer.name,
+                    .kernel = node.kernel->name(),
+                    .layout = spec.layout,
+                    .is_maps = spec.output.size() == 3,
+                    .output_bytes = static_cast<std::int64_t>(sizeof(float)) * max_batch_ *
+                                    *ElementCount(spec.output),
+                    .flop_per_example = program.FlopPerExample(i)};
   }
   return absl::OkStatus();
 }
@@ -268,99 +209,6 @@ void Context::BindParameters(const Program& program, const ParameterPlan& plan, 
     call.operands.weight_begin = node.weight.offset;
     call.operands.bias_gradient = node.bias.gradient;
   }
-}
-
-StepResult Context::Train(std::int64_t batch,
-                          std::span<const float> weights,
-                          std::span<float> gradients,
-                          std::uint64_t dropout_seed) {
-  ADAMANT_CHECK(gradients.size() == parameter_floats_, "a gradient per parameter");
-  GradientArray array(gradients);
-  return Train(batch, weights, array, dropout_seed);
-}
-
-StepResult Context::Train(std::int64_t batch,
-                          std::span<const float> weights,
-                          kernels::GradientSink& sink,
-                          std::uint64_t dropout_seed) {
-  ADAMANT_CHECK(training_, "the context was created for training");
-  const kernels::ThreadMode mode;
-  for (Call& call : calls_) {
-    call.operands.dropout = true;
-    call.operands.seed = MixSeed(dropout_seed, nodes_[call.node].dropout);
-  }
-  Forward(batch, weights);
-  last_batch_ = batch;
-  const StepResult result = Measure(batch, loss_error_);
-  for (std::size_t i = calls_.size(); i-- > 0;) {
-    Call& call = calls_[i];
-    if (!call.runs_backward) {
-      continue;
-    }
-    const Node& node = nodes_[call.node];
-    call.operands.first = call.last;
-    call.operands.sink = &sink;
-    node.kernel->Backward(call.operands);
-    if (call.first) {
-      node.weight.HandOver(sink);
-      node.bias.HandOver(sink);
-    }
-    for (const Call::Sum& sum : call.sums) {
-      kernels::AddTo(sum.from, sum.to);
-    }
-  }
-  return result;
-}
-
-StepResult Context::Evaluate(std::int64_t batch, std::span<const float> weights) {
-  const kernels::ThreadMode mode;
-  for (Call& call : calls_) {
-    call.operands.dropout = false;
-  }
-  Forward(batch, weights);
-  return Measure(batch, {});
-}
-
-void Context::Forward(std::int64_t batch, std::span<const float> weights) {
-  ADAMANT_CHECK(batch >= 1 && batch <= max_batch_, "the batch fits the context");
-  ADAMANT_CHECK(weights.size() == parameter_floats_, "a weight per parameter");
-  const std::int64_t features = *ElementCount(input_shape_);
-  std::fill(input_.begin() + batch * features, input_.end(), 0.0f);
-  for (Call& call : calls_) {
-    Node& node = nodes_[call.node];
-    if (node.parameter >= 0) {
-      if (call.first) {
-        node.weight_values = node.weight.Values(weights);
-        node.bias_values = node.bias.Values(weights);
-      }
-      call.operands.weight = node.weight_values;
-      call.operands.bias = node.bias_values;
-    }
-    call.operands.first = call.first;
-    node.kernel->Forward(call.operands);
-  }
-}
-
-std::span<const float> Context::logits() const { return logits_; }
-
-StepResult Context::Measure(std::int64_t batch, std::span<float> errors) const {
-  const std::span<const std::int32_t> labels(labels_.data(), static_cast<std::size_t>(batch));
-  const kernels::Loss loss =
-      kernels::SoftmaxCrossEntropy<float>(classes_, logits(), labels, errors);
-  return {.loss_sum = loss.sum, .correct = loss.correct};
-}
-
-FullyConnectedOperands Context::OperandsOf(int parameter) const {
-  const auto call = std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) {
-    return nodes_[c.node].is_fully_connected && nodes_[c.node].parameter == parameter;
-  });
-  ADAMANT_CHECK(call != calls_.end(), "the weight of a fully connected layer");
-  ADAMANT_CHECK(last_batch_ > 0, "after a step of training");
-  const auto floats = [&](std::int64_t features) {
-    return static_cast<std::size_t>(last_batch_ * features);
-  };
-  return {.activations = {call->inputs[0], floats(call->in_features)},
-          .errors = {call->operands.output_error, floats(call->out_features)}};
 }
 
 }  // namespace adamant::graph

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/graph/profile.h"
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/gradient_sink.h"
 #include "services/common/model/model.h"
@@ -78,6 +79,10 @@ class Context {
   /// Forward over the first `batch` examples, without dropout.
   StepResult Evaluate(std::int64_t batch, std::span<const float> weights);
 
+  /// Takes `steps` steps as Train does, of the largest batch, with whatever is in input and labels:
+  /// medians. Allocates.
+  StepProfile Profile(int steps, std::span<const float> weights, kernels::GradientSink& sink);
+
   /// Of the last step, valid until the next call: [max_batch, classes]; rows beyond its batch mean
   /// nothing.
   [[nodiscard]] std::span<const float> logits() const;
@@ -100,7 +105,11 @@ class Context {
   void BindCall(const Program& program, const MemoryPlan& plan, int node, std::int64_t block);
   void BindParameters(const Program& program, const ParameterPlan& plan, float* block);
   void WarmUp();
+  void Begin(std::int64_t batch, std::span<const float> weights);
+  void RunForward(Call& call, std::span<const float> weights);
+  void RunBackward(Call& call, kernels::GradientSink& sink);
   void Forward(std::int64_t batch, std::span<const float> weights);
+  std::vector<double> TimeCalls(std::span<const float> weights, kernels::GradientSink& sink);
   StepResult Measure(std::int64_t batch, std::span<float> errors) const;
 
   // Constant after Create.
@@ -111,6 +120,7 @@ class Context {
   std::size_t parameter_floats_ = 0;
   std::unique_ptr<kernels::Backend> backend_;  // outlives the kernels in nodes_
   std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, what parameters need
+  std::int64_t block_bytes_ = 0;
   std::span<float> input_;
   std::span<const float> logits_;
   std::span<float> loss_error_;

@@ -246,6 +246,23 @@ kernels::Spec Program::SpecOf(int node, std::int64_t batch, bool training) const
   return MakeSpec(graph, node, l, l.blocked() ? kernels::kLanes : batch, training);
 }
 
+std::int64_t Program::FlopPerExample(int node) const {
+  const model::Graph::Node& from = graph.nodes[static_cast<std::size_t>(node)];
+  if (from.weight < 0) {
+    return 0;
+  }
+  const Shape& weights = graph.parameters[static_cast<std::size_t>(from.weight)].shape;
+  const std::int64_t multiplications =
+      *ElementCount(weights) * (*ElementCount(from.output) / weights[0]);
+  // Nobody asks for the gradient of the net's input, in whatever layout.
+  int input = from.inputs[0];
+  while (input >= 0 &&
+         graph.nodes[static_cast<std::size_t>(input)].layer.kind == LayerKind::kFlatten) {
+    input = graph.nodes[static_cast<std::size_t>(input)].inputs[0];
+  }
+  return 2 * multiplications * (input < 0 ? 2 : 3);
+}
+
 Program MakeProgram(const model::Graph& graph,
                     const kernels::Backend& backend,
                     std::int64_t batch,

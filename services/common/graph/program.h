@@ -37,6 +37,9 @@ struct Program {
 
   /// What the kernel of a node is made for.
   [[nodiscard]] kernels::Spec SpecOf(int node, std::int64_t batch, bool training) const;
+
+  /// Of a node, forward and backward, multiply and add counted apart; 0 without parameters.
+  [[nodiscard]] std::int64_t FlopPerExample(int node) const;
 };
 
 /// Chooses the layouts that take the least time by the backend's own estimates, changes of layout

@@ -13,6 +13,7 @@
 #include "services/common/base/check.h"
 #include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/correlate-inl.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/weight_gradient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,6 +29,10 @@ class Conv2d final : public Kernel<float> {
       gradient_ = PlanWeightGradient(spec, kWeightTileLimits);
       backward_weights_.resize(backward_.packed_size());
     }
+  }
+
+  [[nodiscard]] std::string name() const override {
+    return "own batch innermost " + SupportedIsas().front();
   }
 
   void Forward(const Operands<float>& o) override {

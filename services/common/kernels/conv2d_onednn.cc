@@ -96,6 +96,8 @@ class Conv2d final : public Kernel<float> {
     }
   }
 
+  [[nodiscard]] std::string name() const override { return name_; }
+
   void Forward(const Operands<float>& o) override {
     forward_->Run({o.inputs[0], o.weight, o.bias, o.output});
   }
@@ -111,6 +113,7 @@ class Conv2d final : public Kernel<float> {
   void MakeForward(OneDnn& dnn, const Spec& spec) {
     const auto desc = FirstFast(
         spec, [&](const Descriptions& d) { return d.Forward(dnn.engine(), spec.training); });
+    name_ = NameOf(desc);
     Operation& run = forward_.emplace(dnn, dnnl::convolution_forward(desc), desc);
     run.Input(DNNL_ARG_SRC, ours_.in, desc.src_desc());
     run.Input(DNNL_ARG_WEIGHTS, ours_.canonical, desc.weights_desc());
@@ -137,6 +140,7 @@ class Conv2d final : public Kernel<float> {
   }
 
   const Descriptions ours_;
+  std::string name_;
   std::optional<Operation> forward_;
   std::optional<Operation> backward_weights_;
   std::optional<Operation> backward_data_;

@@ -36,6 +36,7 @@ class Elementwise final : public Kernel<float> {
         {dnnl::prop_kind::forward_inference, algorithms.forward, flat},
         UserScratch(),
         dnn.engine());
+    name_ = NameOf(forward);
     Operation& run = forward_.emplace(dnn, dnnl::eltwise_forward(forward), forward);
     run.Input(DNNL_ARG_SRC, flat, flat);
     run.Output(DNNL_ARG_DST, flat, flat);
@@ -53,6 +54,8 @@ class Elementwise final : public Kernel<float> {
     }
   }
 
+  [[nodiscard]] std::string name() const override { return name_; }
+
   void Forward(const Operands<float>& o) override { forward_->Run({o.inputs[0], o.output}); }
 
   void Backward(const Operands<float>& o) override {
@@ -65,6 +68,7 @@ class Elementwise final : public Kernel<float> {
   [[nodiscard]] bool NeedsOutput() const override { return true; }
 
  private:
+  std::string name_;
   std::optional<Operation> forward_;
   std::optional<Operation> backward_;
 };

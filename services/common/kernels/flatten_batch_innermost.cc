@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/lanes.h"
 
 namespace adamant::kernels::internal {
@@ -18,6 +19,10 @@ class Flatten final : public Kernel<float> {
         other_(interleaves_              ? LayoutOf(spec.inputs[0], spec.input_layout)
                : spec.output.size() == 1 ? MapLayout::kChannelsFirst
                                          : spec.layout) {}
+
+  [[nodiscard]] std::string name() const override {
+    return "own transposition " + SupportedIsas().front();
+  }
 
   void Forward(const Operands<float>& o) override {
     Convert(interleaves_, o.missing, o.inputs[0], o.output);

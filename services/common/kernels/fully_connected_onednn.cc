@@ -42,6 +42,8 @@ class FullyConnected final : public Kernel<float> {
   explicit FullyConnected(const Spec& spec)
       : batch_(spec.batch), in_(spec.inputs[0][0]), out_(spec.output[0]) {}
 
+  [[nodiscard]] std::string name() const override { return "oneDNN sgemm"; }
+
   void Forward(const Operands<float>& o) override {
     for (std::int64_t n = 0; n < batch_; ++n) {
       std::copy_n(o.bias, out_, o.output + n * out_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/common/kernels/fully_connected_small_batch-inl.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/vector_ops.h"
 
@@ -27,6 +28,10 @@ class FullyConnected final : public Kernel<float> {
     if (spec.training) {
       gradient_.resize(static_cast<std::size_t>(piece_rows_ * in_));
     }
+  }
+
+  [[nodiscard]] std::string name() const override {
+    return "own small batch " + SupportedIsas().front();
   }
 
   void Forward(const Operands<float>& o) override {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "services/common/kernels/gradient_sink.h"
@@ -73,6 +74,9 @@ template <class T>
 class Kernel {
  public:
   virtual ~Kernel() = default;
+
+  /// Which implementation it is, for people: "oneDNN jit:avx512_core".
+  [[nodiscard]] virtual std::string name() const { return "reference"; }
 
   virtual void Forward(const Operands<T>& operands) = 0;
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,12 @@ dnnl::primitive_attr UserScratch();
 template <class PrimitiveDesc>
 bool IsSlow(const PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).starts_with("ref");
+}
+
+/// Kernel::name of what is behind a description.
+template <class PrimitiveDesc>
+std::string NameOf(const PrimitiveDesc& desc) {
+  return std::string("oneDNN ") + desc.impl_info_str();
 }
 
 /// A primitive with the memory it works on. Where our layout differs from the one it wants, the

@@ -15,6 +15,7 @@
 
 #include "services/common/base/check.h"
 #include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/simd-inl.h"
 
 #ifndef ADAMANT_KERNELS_POOL_SHAPE
@@ -56,6 +57,10 @@ struct PoolWindow {
 class Pool : public Kernel<float> {
  public:
   explicit Pool(PoolShape shape) : shape_(std::move(shape)) {}
+
+  [[nodiscard]] std::string name() const final {
+    return "own batch innermost " + SupportedIsas().front();
+  }
 
   void Forward(const Operands<float>& o) final {
     for (std::int64_t map = 0; map < shape_.maps; ++map) {

@@ -42,6 +42,7 @@ class Pool final : public Kernel<float> {
     const Descriptions ours(dnn.engine(), spec, Tag::nhwc);
     const Descriptions plain(dnn.engine(), spec, Tag::nchw);
     const Descriptions& best = ours.Slow() && !plain.Slow() ? plain : ours;
+    name_ = NameOf(best.forward);
     Operation& run = forward_.emplace(dnn, dnnl::pooling_forward(best.forward), best.forward);
     run.Input(DNNL_ARG_SRC, ours.in, best.in);
     run.Output(DNNL_ARG_DST, ours.out, best.out);
@@ -61,6 +62,8 @@ class Pool final : public Kernel<float> {
       }
     }
   }
+
+  [[nodiscard]] std::string name() const override { return name_; }
 
   void Forward(const Operands<float>& o) override {
     if (has_workspace_) {
@@ -82,6 +85,7 @@ class Pool final : public Kernel<float> {
   }
 
  private:
+  std::string name_;
   bool has_workspace_ = false;
   memory workspace_;
   std::optional<Operation> forward_;

@@ -1,9 +1,9 @@
-#include "operator/cli/kubectl/table.h"
+#include "operator/cli/console/table.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace adamant::kubectl {
+namespace adamant::cli {
 
 std::string Table(const std::vector<std::vector<std::string>>& rows) {
   if (rows.size() < 2) {
@@ -27,4 +27,4 @@ std::string Table(const std::vector<std::vector<std::string>>& rows) {
   return table;
 }
 
-}  // namespace adamant::kubectl
+}  // namespace adamant::cli

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-namespace adamant::kubectl {
+namespace adamant::cli {
 
 /// Rows of a table below each other, with two spaces between columns; the first row is the heading.
 /// "" if there is no other.
 std::string Table(const std::vector<std::vector<std::string>>& rows);
 
-}  // namespace adamant::kubectl
+}  // namespace adamant::cli

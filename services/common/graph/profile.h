@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/common/kernels/kernel.h"
+
+namespace adamant::graph {
+
+/// How a context executes one node of its program, and what that takes.
+struct NodeProfile {
+  std::string layer;
+  std::string kernel;                 ///< Kernel::name
+  kernels::MapLayout layout{};        ///< of its output
+  bool is_maps = false;               ///< features have one layout only
+  std::int64_t output_bytes = 0;      ///< of the largest batch
+  std::int64_t flop_per_example = 0;  ///< forward and backward; 0 without parameters
+  double seconds = 0;  ///< of a step: forward, backward and what the sink does with its gradient
+};
+
+/// A step of training of the largest batch, node by node in the order of execution.
+struct StepProfile {
+  std::vector<NodeProfile> nodes;
+  double seconds = 0;             ///< of the whole step, as Train takes it
+  std::int64_t memory_bytes = 0;  ///< that the context holds
+};
+
+}  // namespace adamant::graph
