@@ -43,6 +43,15 @@ class InputTest(adamant.TestCase):
                             "spec.runPolicy.epochs")
         self.assert_refused(adamant.adamant("validate", job), 2, "spec.optimizer", "2 problems")
 
+    def test_the_plan_names_every_layer(self):
+        planned = adamant.adamant("plan", self.job(), "--steps", 3, "--batch", 16)
+        self.assertEqual(planned.returncode, 0, planned.stderr)
+        for layer in ("conv1", "pool1", "relu1", "fc1"):
+            self.assertRegex(planned.stdout, rf"(?m)^{layer} ")
+        self.assertRegex(planned.stdout, r"step of 16 examples on one thread: \d+ us, \d+ examples/s")
+        self.assert_refused(adamant.adamant("plan", self.folder / "no.yaml"), 2, "no.yaml")
+        self.assert_refused(adamant.adamant("plan", self.job(), "--batch", 0), 2, "--batch")
+
     def test_data_that_is_missing_or_corrupt(self):
         data = self.folder / "digits"
         made = adamant.adamant("data", "digits", "--out", data, "--train", 200, "--validation", 50)
