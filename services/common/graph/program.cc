@@ -39,7 +39,8 @@ kernels::Spec MakeSpec(const model::Graph& graph,
                         .batch = batch,
                         .training = training,
                         .layout = layouts.output,
-                        .input_layout = layouts.input};
+                        .input_layout = layouts.input,
+                        .relu = layouts.relu};
   for (const int input : from.inputs) {
     spec.inputs.push_back(ShapeOf(graph, input));
   }
@@ -171,7 +172,15 @@ class LayoutChoice {
 class Assembly {
  public:
   Assembly(const model::Graph& graph, std::vector<MapLayout> chosen)
-      : graph_(graph), chosen_(std::move(chosen)) {}
+      : graph_(graph), chosen_(std::move(chosen)), users_(graph.nodes.size(), 0) {
+    for (const model::Graph::Node& node : graph.nodes) {
+      for (const int input : node.inputs) {
+        if (input >= 0) {
+          ++users_[static_cast<std::size_t>(input)];
+        }
+      }
+    }
+  }
 
   Program Run() && {
     result_.graph = graph_;
@@ -185,8 +194,24 @@ class Assembly {
   }
 
  private:
+  /// Whether node i is a ReLU that the max pool before it can do.
+  [[nodiscard]] bool IsPartOfItsInput(std::size_t i) const {
+    const int input = graph_.nodes[i].inputs[0];
+    if (graph_.nodes[i].layer.kind != LayerKind::kRelu || input < 0) {
+      return false;
+    }
+    const auto pool = static_cast<std::size_t>(input);
+    return graph_.nodes[pool].layer.kind == LayerKind::kMaxPool && users_[pool] == 1 &&
+           chosen_[pool] == MapLayout::kBatchInnermost && chosen_[i] == chosen_[pool];
+  }
+
   int Add(std::size_t i) {
     model::Graph::Node node = graph_.nodes[i];
+    if (IsPartOfItsInput(i)) {
+      const int pool = place_[static_cast<std::size_t>(node.inputs[0])];
+      result_.layouts[static_cast<std::size_t>(pool)].relu = true;
+      return pool;
+    }
     Program::Layouts layouts = {chosen_[i], chosen_[i]};
     for (int& input : node.inputs) {
       input = input < 0 ? -1 : place_[static_cast<std::size_t>(input)];
@@ -234,6 +259,7 @@ class Assembly {
 
   const model::Graph& graph_;
   const std::vector<MapLayout> chosen_;
+  std::vector<int> users_;  // by node of graph_: how many
   std::vector<int> place_;  // by node of graph_: where it went
   std::map<std::pair<int, MapLayout>, int> changed_;
   Program result_;

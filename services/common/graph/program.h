@@ -10,10 +10,12 @@ namespace adamant::graph {
 /// A graph as it is executed: lowered, with the layout of every node's maps. Where a node wants its
 /// input in another layout, a kFlatten whose output is maps stands between: it changes nothing
 /// else.
+/// A ReLU that only follows a max pool with the batch innermost is done with it in one pass.
 struct Program {
   struct Layouts {
     kernels::MapLayout input = kernels::MapLayout::kChannelsFirst;
     kernels::MapLayout output = kernels::MapLayout::kChannelsFirst;
+    bool relu = false;  ///< the ReLU behind the node is part of its kernel, and no node
 
     /// Whether the node's kernel is made for kLanes examples and called for one block after the
     /// other: it reads or writes maps with the batch innermost.

@@ -40,7 +40,7 @@ class OneDnnBackend final : public Backend {
                          : internal::MakeConv2dOneDnn(dnn_, spec);
       case LayerKind::kMaxPool:
       case LayerKind::kAveragePool:
-        return innermost ? internal::MakePoolBatchInnermost(spec)
+        return innermost ? internal::MakePoolBatchInnermost(spec, spec.relu)
                          : internal::MakePoolOneDnn(dnn_, spec);
       case LayerKind::kFlatten:
         if (innermost || spec.input_layout == MapLayout::kBatchInnermost) {

@@ -30,6 +30,9 @@ struct Spec {
   bool training = false;                               ///< Backward will be called
   MapLayout layout = MapLayout::kChannelsFirst;        ///< of the output
   MapLayout input_layout = MapLayout::kChannelsFirst;  ///< of the inputs: the same but for kFlatten
+
+  /// A ReLU follows and is part of the kernel: kMaxPool with the batch innermost.
+  bool relu = false;
 };
 
 /// Where a kernel reads and writes. Activations and errors (the gradient of the loss with respect

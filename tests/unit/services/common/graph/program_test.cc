@@ -23,11 +23,11 @@ class FakeBackend final : public kernels::Backend {
     if (spec.layer.kind == LayerKind::kFlatten) {
       return change_;
     }
+    if (spec.layout == MapLayout::kChannelsFirst && spec.output.size() == 3) {
+      return std::nullopt;
+    }
     if (spec.layer.kind != LayerKind::kConv2d) {
       return 1;
-    }
-    if (spec.layout == MapLayout::kChannelsFirst) {
-      return std::nullopt;
     }
     const bool few = spec.output[0] < 8;
     return few == (spec.layout == MapLayout::kBatchInnermost) ? 10 : 20;
@@ -98,6 +98,23 @@ TEST(ProgramTest, LayersBetweenFollowTheirNeighbours) {
   EXPECT_EQ(Describe(program),
             "a.layout:first>batch a:batch>batch relu:batch>batch b:batch>batch "
             "fc.flatten:batch>first fc:first>first");
+}
+
+TEST(ProgramTest, AReluBehindAMaxPoolIsPartOfIt) {
+  model::Layer pool = Plain("pool", LayerKind::kMaxPool, {"a"});
+  pool.kernel = pool.stride = {2, 2};
+  const auto made = [&](std::int64_t channels) {
+    return Make({Conv("a", "input", channels), pool, Plain("relu", LayerKind::kRelu, {"pool"})}, 2);
+  };
+  const Program few = made(4);
+  EXPECT_EQ(Describe(few),
+            "a.layout:first>batch a:batch>batch pool:batch>batch fc.flatten:batch>first "
+            "fc:first>first");
+  EXPECT_TRUE(few.SpecOf(2, 32, true).relu);
+  EXPECT_FALSE(few.SpecOf(1, 32, true).relu);
+  EXPECT_EQ(Describe(made(16)),
+            "a.layout:first>last a:last>last pool:last>last relu:last>last fc.flatten:last>first "
+            "fc:first>first");
 }
 
 TEST(ProgramTest, OneChangeServesAllWhoWantIt) {
