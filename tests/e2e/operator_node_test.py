@@ -49,12 +49,19 @@ class LostNodeTest(TestCase):
         self.system.cluster.kubectl("patch", "node", node, "--subresource=status", "-p",
                                     json.dumps({"status": {"conditions": [condition]}}))
 
-    def await_take_over(self, job, slot, since):
-        """The change after which no bucket of the job has this slot as its primary."""
+    def await_take_over(self, job, pod, since):
+        """The change after which no bucket of the job has this server's pod as its primary."""
+        slot, incarnation = map(int, pod.rsplit("-", 2)[1:])
+        lost = {"slot": slot, "incarnation": incarnation}  # its replacement may soon be the primary of others
         def taken_over(change):
-            return change.name.startswith(f"{job.name}-") and slot not in {
-                bucket["primary"].get("slot", 0) for bucket in change.object["buckets"]}
-        return self.maps.first(taken_over, f"server {slot}'s buckets are taken over", since)
+            return change.name.startswith(f"{job.name}-") and lost not in [
+                bucket["primary"] for bucket in change.object["buckets"]]
+        try:
+            return self.maps.first(taken_over, f"the buckets of {pod} are taken over", since)
+        except TimeoutError as error:
+            told = "\n".join(f"{change.time - since:.2f} s: {change.name}: {change.object['buckets']}"
+                             for change in self.maps.changes())
+            raise AssertionError(f"{error}\n{told}\n{self.system.diagnosis(job.name)}") from None
 
     def claims(self, job):
         listed = self.system.api.get(f"{CLAIMS}?labelSelector=adamant.dev/job={job.name}")["items"]
@@ -74,7 +81,7 @@ class LostNodeTest(TestCase):
         measured("node not ready → replacement created (nodeUnreachable: 1 s)", new.time - reported)
         gone = job.await_pod(lambda change: change.kind == "DELETED" and change.name == old, f"{old} is gone", begin)
         measured("node not ready → pod deleted by force (forceDelete: 1 s more)", gone.time - reported)
-        taken = self.await_take_over(job, int(slot.rsplit("-", 1)[1]), begin)
+        taken = self.await_take_over(job, old, begin)
         measured("node cut → its buckets have other primaries", taken.time - begin)
         runs = job.await_pod(lambda change: change.name == new.name and is_running(change.object), f"{new.name} runs")
         self.assertNotEqual(runs.object["spec"]["nodeName"], node)
