@@ -211,7 +211,9 @@ class Planner {
     return {segment.begin, segment.end - 1};
   }
 
-  void NeedAlways(const Piece& piece) { lifetimes_.Extend(piece.index, 0, 2 * count_); }
+  void NeedAlways(const Piece& piece) {
+    lifetimes_.Extend(piece.index, 0, std::int64_t{2} * count_);
+  }
 
   [[nodiscard]] bool SharesInput(int i) const {
     const int input = NodeAt(i).inputs[0];

@@ -10,13 +10,14 @@ constexpr double kFlop = 200e3;
 constexpr double kBytes = 20e3;
 
 double RoundUp(std::int64_t value, std::int64_t step) {
-  return static_cast<double>((value + step - 1) / step * step);
+  const std::int64_t steps = (value + step - 1) / step;
+  return static_cast<double>(steps * step);
 }
 
 double Flop(const Spec& spec) {
   const model::Layer& l = spec.layer;
-  const double per_output =
-      2.0 * static_cast<double>(spec.inputs[0][0] / l.groups * l.kernel.height * l.kernel.width);
+  const std::int64_t channels = spec.inputs[0][0] / l.groups;
+  const double per_output = 2.0 * static_cast<double>(channels * l.kernel.height * l.kernel.width);
   const double forward = per_output * static_cast<double>(spec.batch * *ElementCount(spec.output));
   return spec.training ? 3 * forward : forward;
 }

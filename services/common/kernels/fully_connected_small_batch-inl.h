@@ -62,7 +62,7 @@ ADAMANT_RACES void ForwardTile(const FullyConnectedRows& rows, const float* bias
       }
     }
   }
-  float totals[(R * N + kVector - 1) / kVector * kVector];
+  float totals[(std::int64_t{R} * N + kVector - 1) / kVector * kVector];
   SumLanes<R * N>(sums, totals);
   for (int r = 0; r < R; ++r) {
     for (int n = 0; n < N; ++n) {
@@ -220,17 +220,17 @@ ADAMANT_RACES void RunBackwardTile(const BackwardTile& tile) {
 
 template <bool kErrors>
 void BackwardPiece(BackwardTile tile, std::int64_t count) {
-  const auto advance = [&](std::int64_t rows) {
-    count -= rows;
+  const auto advance = [&tile](std::int64_t rows) {
     tile.rows.weight += rows * tile.rows.in;
     tile.errors += rows;
     tile.gradient += rows * tile.rows.in;
   };
-  while (count >= kTileRows) {
+  std::int64_t row = 0;
+  for (; row + kTileRows <= count; row += kTileRows) {
     RunBackwardTile<kTileRows, kErrors>(tile);
     advance(kTileRows);
   }
-  while (count > 0) {
+  for (; row < count; ++row) {
     RunBackwardTile<1, kErrors>(tile);
     advance(1);
   }

@@ -107,10 +107,10 @@ class Pool : public Kernel<float> {
   const PoolShape shape_;
 };
 
-/// Whether the loops for H x W serve the window.
+/// Whether the loops for H x W serve the window; those for 0 x 0 serve all.
 template <int H, int W>
 HWY_INLINE bool Serves(const PoolWindow& window) {
-  return H == 0 || (window.rows == H && window.columns == W);
+  return window.rows == H && window.columns == W;
 }
 
 /// Writes, or adds where windows overlap.
@@ -152,11 +152,7 @@ class MaxPool final : public Pool {
         for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
           const Largest largest = Find(input + window.offset + part, window);
           float* const to = input_error + window.offset + part;
-          if (Serves<H, W>(window)) {
-            Distribute<H, W>(largest, output_error, window, to);
-          } else {
-            Distribute<0, 0>(largest, output_error, window, to);
-          }
+          Distribute(largest, output_error, window, to);
         }
       }
     }
@@ -169,7 +165,12 @@ class MaxPool final : public Pool {
   };
 
   HWY_INLINE static Largest Find(const float* at, const PoolWindow& window) {
-    return Serves<H, W>(window) ? FindIn<H, W>(at, window) : FindIn<0, 0>(at, window);
+    if constexpr (H > 0) {
+      if (Serves<H, W>(window)) {
+        return FindIn<H, W>(at, window);
+      }
+    }
+    return FindIn<0, 0>(at, window);
   }
 
   template <int Rows, int Columns>
@@ -192,11 +193,23 @@ class MaxPool final : public Pool {
     return result;
   }
 
-  template <int Rows, int Columns>
   HWY_INLINE void Distribute(const Largest& largest,
                              const float* output_error,
                              const PoolWindow& window,
                              float* to) const {
+    if constexpr (H > 0) {
+      if (Serves<H, W>(window)) {
+        return DistributeIn<H, W>(largest, output_error, window, to);
+      }
+    }
+    DistributeIn<0, 0>(largest, output_error, window, to);
+  }
+
+  template <int Rows, int Columns>
+  HWY_INLINE void DistributeIn(const Largest& largest,
+                               const float* output_error,
+                               const PoolWindow& window,
+                               float* to) const {
     const Floats d;
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
@@ -250,11 +263,7 @@ class AveragePool final : public Pool {
         for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
           const Vector share = hn::Div(hn::LoadU(d, output_error), area);
           float* const to = input_error + window.offset + part;
-          if (Serves<H, W>(window)) {
-            Distribute<H, W>(share, window, to);
-          } else {
-            Distribute<0, 0>(share, window, to);
-          }
+          Distribute(share, window, to);
         }
       }
     }
@@ -262,7 +271,12 @@ class AveragePool final : public Pool {
 
  private:
   HWY_INLINE static Vector SumOf(const float* at, const PoolWindow& window) {
-    return Serves<H, W>(window) ? SumIn<H, W>(at, window) : SumIn<0, 0>(at, window);
+    if constexpr (H > 0) {
+      if (Serves<H, W>(window)) {
+        return SumIn<H, W>(at, window);
+      }
+    }
+    return SumIn<0, 0>(at, window);
   }
 
   template <int Rows, int Columns>
@@ -281,8 +295,17 @@ class AveragePool final : public Pool {
     return sum;
   }
 
-  template <int Rows, int Columns>
   HWY_INLINE void Distribute(Vector share, const PoolWindow& window, float* to) const {
+    if constexpr (H > 0) {
+      if (Serves<H, W>(window)) {
+        return DistributeIn<H, W>(share, window, to);
+      }
+    }
+    DistributeIn<0, 0>(share, window, to);
+  }
+
+  template <int Rows, int Columns>
+  HWY_INLINE void DistributeIn(Vector share, const PoolWindow& window, float* to) const {
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     HWY_UNROLL(3)

@@ -32,7 +32,6 @@ bool NeedsState(const UpdatePlan& plan) {
 
 TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock& clock)
     : replica_(replica),
-      index_(index),
       clock_(clock),
       port_(*replica.ports[index]),
       state_(NeedsState(replica.plan) ? replica.plan.elements : 0),

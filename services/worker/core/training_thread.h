@@ -54,7 +54,6 @@ class TrainingThread {
   void ApplyFetch();
 
   Replica& replica_;
-  const std::size_t index_;
   const Clock& clock_;
   ThreadPort& port_;
   std::unique_ptr<graph::Context> context_;
