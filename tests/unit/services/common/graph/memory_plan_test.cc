@@ -130,19 +130,20 @@ TEST(MemoryPlanTest, NothingOverlapsWhatIsStillNeeded) {
   // All outputs are needed by the backward passes, so each has memory of its own, whole blocks of
   // it where the batch is innermost; and the error that reaches the first segment must survive it.
   const std::int64_t rows[] = {32, 32, 20, 20};
+  constexpr std::int64_t kFeatures = 18;  // of every output
   struct Range {
     std::int64_t begin;
     std::int64_t end;
   };
-  std::vector<Range> ranges = {{plan.input.offset, plan.input.offset + 20 * 18}};
+  std::vector<Range> ranges = {{plan.input.offset, plan.input.offset + 20 * kFeatures}};
   for (const int i : {0, 1, 2, 3}) {
     const std::int64_t begin = plan.nodes[i].output.offset;
-    ranges.push_back({begin, begin + rows[i] * 18});
+    ranges.push_back({begin, begin + rows[i] * kFeatures});
   }
-  ranges.push_back({plan.nodes[2].error.offset, plan.nodes[2].error.offset + 20 * 18});
+  ranges.push_back({plan.nodes[2].error.offset, plan.nodes[2].error.offset + 20 * kFeatures});
   for (const int i : {0, 1}) {
     const std::int64_t begin = plan.nodes[i].error.offset;
-    ranges.push_back({begin, begin + 16 * 18});
+    ranges.push_back({begin, begin + 16 * kFeatures});
   }
   for (std::size_t a = 0; a < ranges.size(); ++a) {
     EXPECT_LE(ranges[a].end, plan.floats);

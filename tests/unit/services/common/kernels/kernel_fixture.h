@@ -56,7 +56,7 @@ class WeightGradientSink final : public GradientSink {
 
   void Take(std::size_t begin, std::span<float> gradient) override {
     gradient_.resize(std::max(gradient_.size(), begin - kBegin + gradient.size()));
-    std::copy(gradient.begin(), gradient.end(), gradient_.begin() + (begin - kBegin));
+    std::ranges::copy(gradient, std::span(gradient_).subspan(begin - kBegin).begin());
     std::fill(gradient.begin(), gradient.end(), std::numeric_limits<float>::quiet_NaN());
     taken += gradient.size();
   }
