@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 import cluster as harness
@@ -182,9 +181,7 @@ class CleanUpTest(unittest.TestCase):
         self.assert_removed()
 
     def test_next_start_removes_what_a_killed_owner_and_keeper_left(self):
-        os.kill(self.owner.keeper, signal.SIGKILL)
-        self.owner.end(signal.SIGKILL)
-        time.sleep(0.2)
+        self.owner.kill()
         self.assertTrue(self.folder.exists())
         with Cluster.api_only():
             self.assert_removed()

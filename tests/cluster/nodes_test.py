@@ -149,8 +149,7 @@ class ThreeNodesTest(unittest.TestCase):
 
     def test_next_start_removes_the_nodes_that_a_killed_owner_and_keeper_left(self):
         owner = Owner("nodes(1)")
-        os.kill(owner.keeper, signal.SIGKILL)
-        owner.end(signal.SIGKILL)
+        owner.kill()
         self.assertTrue(state.cgroups(owner.folder.name))
         with Cluster.api_only():
             self.assertEqual(state.processes(owner.folder), [])

@@ -2,8 +2,11 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+
+import state
 
 # Says what it has, and waits.
 _PROGRAM = """
@@ -28,6 +31,12 @@ class Owner:
                                          env={**os.environ, **environment})
         folder, keeper = self._process.stdout.readline().split()
         self.folder, self.keeper = pathlib.Path(folder), int(keeper)
+
+    def kill(self):
+        """Kills it and its keeper; returns when both have ended and hold no lock any more."""
+        os.kill(self.keeper, signal.SIGKILL)
+        self.end(signal.SIGKILL)
+        state.await_that(lambda: state.has_ended(self.keeper), "the killed keeper has ended")
 
     def end(self, number):
         """Sends it a signal and waits for its end."""

@@ -47,7 +47,7 @@ class InputTest(adamant.TestCase):
         planned = adamant.adamant("plan", self.job(), "--steps", 3, "--batch", 16)
         self.assertEqual(planned.returncode, 0, planned.stderr)
         for layer in ("conv1", "pool1", "relu1", "fc1"):
-            self.assertRegex(planned.stdout, rf"(?m)^{layer} ")
+            self.assertRegex(planned.stdout, rf"(?m)^([a-z0-9]+\+)?{layer}[ +]")
         self.assertRegex(planned.stdout, r"step of 16 examples on one thread: \d+ us, \d+ examples/s")
         self.assert_refused(adamant.adamant("plan", self.folder / "no.yaml"), 2, "no.yaml")
         self.assert_refused(adamant.adamant("plan", self.job(), "--batch", 0), 2, "--batch")

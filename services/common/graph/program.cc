@@ -210,6 +210,7 @@ class Assembly {
     if (IsPartOfItsInput(i)) {
       const int pool = place_[static_cast<std::size_t>(node.inputs[0])];
       result_.layouts[static_cast<std::size_t>(pool)].relu = true;
+      result_.graph.nodes[static_cast<std::size_t>(pool)].layer.name += "+" + node.layer.name;
       return pool;
     }
     Program::Layouts layouts = {chosen_[i], chosen_[i]};

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "services/common/kernels/races.h"
+#include "services/common/base/races.h"
 #include "services/common/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,32 +1,32 @@
 #include "services/common/kernels/hogwild.h"
 
 #include "services/common/base/check.h"
-#include "services/common/kernels/clones.h"
-#include "services/common/kernels/races.h"
+#include "services/common/base/multiversion.h"
+#include "services/common/base/races.h"
 
 namespace adamant::kernels {
 namespace {
 
-ADAMANT_CLONES ADAMANT_RACES void Axpy(std::size_t count,
-                                       float scale,
-                                       const float* __restrict x,
-                                       float* __restrict y) {
+ADAMANT_MULTIVERSION ADAMANT_RACES void Axpy(std::size_t count,
+                                             float scale,
+                                             const float* __restrict x,
+                                             float* __restrict y) {
   for (std::size_t i = 0; i < count; ++i) {
     y[i] += scale * x[i];
   }
 }
 
-ADAMANT_CLONES ADAMANT_RACES void Add(std::size_t count,
-                                      const float* __restrict x,
-                                      float* __restrict y) {
+ADAMANT_MULTIVERSION ADAMANT_RACES void Add(std::size_t count,
+                                            const float* __restrict x,
+                                            float* __restrict y) {
   for (std::size_t i = 0; i < count; ++i) {
     y[i] += x[i];
   }
 }
 
-ADAMANT_CLONES ADAMANT_RACES void Copy(std::size_t count,
-                                       const float* __restrict x,
-                                       float* __restrict y) {
+ADAMANT_MULTIVERSION ADAMANT_RACES void Copy(std::size_t count,
+                                             const float* __restrict x,
+                                             float* __restrict y) {
   for (std::size_t i = 0; i < count; ++i) {
     y[i] = x[i];
   }

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "services/common/base/check.h"
-#include "services/common/kernels/clones.h"
+#include "services/common/base/multiversion.h"
 
 namespace adamant::kernels {
 namespace {
 
-ADAMANT_CLONES __attribute__((noinline)) void Add(std::size_t count,
-                                                  const float* __restrict x,
-                                                  float* __restrict y) {
+ADAMANT_MULTIVERSION __attribute__((noinline)) void Add(std::size_t count,
+                                                        const float* __restrict x,
+                                                        float* __restrict y) {
   for (std::size_t i = 0; i < count; ++i) {
     y[i] += x[i];
   }

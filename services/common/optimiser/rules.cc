@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "services/common/base/check.h"
-#include "services/common/optimiser/multiversion.h"
+#include "services/common/base/multiversion.h"
+#include "services/common/base/races.h"
 
 namespace adamant {
 namespace {
@@ -36,55 +37,101 @@ struct Adagrad {
   }
 };
 
-/// One call's arrays of n elements. `out` may be `weights` or `gradient`.
+/// What becomes of an element's change.
+enum class Use {
+  kWrite,       ///< out = change
+  kApply,       ///< weights += change
+  kShareFirst,  ///< weights += change, out = change
+  kShare,       ///< weights += change, out += change
+};
+
+/// One call's arrays of n elements. `out` may be `gradient`.
 struct Range {
   const float* gradient;
-  const float* weights;  ///< null: not read
-  float* state;          ///< null for rules without
-  float* out;
+  const float* decaying;  ///< the weights; null: they do not decay
+  float* state;           ///< null for rules without
+  float* out;             ///< of kWrite and kShare
+  float* weights;         ///< of kApply and kShare
   std::size_t n;
 };
 
-template <bool kDecays, bool kApplies, class Rule>
+template <Use kUse, bool kDecays, class Rule>
 [[gnu::always_inline]] inline void Loop(Rule rule, float decay, const Range& range) {
-  const auto [gradient, weights, state, out, n] = range;
+  const auto [gradient, decaying, state, out, weights, n] = range;
   ADAMANT_INDEPENDENT_ITERATIONS
   for (std::size_t i = 0; i < n; ++i) {
-    const float d = kDecays ? gradient[i] + decay * weights[i] : gradient[i];
-    const float taken = rule(d, state + i);
-    out[i] = kApplies ? weights[i] - taken : -taken;
+    const float d = kDecays ? gradient[i] + decay * decaying[i] : gradient[i];
+    const float change = -rule(d, state + i);
+    if constexpr (kUse != Use::kWrite) {
+      weights[i] += change;
+    }
+    if constexpr (kUse == Use::kShare) {
+      out[i] += change;
+    } else if constexpr (kUse != Use::kApply) {
+      out[i] = change;
+    }
   }
+}
+
+template <Use kUse, class Rule>
+[[gnu::always_inline]] inline void Run(Rule rule, float decay, const Range& range) {
+  decay != 0 ? Loop<kUse, true>(rule, decay, range) : Loop<kUse, false>(rule, decay, range);
 }
 
 template <class Rule>
-[[gnu::always_inline]] inline void Run(Rule rule, float decay, bool applies, const Range& range) {
-  if (applies) {
-    decay != 0 ? Loop<true, true>(rule, decay, range) : Loop<false, true>(rule, decay, range);
-  } else {
-    decay != 0 ? Loop<true, false>(rule, decay, range) : Loop<false, false>(rule, decay, range);
-  }
+[[gnu::always_inline]] inline void RunOwn(Use use, Rule rule, float decay, const Range& range) {
+  use == Use::kApply ? Run<Use::kApply>(rule, decay, range) : Run<Use::kWrite>(rule, decay, range);
 }
 
-ADAMANT_MULTIVERSION void RunSgd(const RuleStep& step, bool applies, const Range& range) {
-  Run(Sgd{step.rate}, step.weight_decay, applies, range);
+template <class Rule>
+[[gnu::always_inline]] inline void RunShared(Use use, Rule rule, float decay, const Range& range) {
+  use == Use::kShareFirst ? Run<Use::kShareFirst>(rule, decay, range)
+                          : Run<Use::kShare>(rule, decay, range);
 }
 
-ADAMANT_MULTIVERSION void RunMomentum(const RuleStep& step, bool applies, const Range& range) {
-  Run(Momentum{step.rate, step.momentum}, step.weight_decay, applies, range);
+Sgd SgdOf(const RuleStep& step) { return {step.rate}; }
+Momentum MomentumOf(const RuleStep& step) { return {step.rate, step.momentum}; }
+Adagrad AdagradOf(const RuleStep& step) { return {step.rate, step.epsilon}; }
+
+ADAMANT_MULTIVERSION void OwnSgd(Use use, const RuleStep& step, const Range& range) {
+  RunOwn(use, SgdOf(step), step.weight_decay, range);
 }
 
-ADAMANT_MULTIVERSION void RunAdagrad(const RuleStep& step, bool applies, const Range& range) {
-  Run(Adagrad{step.rate, step.epsilon}, step.weight_decay, applies, range);
+ADAMANT_MULTIVERSION void OwnMomentum(Use use, const RuleStep& step, const Range& range) {
+  RunOwn(use, MomentumOf(step), step.weight_decay, range);
 }
 
-void RunStep(const RuleStep& step, bool applies, const Range& range) {
+ADAMANT_MULTIVERSION void OwnAdagrad(Use use, const RuleStep& step, const Range& range) {
+  RunOwn(use, AdagradOf(step), step.weight_decay, range);
+}
+
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedSgd(Use use,
+                                                  const RuleStep& step,
+                                                  const Range& range) {
+  RunShared(use, SgdOf(step), step.weight_decay, range);
+}
+
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedMomentum(Use use,
+                                                       const RuleStep& step,
+                                                       const Range& range) {
+  RunShared(use, MomentumOf(step), step.weight_decay, range);
+}
+
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedAdagrad(Use use,
+                                                      const RuleStep& step,
+                                                      const Range& range) {
+  RunShared(use, AdagradOf(step), step.weight_decay, range);
+}
+
+void RunStep(Use use, const RuleStep& step, const Range& range) {
+  const bool shared = use == Use::kShareFirst || use == Use::kShare;
   switch (step.kind) {
     case OptimiserKind::kSgd:
-      return RunSgd(step, applies, range);
+      return shared ? SharedSgd(use, step, range) : OwnSgd(use, step, range);
     case OptimiserKind::kMomentum:
-      return RunMomentum(step, applies, range);
+      return shared ? SharedMomentum(use, step, range) : OwnMomentum(use, step, range);
     case OptimiserKind::kAdagrad:
-      return RunAdagrad(step, applies, range);
+      return shared ? SharedAdagrad(use, step, range) : OwnAdagrad(use, step, range);
   }
 }
 
@@ -112,8 +159,14 @@ void ApplyGradient(const RuleStep& step,
                    std::span<float> weights) {
   ADAMANT_CHECK(gradient.size() == weights.size(), "a gradient has one value per weight");
   ADAMANT_CHECK(state.size() == StatePerWeight(step.kind) * weights.size(), "state fits the rule");
-  RunStep(
-      step, true, {gradient.data(), weights.data(), state.data(), weights.data(), weights.size()});
+  RunStep(Use::kApply,
+          step,
+          {.gradient = gradient.data(),
+           .decaying = weights.data(),
+           .state = state.data(),
+           .out = nullptr,
+           .weights = weights.data(),
+           .n = weights.size()});
 }
 
 void WeightChange(const RuleStep& step,
@@ -125,8 +178,33 @@ void WeightChange(const RuleStep& step,
   ADAMANT_CHECK(weights.size() == change.size() || (weights.empty() && step.weight_decay == 0),
                 "weight decay needs the weights");
   ADAMANT_CHECK(state.size() == StatePerWeight(step.kind) * change.size(), "state fits the rule");
-  RunStep(
-      step, false, {gradient.data(), weights.data(), state.data(), change.data(), change.size()});
+  RunStep(Use::kWrite,
+          step,
+          {.gradient = gradient.data(),
+           .decaying = weights.data(),
+           .state = state.data(),
+           .out = change.data(),
+           .weights = nullptr,
+           .n = change.size()});
+}
+
+void ShareChange(const RuleStep& step,
+                 std::span<const float> gradient,
+                 std::span<float> state,
+                 bool first,
+                 std::span<float> accrued,
+                 std::span<float> weights) {
+  ADAMANT_CHECK(gradient.size() == weights.size(), "a gradient has one value per weight");
+  ADAMANT_CHECK(accrued.size() == weights.size(), "a change accrues for every weight");
+  ADAMANT_CHECK(state.size() == StatePerWeight(step.kind) * weights.size(), "state fits the rule");
+  RunStep(first ? Use::kShareFirst : Use::kShare,
+          step,
+          {.gradient = gradient.data(),
+           .decaying = weights.data(),
+           .state = state.data(),
+           .out = accrued.data(),
+           .weights = weights.data(),
+           .n = weights.size()});
 }
 
 void Add(std::span<const float> change, std::span<float> values) {

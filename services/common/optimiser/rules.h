@@ -31,6 +31,17 @@ void WeightChange(const RuleStep& step,
                   std::span<float> state,
                   std::span<float> change);
 
+/// The step of a thread that shares `weights` with others without a lock (kernels/hogwild.h): adds
+/// the change to them and to what `accrued` of it, the thread's own, which the first one
+/// overwrites. One pass, because memory is all that it waits for; the bits are those of
+/// WeightChange and Add.
+void ShareChange(const RuleStep& step,
+                 std::span<const float> gradient,
+                 std::span<float> state,
+                 bool first,
+                 std::span<float> accrued,
+                 std::span<float> weights);
+
 /// values[i] += change[i]; both have as many elements and do not overlap.
 void Add(std::span<const float> change, std::span<float> values);
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/common/base/check.h"
-#include "services/common/optimiser/multiversion.h"
+#include "services/common/base/multiversion.h"
 
 namespace adamant::parameter_server {
 namespace {

@@ -59,21 +59,28 @@ void LocalUpdate::Take(std::size_t begin, std::span<float> gradient) {
 }
 
 void LocalUpdate::TakeBlock(std::size_t begin, std::span<float> gradient) {
-  if (tensor_->optimiser.location == OptimiserLocation::kWorker) {
-    std::span<float> now;
-    if (rule_.weight_decay != 0) {
-      now = arrays_.scratch.first(gradient.size());
-      kernels::HogwildLoad(arrays_.weights.subspan(begin, gradient.size()), now);
-    }
-    const auto state =
-        arrays_.state.empty() ? arrays_.state : arrays_.state.subspan(begin, gradient.size());
-    WeightChange(rule_, gradient, now, state, gradient);
-  }
+  const std::size_t size = gradient.size();
+  const bool here = tensor_->optimiser.location == OptimiserLocation::kWorker;
+  const auto state = arrays_.state.empty() ? arrays_.state : arrays_.state.subspan(begin, size);
+  const auto weights = arrays_.weights.subspan(begin, size);
   if (options_.share_every == 1) {
-    Share(begin, gradient);
+    if (here) {
+      const auto accrued = accumulator_->values.span().subspan(begin, size);
+      ShareChange(rule_, gradient, state, IsFirst(), accrued, weights);
+    } else {
+      Share(begin, gradient);
+    }
     return;
   }
-  const auto pending = arrays_.pending.subspan(begin, gradient.size());
+  if (here) {
+    std::span<float> now;
+    if (rule_.weight_decay != 0) {
+      now = arrays_.scratch.first(size);
+      kernels::HogwildLoad(weights, now);
+    }
+    WeightChange(rule_, gradient, now, state, gradient);
+  }
+  const auto pending = arrays_.pending.subspan(begin, size);
   Accrue(gradient, accumulator_->steps % options_.share_every == 0, pending);
   if (shares_) {
     Share(begin, pending);
@@ -95,9 +102,10 @@ void LocalUpdate::Flush() {
   shares_ = true;
 }
 
+bool LocalUpdate::IsFirst() const { return accumulator_->steps < options_.share_every; }
+
 void LocalUpdate::Share(std::size_t begin, std::span<const float> change) {
-  const bool first = accumulator_->steps < options_.share_every;
-  Accrue(change, first, accumulator_->values.span().subspan(begin, change.size()));
+  Accrue(change, IsFirst(), accumulator_->values.span().subspan(begin, change.size()));
   const auto weights = arrays_.weights.subspan(begin, change.size());
   if (tensor_->optimiser.location == OptimiserLocation::kServer) {
     kernels::HogwildAxpy(weights, -rule_.rate, change);

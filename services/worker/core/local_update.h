@@ -53,6 +53,8 @@ class LocalUpdate final : public kernels::GradientSink {
   void Enter(const TensorPlan& tensor);
   void TakeBlock(std::size_t begin, std::span<float> gradient);
   void Share(std::size_t begin, std::span<const float> change);
+  /// Whether nothing of the accumulator's steps has reached it yet.
+  [[nodiscard]] bool IsFirst() const;
 
   const UpdatePlan& plan_;
   const Arrays arrays_;

@@ -108,7 +108,7 @@ TEST(ProgramTest, AReluBehindAMaxPoolIsPartOfIt) {
   };
   const Program few = made(4);
   EXPECT_EQ(Describe(few),
-            "a.layout:first>batch a:batch>batch pool:batch>batch fc.flatten:batch>first "
+            "a.layout:first>batch a:batch>batch pool+relu:batch>batch fc.flatten:batch>first "
             "fc:first>first");
   EXPECT_TRUE(few.SpecOf(2, 32, true).relu);
   EXPECT_FALSE(few.SpecOf(1, 32, true).relu);

@@ -145,6 +145,32 @@ TEST(RulesTest, AddingTheWeightChangeGivesTheBitsOfApplying) {
   }
 }
 
+TEST(RulesTest, SharingTheChangeGivesTheBitsOfAddingIt) {
+  Rng rng(5);
+  for (const RuleStep& step : Steps()) {
+    std::vector<float> added = Random(rng, 333);
+    std::vector<float> shared = added;
+    std::vector<float> added_state(333 * StatePerWeight(step.kind));
+    std::vector<float> shared_state = added_state;
+    std::vector<float> added_up = Random(rng, 333);
+    std::vector<float> accrued = added_up;
+    for (const bool first : {true, false, false, true}) {
+      const std::vector<float> gradient = Random(rng, 333);
+      std::vector<float> change(333);
+      WeightChange(step, gradient, added, added_state, change);
+      Add(change, added);
+      if (first) {
+        added_up = change;
+      } else {
+        Add(change, added_up);
+      }
+      ShareChange(step, gradient, shared_state, first, accrued, shared);
+      EXPECT_EQ(Bits(shared), Bits(added));
+      EXPECT_EQ(Bits(accrued), Bits(added_up));
+    }
+  }
+}
+
 TEST(RulesTest, WithoutDecayTheWeightChangeNeedsNoWeights) {
   const RuleStep step{.kind = OptimiserKind::kSgd, .rate = 0.5f};
   std::vector<float> change(3);
