@@ -12,10 +12,12 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
+#include "operator/cli/net_plan.h"
 #include "operator/local/job_data.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/job/job.h"
 #include "services/common/rpc/grpc_log.h"
@@ -111,6 +113,13 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   return kOk;
 }
 
+// Leaves in the run's folder how this machine trains the net. A run goes on without it.
+void WritePlan(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
+  if (const absl::StatusOr<std::string> plan = QuickNetPlan(job); plan.ok()) {
+    WriteFileAtomically(local::RunPaths(run_dir).plan(), *plan).IgnoreError();
+  }
+}
+
 int ExitCodeOf(controller::Phase phase) {
   switch (phase) {
     case controller::Phase::kSucceeded:
@@ -139,6 +148,7 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
+  WritePlan(*job, flags.run_dir);
   const absl::StatusOr<local::RunOutcome> outcome = local::RunJob(
       *job,
       {.run_dir = flags.run_dir, .bin_dir = bin_dir, .metrics_listen = flags.metrics_listen},

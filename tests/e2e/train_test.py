@@ -23,7 +23,7 @@ class TrainTest(adamant.TestCase):
         code, output = run.wait()
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, 3, 3000)
-        for name in ("job.yaml", "events.jsonl", "learning-curve.svg", "model.safetensors", "model.onnx"):
+        for name in ("job.yaml", "plan.txt", "events.jsonl", "learning-curve.svg", "model.safetensors", "model.onnx"):
             self.assertGreater((run.folder / name).stat().st_size, 0, name)
         logs = sorted(path.name for path in (run.folder / "logs").iterdir())
         self.assertEqual(logs, ["data-server-0.log", "data-server-1.log", "parameter-server-0.log",
