@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "services/common/graph/lower.h"
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/hogwild.h"
+#include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
@@ -36,28 +36,6 @@ constexpr double kProductFlop = 2.0 * kSide * kSide * kSide;
 void Product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c) {
   dnnl_sgemm(
       'N', 'N', kSide, kSide, kSide, 1.0f, a.data(), kSide, b.data(), kSide, 0.0f, c.data(), kSide);
-}
-
-/// CPU time of this thread, as Google Benchmark counts it too.
-double CpuSeconds() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-/// Floating-point operations per second of the product: the best of several.
-double ProductSpeed() {
-  const kernels::ThreadMode mode;
-  const std::vector<float> a(kSide * kSide, 0.5f);
-  const std::vector<float> b(kSide * kSide, 0.25f);
-  std::vector<float> c(kSide * kSide);
-  double best = 0;
-  for (int i = 0; i < 20; ++i) {
-    const double start = CpuSeconds();
-    Product(a, b, c);
-    best = std::max(best, kProductFlop / (CpuSeconds() - start));
-  }
-  return best;
 }
 
 void MatrixProduct(benchmark::State& state) {
@@ -118,7 +96,7 @@ struct Trainer {
 void TrainStep(benchmark::State& state, graph::Backend backend) {
   const std::int64_t batch = state.range(0);
   Trainer trainer(batch, backend);
-  const double product = ProductSpeed();
+  const double product = kernels::ProductSpeed();
   for (auto _ : state) {
     trainer.context->Train(batch, trainer.weights, trainer.gradients, 1);
   }

@@ -10,7 +10,6 @@
 // before. Times are CPU times of the one thread that works.
 
 #include <benchmark/benchmark.h>
-#include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,6 +24,7 @@
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/lanes.h"
+#include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/analysis.h"
 
@@ -36,23 +36,6 @@ double CpuSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-/// Floating-point operations per second of the product: the best of several.
-double ProductSpeed() {
-  constexpr std::int64_t kSide = 1024;
-  const ThreadMode mode;
-  const std::vector<float> a(kSide * kSide, 0.5f);
-  const std::vector<float> b(kSide * kSide, 0.25f);
-  std::vector<float> c(kSide * kSide);
-  double best = 0;
-  for (int i = 0; i < 10; ++i) {
-    const double start = CpuSeconds();
-    dnnl_sgemm(
-        'N', 'N', kSide, kSide, kSide, 1, a.data(), kSide, b.data(), kSide, 0, c.data(), kSide);
-    best = std::max(best, 2.0 * kSide * kSide * kSide / (CpuSeconds() - start));
-  }
-  return best;
 }
 
 enum class Pass { kForward, kParameters, kErrors };

@@ -16,10 +16,13 @@
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "services/common/base/cache_line_ping.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/kernels/product_speed.h"
 #include "tests/bench/examples.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/nets.h"
@@ -60,18 +63,23 @@ absl::StatusOr<model::Graph> GraphOf(const std::string& name) {
 /// A line on standard output, at once.
 void Print(const nlohmann::json& line) { std::cout << line << std::endl; }
 
+nlohmann::json PingOrNull() {
+  const std::optional<double> ping = CacheLinePing();
+  return ping ? nlohmann::json(*ping) : nlohmann::json();
+}
+
 nlohmann::json Repeat(Trainer& trainer, const Examples& examples, const Options& options) {
   const std::vector<std::uint32_t> order = Permutation(examples.size(), options.seed);
   const bool several = options.threads > 1;
   nlohmann::json line;
   if (several) {
-    line["ping_ns_before"] = CacheLinePing();
+    line["ping_ns_before"] = PingOrNull();
   }
-  const double product = ProductSpeed();
+  const double product = kernels::ProductSpeed();
   const Work work =
       trainer.Train(examples, order, std::numeric_limits<std::uint64_t>::max(), options.seconds);
   if (several) {
-    line["ping_ns_after"] = CacheLinePing();
+    line["ping_ns_after"] = PingOrNull();
   }
   const double rate = static_cast<double>(work.examples) / work.seconds;
   const double flop = rate * static_cast<double>(trainer.graph().flop_per_example);
