@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The API server, etcd or many pods at once fail while a job trains on a real cluster: training goes on.
 
-ADAMANT_OUTAGE_SECONDS: how long each fault lasts (6), ADAMANT_OUTAGE_EXAMPLES: in an epoch (60000). docs/bench/operator.md
+ADAMANT_OUTAGE_SECONDS: how long each fault lasts (6), ADAMANT_OUTAGE_EXAMPLES: in an epoch (40000). docs/bench/operator.md
 has the figures for 120 and 150000.
 """
 

@@ -24,7 +24,7 @@ ARCHIVE = PROJECT / "build/images/adamant.tar"
 OPERATORS = "adamant-system"
 DEPLOYMENT = "deployment/adamant-operator"
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
-EXAMPLES = 60000  # of an epoch of tiny_job: half a second or more
+EXAMPLES = 40000  # of an epoch of tiny_job: a third of a second or more
 PATIENCE = 90  # seconds for what a job does, on a busy machine
 
 
