@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/huge_pages.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/graph/context_calls.h"
 #include "services/common/graph/memory_plan.h"
@@ -85,8 +86,10 @@ absl::Status Context::Build(const model::Graph& graph, Backend backend, bool tra
   const ParameterPlan parameters = PlanParameters(program, parameter_traits, training);
   parameter_floats_ = static_cast<std::size_t>(parameters.parameters);
   const auto floats = static_cast<std::size_t>(plan.floats + parameters.floats);
-  block_.reset(new (kCacheLine) float[floats]());
   block_bytes_ = static_cast<std::int64_t>(floats * sizeof(float));
+  block_.reset(new (kCacheLine) float[floats]);
+  PreferHugePages(block_.get(), floats * sizeof(float));
+  std::fill_n(block_.get(), floats, 0.0f);
   BindMemory(program, plan);
   BindParameters(program, parameters, block_.get() + plan.floats);
   WarmUp();

@@ -63,7 +63,7 @@ std::optional<double> EstimateCost(const Spec& spec) {
     return BytesMoved(spec) / kBytes;  // one layout only: nothing to compare
   }
   if (spec.layout == MapLayout::kChannelsFirst ||
-      (spec.layout == MapLayout::kBatchInnermost && spec.batch < kLanes)) {
+      (spec.layout == MapLayout::kBatchInnermost && spec.batch < kLanes / 2)) {
     return std::nullopt;
   }
   if (spec.layer.kind != model::LayerKind::kConv2d) {

@@ -6,10 +6,12 @@
 #include <new>
 #include <span>
 
+#include "services/common/base/huge_pages.h"
+
 namespace adamant::worker {
 
-/// An array of floats, all 0 at first, aligned to cache lines. Its pages lie near the thread that
-/// makes it.
+/// An array of floats, all 0 at first, aligned to cache lines, on huge pages where it holds some.
+/// Its pages lie near the thread that makes it.
 /// Threads: what the user of the span does.
 class FloatBuffer {
  public:
@@ -17,6 +19,7 @@ class FloatBuffer {
   explicit FloatBuffer(std::size_t size)
       : data_(static_cast<float*>(::operator new[](size * sizeof(float), kAlignment))),
         size_(size) {
+    PreferHugePages(data_.get(), size_ * sizeof(float));
     std::fill_n(data_.get(), size_, 0.0f);
   }
 

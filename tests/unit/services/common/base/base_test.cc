@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +14,7 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/files.h"
+#include "services/common/base/huge_pages.h"
 #include "services/common/base/parallel_for.h"
 #include "services/common/base/rng.h"
 
@@ -105,6 +110,42 @@ TEST(ParallelForTest, EveryIndexIsVisitedOnceAndAllAreDoneAtTheReturn) {
       }
     }
   }
+}
+
+/// The flags of the mapping that holds this address; "" if the system has no such thing.
+std::string MappingFlags(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream range(line);
+    if (range >> std::hex >> begin >> dash >> end && dash == '-') {
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line + " ";
+    }
+  }
+  return "";
+}
+
+TEST(HugePagesTest, AreAskedForUnderLargeMemoryAndNotBesideIt) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    GTEST_SKIP() << "this system has none";
+  }
+  constexpr std::size_t kSize = std::size_t{16} << 20;
+  char* memory = static_cast<char*>(
+      mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_EQ(MappingFlags(memory + kSize / 4).find(" hg "), std::string::npos);
+  PreferHugePages(memory, kSize / 2);
+  EXPECT_NE(MappingFlags(memory + kSize / 4).find(" hg "), std::string::npos);
+  EXPECT_EQ(MappingFlags(memory + kSize / 2).find(" hg "), std::string::npos);
+  PreferHugePages(memory + kSize / 2, 1000);  // holds none
+  EXPECT_EQ(MappingFlags(memory + kSize / 2).find(" hg "), std::string::npos);
+  munmap(memory, kSize);
 }
 
 }  // namespace
