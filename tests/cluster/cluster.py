@@ -221,9 +221,9 @@ class Cluster:
         """Undoes pause_api()."""
         self._plane.resume_api()
 
-    def reset_connections(self):
-        """Ends all connections to the API server, watches too; it serves on. Needs root."""
-        self._plane.reset_connections()
+    def reset_connections(self, of=()):
+        """Ends all connections to the API server, watches too, or those of these addresses; it serves on. Needs root."""
+        self._plane.reset_connections(of)
 
     def restart_etcd(self):
         """SIGKILL and a new start at once; the API server stays."""

@@ -83,10 +83,11 @@ class ControlPlane:
     def resume_api(self):
         self.daemons.signal("kube-apiserver", signal.SIGCONT)
 
-    def reset_connections(self):
-        """Ends all connections to the API server, watches too; it serves on. Needs root."""
+    def reset_connections(self, of=()):
+        """Ends all connections to the API server, watches too, or those of these addresses; it serves on. Needs root."""
         port = self._settings["port"] if self._machine is None else _PORT
-        run(*self.in_network("ss", "--kill", "--tcp", f"sport = :{port}"))
+        peers = " or ".join(f"dst {address}" for address in of)
+        run(*self.in_network("ss", "--kill", "--tcp", f"sport = :{port}" + (f" and ( {peers} )" if of else "")))
 
     def _api_arguments(self):
         certificate, key = self.authority.issued("apiserver")

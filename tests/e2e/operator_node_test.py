@@ -20,7 +20,11 @@ class LostNodeTest(TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.system = cls.enterClassContext(System(nodes=3))
+        """Each test has a cluster of its own: it loses a node."""
+
+    def setUp(self):
+        super().setUp()
+        self.system = self.enterContext(System(nodes=3))
 
     def start_training(self, name):
         """A job whose three parameter servers hold each bucket twice, each on a node of its own."""
@@ -30,15 +34,22 @@ class LostNodeTest(TestCase):
         self.maps = self.enterContext(Watch(self.system.api, MAPS))
         return job
 
+    def leaders_node(self):
+        leader = self.system.api.get(f"/api/v1/namespaces/{OPERATORS}/pods/{self.system.leader()}")
+        return leader["spec"]["nodeName"]
+
+    def servers(self, job):
+        """{node: the parameter server there}"""
+        return {pod["spec"]["nodeName"]: slot_of(pod) for pod in job.pods().values()
+                if slot_of(pod).startswith("parameter-server")}
+
     def choose_server(self, job):
         """A parameter server, and its node: not the leading operator's, nor the data server's."""
-        leader = self.system.api.get(f"/api/v1/namespaces/{OPERATORS}/pods/{self.system.leader()}")
-        pods = job.pods().values()
-        spared = {pod["spec"]["nodeName"] for pod in pods if slot_of(pod).startswith("data-server")}
-        spared.add(leader["spec"]["nodeName"])
-        for pod in pods:
-            if slot_of(pod).startswith("parameter-server") and pod["spec"]["nodeName"] not in spared:
-                return slot_of(pod), pod["spec"]["nodeName"]
+        spared = {pod["spec"]["nodeName"] for pod in job.pods().values() if slot_of(pod).startswith("data-server")}
+        spared.add(self.leaders_node())
+        for node, slot in self.servers(job).items():
+            if node not in spared:
+                return slot, node
         raise AssertionError(f"all parameter servers are on {spared}")
 
     def report_lost(self, node):
@@ -67,6 +78,13 @@ class LostNodeTest(TestCase):
         listed = self.system.api.get(f"{CLAIMS}?labelSelector=adamant.dev/job={job.name}")["items"]
         return {claim["metadata"]["name"] for claim in listed if "deletionTimestamp" not in claim["metadata"]}
 
+    def assert_trained_on(self, job):
+        """To the end, and without losing an update or counting a restart."""
+        job.await_phase("Succeeded")
+        self.assert_counted_once(job, EPOCHS, EXAMPLES)
+        self.assertEqual({row["updates_lost"] for row in job.rows()}, {"0"})
+        self.assertEqual(job.status()["restarts"], 0, job.events())
+
     def test_a_parameter_servers_node_is_cut(self):
         job = self.start_training("powerless")
         self.assertEqual(self.system.api.get(BUDGET.format(job.name))["spec"]["minAvailable"], 2)
@@ -89,10 +107,22 @@ class LostNodeTest(TestCase):
         measured("node not ready → its claim is deleted, as all copies are there again", time.monotonic() - reported)
         self.assertIn(f"{job.name}-{slot}-2", self.claims(job))
 
-        job.await_phase("Succeeded")
-        self.assert_counted_once(job, EPOCHS, EXAMPLES)
-        self.assertEqual({row["updates_lost"] for row in job.rows()}, {"0"})
-        self.assertEqual(job.status()["restarts"], 0, job.events())
+        self.assert_trained_on(job)
+        self.assert_event(job, f"lost: {slot} is given up: its node has been away for [0-9]+ s")
+
+    def test_the_leading_operators_node_is_cut(self):
+        job = self.start_training("headless")
+        leader, node = self.system.leader(), self.leaders_node()
+        slot = self.servers(job)[node]
+        old = job.pod_of(slot)
+        begin = time.monotonic()
+        self.system.cluster.cut_node(int(node.removeprefix("node")))
+        self.report_lost(node)
+        led = self.system.await_leader_but([leader], begin)
+        measured("leader's node cut → the standby leads (lease 5 s)", led.time - begin)
+        taken = self.await_take_over(job, old, begin)
+        measured("leader's node cut → its buckets have other primaries", taken.time - begin)
+        self.assert_trained_on(job)
         self.assert_event(job, f"lost: {slot} is given up: its node has been away for [0-9]+ s")
 
 

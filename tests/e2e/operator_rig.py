@@ -90,8 +90,13 @@ class System:
 
     def operators(self):
         """The names of their pods."""
-        pods = self.api.get(f"/api/v1/namespaces/{OPERATORS}/pods")["items"]
-        return [pod["metadata"]["name"] for pod in pods]
+        return [pod["metadata"]["name"] for pod in self._operator_pods()]
+
+    def operator_addresses(self):
+        return [pod["status"]["podIP"] for pod in self._operator_pods()]
+
+    def _operator_pods(self):
+        return self.api.get(f"/api/v1/namespaces/{OPERATORS}/pods")["items"]
 
     def leader(self):
         """The name of the leading one's pod."""
