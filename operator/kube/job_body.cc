@@ -31,7 +31,9 @@ using controller::StartProcess;
 
 constexpr std::chrono::seconds kProgressInterval{10};      // of what changes all the time
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
-constexpr std::chrono::milliseconds kRetry{1'000};
+// A cut connection is there again at once, an API server after a while.
+constexpr std::chrono::milliseconds kFirstRetry{20};
+constexpr std::chrono::milliseconds kLastRetry{1'000};
 constexpr std::chrono::milliseconds kJoinTimeout{15 * 60'000};  // a pod may wait for room
 
 std::string RandomName() {
@@ -108,7 +110,8 @@ JobBody::JobBody(const BodyContext& context,
       job_{.key = view->key, .uid = view->uid},
       inbox_(std::make_shared<Inbox>(std::move(wake))),
       view_(std::move(view)),
-      store_(client_, job_, RandomName()) {}
+      store_(client_, job_, RandomName()),
+      retry_(kFirstRetry) {}
 
 JobBody::~JobBody() {
   context_.control.RemoveJob(job_.uid);
@@ -160,7 +163,13 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     timer = std::min(timer, *next_loss_);
   }
   TellTrouble(status);
-  return status.ok() && held_.empty() ? timer : std::min(timer, now + kRetry);
+  if (status.ok() && held_.empty()) {
+    retry_ = kFirstRetry;
+    return timer;
+  }
+  timer = std::min(timer, now + retry_);
+  retry_ = std::min(2 * retry_, kLastRetry);
+  return timer;
 }
 
 // Errors are tried again quietly, but each is told once.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -152,7 +153,8 @@ class JobBody {
   std::string written_;
   std::string written_decisive_;  // without what changes all the time
   Clock::TimePoint next_progress_{};
-  absl::Status trouble_;  // what was told last
+  std::chrono::milliseconds retry_;  // until what could not be done is tried again
+  absl::Status trouble_;             // what was told last
   bool done_ = false;
 };
 
