@@ -41,13 +41,12 @@ class Update final : public GradientSink {
     const auto part = [&](std::vector<float>& all) {
       return std::span(all).subspan(begin, gradient.size());
     };
-    WeightChange({.kind = OptimiserKind::kMomentum, .rate = 1e-4f, .momentum = 0.9f},
-                 gradient,
-                 {},
-                 part(momentum_),
-                 gradient);
-    Add(gradient, part(accumulator_));
-    Add(gradient, part(weights_));
+    ShareChange({.kind = OptimiserKind::kMomentum, .rate = 1e-4f, .momentum = 0.9f},
+                gradient,
+                part(momentum_),
+                /*first=*/false,
+                part(accumulator_),
+                part(weights_));
   }
 
   std::vector<float>& weights_;
