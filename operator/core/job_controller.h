@@ -108,6 +108,12 @@ class JobController {
   /// The processes that should exist now: those that were started and are not lost.
   [[nodiscard]] std::vector<StartProcess> Wanted() const;
 
+  /// This process has joined, and does not count as silent.
+  [[nodiscard]] bool Hears(const StartProcess& process) const {
+    return roster_.Has(process.id) && roster_.IsRunning(process.id) &&
+           roster_.GenerationOf(process.id) == process.generation;
+  }
+
   /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
   /// node is lost with a volume that others have copies of.
   [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }

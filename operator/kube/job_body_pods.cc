@@ -45,10 +45,12 @@ void JobBody::ObserveNodes(const JobObjects& seen) {
   absences_.Update(nodes_, context_.clock);
 }
 
-// A pod and what its node has to do with it.
+// A pod and what its node has to do with it. Kubernetes hears of a node through its API server:
+// when that was away, so seem all nodes. Whoever is heard by us runs.
 ObservedPod JobBody::ObserveOne(const PodView& view) const {
   ObservedPod pod = view.pod;
-  if (const auto away = absences_.Of(view.node, context_.clock.Now())) {
+  const auto away = absences_.Of(view.node, context_.clock.Now());
+  if (away && !controller_->Hears(pod.process)) {
     pod.node_away = std::chrono::floor<std::chrono::milliseconds>(*away);
   }
   const auto node = nodes_.find(view.node);

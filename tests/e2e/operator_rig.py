@@ -337,7 +337,7 @@ class TestCase(adamant.TestCase):
         for name in ("model.safetensors", "model.onnx", "learning-curve.svg"):
             self.assertGreater((job.output() / name).stat().st_size, 0, name)
         self.assertEqual(status["restarts"], restarts, job.events())
-        self.assertEqual(job.surplus(), [])
+        self.assertEqual(job.surplus(), [], job.events())
         return ended
 
     def assert_event(self, job, pattern):

@@ -76,6 +76,13 @@ class LostNodeTest : public JobBodyRig {
     Work();
   }
 
+  // Second by second: a controller that sleeps for long does not count anybody as silent.
+  void WorkFor(seconds time) {
+    for (; time.count() > 0; --time) {
+      WorkAfter(seconds(1));
+    }
+  }
+
   [[nodiscard]] std::string ClaimOf(const std::string& pod_name) const {
     const auto pod = client_.Get(kPods, {kJob.key.ns, pod_name});
     return pod.ok() ? (*pod)["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] : Json("");
@@ -113,6 +120,30 @@ TEST_F(LostNodeTest, ThenItsPodIsReplacedOnANewClaim) {
               UnorderedElementsAre("mnist-parameter-server-0-1",
                                    "mnist-parameter-server-0-2",
                                    "mnist-parameter-server-1-1"));
+}
+
+// Kubernetes thinks so of all nodes when its API server was away.
+TEST_F(LostNodeTest, AProcessThatIsHeardRunsWhateverIsSaidOfItsNode) {
+  ServeAll();
+  SetNode("node1", "Unknown");
+  Work();
+  for (int i = 0; i < 20; ++i) {
+    for (const controller::ConnectionId connection : {1, 2, 3}) {
+      control_.Tell(connection, controller::Heartbeat{});
+    }
+    WorkAfter(seconds(5));
+  }
+  EXPECT_EQ(Names(kPods), kFirstPods);
+  EXPECT_FALSE(IsBeingDeleted(kLost));
+  WorkFor(seconds(20));
+  EXPECT_THAT(Names(kPods), Contains(kReplacement)) << "it was heard no more";
+}
+
+TEST_F(LostNodeTest, ANodeOutOfServiceIsBelievedToBeWhoeverIsHeard) {
+  ServeAll();
+  TakeOutOfService("node1");
+  Work();
+  EXPECT_THAT(Names(kPods), Not(Contains(kLost)));
 }
 
 TEST_F(LostNodeTest, ANodeThatIsDeletedIsLostToo) {
@@ -211,7 +242,7 @@ TEST_F(LostNodeTest, AServerWithTheOnlyCopyOfABucketWaitsForItsClaim) {
   ServeAll();
   SetNode("node1", "Unknown");
   Work();
-  WorkAfter(seconds(20));
+  WorkFor(seconds(20));
   EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
   EXPECT_EQ(Names(kPersistentVolumeClaims).size(), 2u);
 }
