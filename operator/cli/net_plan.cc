@@ -85,27 +85,12 @@ std::string Format(const char* format, double value) {
   return text;
 }
 
-std::string LayoutText(const graph::NodeProfile& node) {
-  if (!node.is_maps) {
-    return "features";
-  }
-  switch (node.layout) {
-    case kernels::MapLayout::kChannelsFirst:
-      return "channels first";
-    case kernels::MapLayout::kChannelsLast:
-      return "channels last";
-    case kernels::MapLayout::kBatchInnermost:
-      return "batch innermost";
-  }
-  return "";
-}
-
 std::vector<std::string> Row(const graph::NodeProfile& node, double batch, double peak) {
   const double speed = static_cast<double>(node.flop_per_example) * batch / node.seconds;
   const bool counts = node.flop_per_example > 0;
   return {node.layer,
           node.kernel,
-          LayoutText(node),
+          graph::LayoutName(node),
           Format("%.0f kB", static_cast<double>(node.output_bytes) / 1e3),
           counts ? Format("%.3f", static_cast<double>(node.flop_per_example) / 1e6) : "-",
           Format("%.1f", 1e6 * node.seconds),

@@ -83,6 +83,9 @@ class Context {
   /// medians. Allocates.
   StepProfile Profile(int steps, std::span<const float> weights, kernels::GradientSink& sink);
 
+  /// How the nodes are executed, in this order; without times.
+  [[nodiscard]] std::vector<NodeProfile> Nodes() const;
+
   /// Of the last step, valid until the next call: [max_batch, classes]; rows beyond its batch mean
   /// nothing.
   [[nodiscard]] std::span<const float> logits() const;

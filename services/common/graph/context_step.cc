@@ -102,12 +102,20 @@ StepProfile Context::Profile(int steps,
     Train(max_batch_, weights, sink, 0);
     of_steps.push_back(whole.Seconds());
   }
-  StepProfile profile = {.nodes = {}, .seconds = Median(of_steps), .memory_bytes = block_bytes_};
+  StepProfile profile = {
+      .nodes = Nodes(), .seconds = Median(of_steps), .memory_bytes = block_bytes_};
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    profile.nodes.push_back(nodes_[i].profile);
-    profile.nodes.back().seconds = Median(of_nodes[i]);
+    profile.nodes[i].seconds = Median(of_nodes[i]);
   }
   return profile;
+}
+
+std::vector<NodeProfile> Context::Nodes() const {
+  std::vector<NodeProfile> nodes;
+  for (const Node& node : nodes_) {
+    nodes.push_back(node.profile);
+  }
+  return nodes;
 }
 
 std::vector<double> Context::TimeCalls(std::span<const float> weights,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct NodeProfile {
   std::int64_t flop_per_example = 0;  ///< forward and backward; 0 without parameters
   double seconds = 0;  ///< of a step: forward, backward and what the sink does with its gradient
 };
+
+/// "channels last", "features".
+std::string LayoutName(const NodeProfile& node);
+
+/// "conv1: batch-innermost AVX-512 (batch innermost); …": what executes the nodes, in their order.
+std::string KernelList(std::span<const NodeProfile> nodes);
 
 /// A step of training of the largest batch, node by node in the order of execution.
 struct StepProfile {

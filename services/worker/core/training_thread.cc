@@ -68,6 +68,8 @@ absl::StatusOr<std::unique_ptr<TrainingThread>> TrainingThread::Create(Replica& 
   return thread;
 }
 
+std::string TrainingThread::Kernels() const { return graph::KernelList(context_->Nodes()); }
+
 void TrainingThread::Run() {
   for (;;) {
     const std::uint32_t seen = replica_.bell.Read();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,9 @@ class TrainingThread {
 
   /// Advances until stopped.
   void Run();
+
+  /// How the layers of the net are executed (graph::KernelList).
+  [[nodiscard]] std::string Kernels() const;
 
  private:
   TrainingThread(Replica& replica, std::size_t index, const Clock& clock);

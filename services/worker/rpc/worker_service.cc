@@ -76,6 +76,9 @@ void WorkerService::Train(std::size_t thread) {
     controller_.Fail(created.status(), /*fatal=*/false);
     return;
   }
+  if (thread == 0) {
+    LogInfo("plan", {{"kernels", (*created)->Kernels()}});
+  }
   (*created)->Run();
 }
 

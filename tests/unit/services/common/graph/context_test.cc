@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "services/common/kernels/hogwild.h"
 #include "tests/unit/services/common/graph/training_fixture.h"
@@ -254,6 +257,23 @@ TEST_P(BothBackends, AnEvaluationContextGivesTheSameLossAndLogits) {
   }
   EXPECT_EQ(results[0].correct, results[1].correct);
   EXPECT_NEAR(results[0].loss_sum, results[1].loss_sum, 1e-5);
+}
+
+TEST(ContextTest, TheListOfKernelsNamesEveryLayerOnceInOrder) {
+  auto context = Context::Create(
+      *model::BuildGraph(*model::ReferenceNet("adam-mnist")), 32, Backend::kReference, true);
+  ASSERT_TRUE(context.ok()) << context.status();
+  const std::vector<NodeProfile> nodes = (*context)->Nodes();
+  const std::string list = KernelList(nodes);
+  std::size_t last = 0;
+  for (const char* layer : {"conv1: ", "pool1", "conv2: ", "pool2", "fc1: "}) {
+    const std::size_t at = list.find(layer);
+    ASSERT_NE(at, std::string::npos) << layer << " in " << list;
+    EXPECT_GE(at, last) << list;
+    last = at;
+  }
+  EXPECT_EQ(std::ranges::count(list, ';') + 1, nodes.size()) << list;
+  EXPECT_NE(list.find("reference (channels first)"), std::string::npos) << list;
 }
 
 TEST(ContextTest, SizesOutsideTheLimitsAreRefused) {
