@@ -29,38 +29,16 @@
 #include "services/common/base/rng.h"
 #include "services/worker/core/local_update.h"
 #include "services/worker/core/training_thread.h"
+#include "tests/bench/adam_mnist_job.h"
 
 namespace adamant::worker {
 namespace {
 
 constexpr std::uint64_t kPushEvery = 8;
 
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::cerr << value.status() << '\n';
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-/// adam-mnist, its weights and how they are updated.
-struct Job {
-  explicit Job(std::uint64_t batch)
-      : graph(Must(model::BuildGraph(*model::ReferenceNet("adam-mnist")))),
-        layout(graph.parameters, 64) {
-    UpdatePlanOptions options;
-    options.optimisers.assign(graph.parameters.size(),
-                              {.kind = OptimiserKind::kMomentum,
-                               .location = OptimiserLocation::kWorker,
-                               .rate = 0.001,
-                               .schedule = {},
-                               .momentum = 0.9});
-    options.protocols.assign(graph.parameters.size(), UpdateProtocol::kGradients);
-    options.push_every = kPushEvery;
-    options.batch_size = batch;
-    plan = Must(UpdatePlan::Make(graph, layout, options));
-    weights = FloatBuffer(plan.elements);
+/// adam-mnist and its weights.
+struct Job : bench::AdamMnistJob {
+  explicit Job(std::size_t batch) : AdamMnistJob(batch, kPushEvery, 1), weights(plan.elements) {
     for (const Shard& shard : layout.shards()) {
       const std::uint64_t begin = layout.OffsetOf(shard.tensor) + shard.begin;
       InitialiseShard(
@@ -68,9 +46,6 @@ struct Job {
     }
   }
 
-  const model::Graph graph;
-  const ShardLayout layout;
-  UpdatePlan plan;
   FloatBuffer weights;
 };
 
@@ -87,7 +62,8 @@ class Trainer {
   Trainer(Job& job, std::int64_t batch, Way way, double start)
       : job_(job),
         batch_(batch),
-        context_(Must(graph::Context::Create(job.graph, batch, graph::Backend::kOneDnn, true))),
+        context_(
+            bench::Must(graph::Context::Create(job.graph, batch, graph::Backend::kOneDnn, true))),
         state_(job.plan.elements),
         pending_(way.share_every > 1 ? job.plan.elements : 0),
         scratch_(UpdatePlan::kBlock),
@@ -228,7 +204,7 @@ void Steps(benchmark::State& state, Way way) {
   constexpr double kSeconds = 1;
   const std::int64_t batch = state.range(0);
   const std::int64_t threads = state.range(1);
-  Job job(static_cast<std::uint64_t>(batch));
+  Job job(static_cast<std::size_t>(batch));
   for (auto _ : state) {
     state.counters["ping"] = CacheLinePing().value_or(0);
     Team team(job, batch, threads, way);

@@ -28,6 +28,7 @@
 #include "services/worker/core/local_update.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/core/training_thread.h"
+#include "tests/bench/adam_mnist_job.h"
 
 namespace adamant::worker {
 namespace {
@@ -35,45 +36,12 @@ namespace {
 constexpr std::size_t kBatch = 32;
 constexpr std::uint64_t kEvery = 8;
 
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::cerr << value.status() << '\n';
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-/// adam-mnist and how it is updated.
-struct Job {
-  explicit Job(std::size_t threads)
-      : graph(Must(model::BuildGraph(*model::ReferenceNet("adam-mnist")))),
-        layout(graph.parameters, 64) {
-    UpdatePlanOptions options;
-    options.optimisers.assign(graph.parameters.size(),
-                              {.kind = OptimiserKind::kMomentum,
-                               .location = OptimiserLocation::kWorker,
-                               .rate = 0.001,
-                               .schedule = {},
-                               .momentum = 0.9});
-    options.protocols.assign(graph.parameters.size(), UpdateProtocol::kGradients);
-    options.push_every = kEvery;
-    options.batch_size = kBatch;
-    options.threads = threads;
-    plan = Must(UpdatePlan::Make(graph, layout, options));
-  }
-
-  const model::Graph graph;
-  const ShardLayout layout;
-  UpdatePlan plan;
-};
-
 /// The training threads of a worker without its exchange: batches come from memory, what is handed
 /// over is dropped, nothing is fetched.
 class MemoryFedWorker {
  public:
   explicit MemoryFedWorker(std::size_t threads)
-      : job_(threads),
+      : job_(kBatch, kEvery, threads),
         replica_({.threads = threads,
                   .fetch_every = 0,
                   .push_every = kEvery,
@@ -97,7 +65,7 @@ class MemoryFedWorker {
     feeder_ = std::jthread([this] { Feed(); });
     for (std::size_t i = 0; i < threads; ++i) {
       threads_.emplace_back(
-          [this, i] { Must(TrainingThread::Create(replica_, i, clock_))->Run(); });
+          [this, i] { bench::Must(TrainingThread::Create(replica_, i, clock_))->Run(); });
     }
   }
 
@@ -158,7 +126,7 @@ class MemoryFedWorker {
     }
   }
 
-  const Job job_;
+  const bench::AdamMnistJob job_;
   const SystemClock clock_;
   Replica replica_;
   std::atomic<bool> stopped_{false};
@@ -192,7 +160,7 @@ BENCHMARK(FedFromMemory)->Arg(1)->Arg(2)->UseManualTime()->Iterations(3)->Unit(b
 
 /// What a thread's step costs beyond its gradient: the rule, the shared weights, the accumulator.
 void Update(benchmark::State& state) {
-  const Job job(1);
+  const bench::AdamMnistJob job(kBatch, kEvery, 1);
   Accumulator accumulator(job.plan, job.layout.shards().size(), kEvery);
   FloatBuffer gradient(job.plan.elements);
   FloatBuffer momentum(job.plan.elements);
