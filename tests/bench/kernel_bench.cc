@@ -1,13 +1,14 @@
 // How much of a core's matrix speed the kernels of single layers reach: our own, for maps with the
-// batch innermost, beside oneDNN's, for maps with the channels last.
+// batch innermost and, for few examples, with the channels last, beside oneDNN's, which are for the
+// latter too.
 //
 //   make bench
 //   build/release/bench/kernel_bench --benchmark_filter=adam_mnist
 //
-// A benchmark's name is layer/kernel/pass. The passes are the forward one, the gradients of weights
-// and bias, and the errors of the inputs (the time of a whole Backward less that of one without
-// them). "share" is the speed over that of a 1024^3 single-precision matrix product, measured just
-// before. Times are CPU times of the one thread that works.
+// A benchmark's name is layer/batch/kernel/pass. The passes are the forward one, the gradients of
+// weights and bias, and the errors of the inputs (the time of a whole Backward less that of one
+// without them). "share" is the speed over that of a 1024^3 single-precision matrix product,
+// measured just before. Times are CPU times of the one thread that works.
 
 #include <benchmark/benchmark.h>
 
@@ -21,9 +22,11 @@
 #include <vector>
 
 #include "services/common/base/rng.h"
-#include "services/common/kernels/backend.h"
 #include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/channels_last.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/kernels/lanes.h"
+#include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/analysis.h"
@@ -49,11 +52,16 @@ struct Case {
   Shape input;
 };
 
-Spec SpecOf(const Case& c, MapLayout layout) {
+/// Who wrote a kernel, and for which maps.
+enum class Family { kBatchInnermost, kChannelsLast, kOneDnn };
+
+Spec SpecOf(const Case& c, std::int64_t batch, Family family) {
+  const MapLayout layout =
+      family == Family::kBatchInnermost ? MapLayout::kBatchInnermost : MapLayout::kChannelsLast;
   return {.layer = c.layer,
           .inputs = {c.input},
           .output = std::get<Shape>(model::internal::InferShape(c.layer, {c.input})),
-          .batch = kLanes,
+          .batch = batch,
           .training = true,
           .layout = layout,
           .input_layout = layout};
@@ -62,7 +70,8 @@ Spec SpecOf(const Case& c, MapLayout layout) {
 /// A layer's kernel and all it reads and writes, full of noise.
 class Layer {
  public:
-  Layer(const Spec& spec, Kernel<float>& kernel) : kernel_(kernel) {
+  Layer(const Spec& spec, Kernel<float>& kernel)
+      : kernel_(kernel), repetitions_(kLanes / spec.batch) {
     Rng rng(1);
     const auto noise = [&](std::int64_t count) {
       std::vector<float> values(static_cast<std::size_t>(count));
@@ -77,7 +86,7 @@ class Layer {
     }
   }
 
-  /// CPU seconds that the pass takes.
+  /// CPU seconds that the pass takes; short ones are repeated, for the clock takes its time too.
   double Run(Pass pass) {
     const float* const input = input_.data();
     float* const error = pass == Pass::kErrors ? input_error_.data() : nullptr;
@@ -90,17 +99,20 @@ class Layer {
                                       .weight_gradient = weight_gradient_.data(),
                                       .bias_gradient = bias_gradient_.data()};
     const double start = CpuSeconds();
-    if (pass == Pass::kForward) {
-      kernel_.Forward(operands);
-    } else {
-      kernel_.Backward(operands);
+    for (std::int64_t i = 0; i < repetitions_; ++i) {
+      if (pass == Pass::kForward) {
+        kernel_.Forward(operands);
+      } else {
+        kernel_.Backward(operands);
+      }
     }
-    const double time = CpuSeconds() - start;
+    const double time = (CpuSeconds() - start) / static_cast<double>(repetitions_);
     return pass == Pass::kErrors && !weight_.empty() ? time - Run(Pass::kParameters) : time;
   }
 
  private:
   Kernel<float>& kernel_;
+  const std::int64_t repetitions_;
   std::vector<float> input_, input_error_, output_, output_error_;
   std::vector<float> weight_, weight_gradient_, bias_, bias_gradient_;
 };
@@ -128,24 +140,30 @@ double BytesOf(const Spec& spec) {
                                                            *ElementCount(spec.output)));
 }
 
-std::unique_ptr<Kernel<float>> Make(const Spec& spec, Backend& backend) {
-  if (spec.layout != MapLayout::kBatchInnermost) {
-    return backend.Make(spec).value();
+std::unique_ptr<Kernel<float>> Make(const Spec& spec, Family family, internal::OneDnn& dnn) {
+  const bool convolution = spec.layer.kind == model::LayerKind::kConv2d;
+  switch (family) {
+    case Family::kBatchInnermost:
+      return convolution ? internal::MakeConv2dBatchInnermost(spec)
+                         : internal::MakePoolBatchInnermost(spec);
+    case Family::kChannelsLast:
+      return internal::MakeConv2dChannelsLast(spec);
+    case Family::kOneDnn:
+      break;
   }
-  return spec.layer.kind == model::LayerKind::kConv2d ? internal::MakeConv2dBatchInnermost(spec)
-                                                      : internal::MakePoolBatchInnermost(spec);
+  return convolution ? internal::MakeConv2dOneDnn(dnn, spec) : internal::MakePoolOneDnn(dnn, spec);
 }
 
 benchmark::Counter Rate(const benchmark::State& state, double per_iteration) {
   return {static_cast<double>(state.iterations()) * per_iteration, benchmark::Counter::kIsRate};
 }
 
-void Measure(benchmark::State& state, const Case& c, MapLayout layout, Pass pass) {
-  auto backend = MakeOneDnnBackend();
-  const Spec spec = SpecOf(c, layout);
-  const auto kernel = Make(spec, **backend);
-  Layer layer(spec, *kernel);
+void Measure(benchmark::State& state, const Case& c, std::int64_t batch, Family family, Pass pass) {
   const ThreadMode mode;
+  internal::OneDnn dnn;
+  const Spec spec = SpecOf(c, batch, family);
+  const auto kernel = Make(spec, family, dnn);
+  Layer layer(spec, *kernel);
   layer.Run(Pass::kForward);
   const double product = ProductSpeed();
   for (auto _ : state) {
@@ -177,7 +195,22 @@ model::Layer MaxPool(std::int64_t size, std::int64_t stride, std::int64_t paddin
   return layer;
 }
 
+void Add(const Case& c,
+         std::int64_t batch,
+         Family family,
+         const std::string& family_name,
+         std::pair<Pass, const char*> pass) {
+  const std::string name =
+      c.name + "/" + std::to_string(batch) + "/" + family_name + "/" + pass.second;
+  const auto run = [=](benchmark::State& state) { Measure(state, c, batch, family, pass.first); };
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMicrosecond);
+}
+
 void Register() {
+  if (const absl::Status limited = LimitIsaFromEnvironment(); !limited.ok()) {
+    std::cerr << limited << '\n';
+    std::exit(1);
+  }
   const Case cases[] = {{"adam_mnist_conv1", Convolution(10, 5, 0), {1, 28, 28}},
                         {"adam_mnist_pool1", MaxPool(2, 2, 0), {10, 24, 24}},
                         {"adam_mnist_conv2", Convolution(20, 5, 0), {10, 12, 12}},
@@ -187,19 +220,18 @@ void Register() {
                         {"cifar_conv2", Convolution(32, 5, 2), {32, 16, 16}},
                         {"cifar_conv3", Convolution(64, 5, 2), {32, 8, 8}}};
   for (const Case& c : cases) {
+    const bool convolution = c.layer.kind == model::LayerKind::kConv2d;
     for (const auto& [pass, pass_name] : kPasses) {
-      if (pass == Pass::kParameters && c.layer.kind != model::LayerKind::kConv2d) {
+      if (pass == Pass::kParameters && !convolution) {
         continue;
       }
-      for (const MapLayout layout : {MapLayout::kBatchInnermost, MapLayout::kChannelsLast}) {
-        const bool own = layout == MapLayout::kBatchInnermost;
-        const std::string name = c.name + (own ? "/own/" : "/one_dnn/") + pass_name;
-        const auto run = [c, layout, which = pass](benchmark::State& state) {
-          Measure(state, c, layout, which);
-        };
-        benchmark::RegisterBenchmark(name.c_str(), run)
-            ->UseManualTime()
-            ->Unit(benchmark::kMicrosecond);
+      for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}, kLanes}) {
+        if (batch < kLanes && convolution) {
+          Add(c, batch, Family::kChannelsLast, "own", {pass, pass_name});
+        } else if (batch == kLanes) {
+          Add(c, batch, Family::kBatchInnermost, "own", {pass, pass_name});
+        }
+        Add(c, batch, Family::kOneDnn, "one_dnn", {pass, pass_name});
       }
     }
   }

@@ -3,6 +3,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/kernels/backend.h"
 #include "services/common/kernels/batch_innermost.h"
+#include "services/common/kernels/channels_last.h"
 #include "services/common/kernels/cost.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
@@ -36,8 +37,9 @@ class OneDnnBackend final : public Backend {
     const bool innermost = spec.layout == MapLayout::kBatchInnermost;
     switch (spec.layer.kind) {
       case LayerKind::kConv2d:
-        return innermost ? internal::MakeConv2dBatchInnermost(spec)
-                         : internal::MakeConv2dOneDnn(dnn_, spec);
+        return innermost                               ? internal::MakeConv2dBatchInnermost(spec)
+               : internal::OwnChannelsLastIsBest(spec) ? internal::MakeConv2dChannelsLast(spec)
+                                                       : internal::MakeConv2dOneDnn(dnn_, spec);
       case LayerKind::kMaxPool:
       case LayerKind::kAveragePool:
         return innermost ? internal::MakePoolBatchInnermost(spec, spec.relu)

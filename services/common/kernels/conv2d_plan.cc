@@ -98,35 +98,50 @@ std::vector<Run> BackwardRuns(const Axis& a) {
   return runs;
 }
 
+/// Floats of a map from one pixel of a row to the next, and from one channel to the next.
+struct MapSteps {
+  std::int64_t pixel, plane;
+};
+
+MapSteps StepsOf(MapLayout layout, const Shape& map) {
+  return layout == MapLayout::kChannelsLast ? MapSteps{map[0], 1}
+                                            : MapSteps{kLanes, map[1] * map[2] * kLanes};
+}
+
+/// The widths of input, output and kernel, and floats per pixel of the first two.
 struct Widths {
-  std::int64_t in, out, kernel;
+  std::int64_t in, out, kernel, in_pixel, out_pixel;
 };
 
 TapRectangle Rectangle(const Run& rows, const Run& columns, Widths width, std::int64_t panel) {
   TapRectangle result = {.rows = rows.count,
                          .columns = columns.count,
-                         .output = (rows.first * width.out + columns.first) * kLanes,
-                         .output_row = rows.step * width.out * kLanes,
-                         .output_column = columns.step * kLanes,
-                         .input_row = rows.in_step * width.in * kLanes,
-                         .input_column = columns.in_step * kLanes,
+                         .output = (rows.first * width.out + columns.first) * width.out_pixel,
+                         .output_row = rows.step * width.out * width.out_pixel,
+                         .output_column = columns.step * width.out_pixel,
+                         .input_row = rows.in_step * width.in * width.in_pixel,
+                         .input_column = columns.in_step * width.in_pixel,
                          .taps = {}};
   for (const AxisTap& row : rows.taps) {
     for (const AxisTap& column : columns.taps) {
-      result.taps.push_back({(row.at * width.in + column.at) * kLanes,
+      result.taps.push_back({(row.at * width.in + column.at) * width.in_pixel,
                              (row.position * width.kernel + column.position) * panel});
     }
   }
   return result;
 }
 
+/// Batch innermost, panels are of about one size; channels last, they are whole vectors.
+void SetPanels(MapLayout layout, std::int64_t largest_panel, Correlation& to) {
+  to.panels = (to.outputs + largest_panel - 1) / largest_panel;
+  to.panel =
+      layout == MapLayout::kChannelsLast ? largest_panel : (to.outputs + to.panels - 1) / to.panels;
+}
+
 void Cut(const std::vector<Run>& rows,
          const std::vector<Run>& columns,
          Widths width,
-         std::int64_t largest_panel,
          Correlation& to) {
-  to.panels = (to.outputs + largest_panel - 1) / largest_panel;
-  to.panel = (to.outputs + to.panels - 1) / to.panels;
   for (const Run& row : rows) {
     for (const Run& column : columns) {
       to.rectangles.push_back(Rectangle(row, column, width, to.panel));
@@ -180,17 +195,26 @@ Piece Clip(const Axis& a, const Piece& piece, std::int64_t begin, std::int64_t e
   return result;
 }
 
-WeightPass Pass(const Axis& rows, const Axis& columns, const Piece& row, const Piece& column) {
+/// Floats from one pixel to the next.
+struct PixelSteps {
+  std::int64_t in, out;
+};
+
+WeightPass Pass(const Axis& rows,
+                const Axis& columns,
+                PixelSteps pixel,
+                const Piece& row,
+                const Piece& column) {
   WeightPass pass = {.taps = column.taps,
                      .position = row.position * columns.kernel + column.position,
-                     .input = (row.at * columns.in + column.at) * kLanes,
-                     .output = (row.first * columns.out + column.first) * kLanes,
+                     .input = (row.at * columns.in + column.at) * pixel.in,
+                     .output = (row.first * columns.out + column.first) * pixel.out,
                      .outer = row.count,
                      .inner = column.count,
-                     .input_outer = rows.stride * columns.in * kLanes,
-                     .input_inner = columns.stride * kLanes,
-                     .output_outer = columns.out * kLanes,
-                     .output_inner = kLanes};
+                     .input_outer = rows.stride * columns.in * pixel.in,
+                     .input_inner = columns.stride * pixel.in,
+                     .output_outer = columns.out * pixel.out,
+                     .output_inner = pixel.out};
   if (pass.inner < std::min<std::int64_t>(pass.outer, 8)) {
     std::swap(pass.outer, pass.inner);
     std::swap(pass.input_outer, pass.input_inner);
@@ -200,12 +224,17 @@ WeightPass Pass(const Axis& rows, const Axis& columns, const Piece& row, const P
 }
 
 /// Rows of outputs that are done for all positions before the next: as many as the first cache
-/// holds of the maps of a tile, whose taps are channels.
-std::int64_t BandOf(const Axis& rows, const Axis& columns, std::int64_t channels) {
+/// holds of the maps of a tile, whose taps are channels. With the channels last all there is of a
+/// few pixels is in the cache anyway.
+std::int64_t BandOf(const Spec& spec, std::int64_t channels) {
   constexpr std::int64_t kCache = 40 << 10;
+  const std::int64_t rows = spec.output[1];
+  if (spec.layout == MapLayout::kChannelsLast) {
+    return rows;
+  }
   const std::int64_t row_bytes =
-      2 * channels * columns.out * kLanes * static_cast<std::int64_t>(sizeof(float));
-  return std::clamp<std::int64_t>(kCache / row_bytes, 1, rows.out);
+      2 * channels * spec.output[2] * kLanes * static_cast<std::int64_t>(sizeof(float));
+  return std::clamp<std::int64_t>(kCache / row_bytes, 1, rows);
 }
 
 }  // namespace
@@ -214,19 +243,21 @@ WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits) 
   const Axis rows = RowsOf(spec);
   const Axis columns = ColumnsOf(spec);
   const std::int64_t channels = spec.inputs[0][0] / spec.layer.groups;
+  const MapSteps in = StepsOf(spec.layout, spec.inputs[0]);
+  const PixelSteps pixel = {in.pixel, StepsOf(spec.layout, spec.output).pixel};
   WeightPlan plan;
   if (channels >= limits.enough_channels || (channels > 1 && columns.kernel == 1)) {
     plan.taps = WeightPlan::Taps::kChannels;
-    plan.tap_input = rows.in * columns.in * kLanes;
+    plan.tap_input = in.plane;
     plan.tap_gradient = rows.kernel * columns.kernel;
     plan.widest = std::min(limits.channels, channels);
   } else {
-    plan.tap_input = columns.dilation * kLanes;
+    plan.tap_input = columns.dilation * in.pixel;
     plan.tap_gradient = 1;
     plan.widest = std::min(limits.positions, columns.kernel);
   }
   const bool by_channel = plan.taps == WeightPlan::Taps::kChannels;
-  const std::int64_t band = by_channel ? BandOf(rows, columns, limits.channels) : rows.out;
+  const std::int64_t band = by_channel ? BandOf(spec, limits.channels) : rows.out;
   const std::vector<Piece> pieces =
       by_channel ? ByPosition(columns) : ByRun(columns, limits.positions);
   for (std::int64_t begin = 0; begin < rows.out; begin += band) {
@@ -234,7 +265,7 @@ WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits) 
       const Piece row = Clip(rows, all, begin, begin + band);
       for (const Piece& column : pieces) {
         if (row.count > 0) {
-          plan.passes.push_back(Pass(rows, columns, row, column));
+          plan.passes.push_back(Pass(rows, columns, pixel, row, column));
         }
       }
     }
@@ -245,20 +276,22 @@ WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits) 
 Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
   const Axis rows = RowsOf(spec);
   const Axis columns = ColumnsOf(spec);
+  const MapSteps in = StepsOf(spec.layout, spec.inputs[0]);
+  const MapSteps out = StepsOf(spec.layout, spec.output);
   const std::int64_t inputs = spec.inputs[0][0] / spec.layer.groups;
   const std::int64_t kernel = rows.kernel * columns.kernel;
   Correlation result = {.groups = spec.layer.groups,
                         .inputs = inputs,
                         .outputs = spec.output[0] / spec.layer.groups,
-                        .input_plane = rows.in * columns.in * kLanes,
-                        .output_plane = rows.out * columns.out * kLanes,
+                        .input_plane = in.plane,
+                        .output_plane = out.plane,
                         .kernel_plane = kernel,
                         .weight_output = inputs * kernel,
                         .weight_input = kernel};
+  SetPanels(spec.layout, largest_panel, result);
   Cut(ForwardRuns(rows),
       ForwardRuns(columns),
-      {columns.in, columns.out, columns.kernel},
-      largest_panel,
+      {columns.in, columns.out, columns.kernel, in.pixel, out.pixel},
       result);
   return result;
 }
@@ -266,20 +299,22 @@ Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
 Correlation BackwardCorrelation(const Spec& spec, std::int64_t largest_panel) {
   const Axis rows = RowsOf(spec);
   const Axis columns = ColumnsOf(spec);
+  const MapSteps in = StepsOf(spec.layout, spec.output);
+  const MapSteps out = StepsOf(spec.layout, spec.inputs[0]);
   const std::int64_t outputs = spec.inputs[0][0] / spec.layer.groups;
   const std::int64_t kernel = rows.kernel * columns.kernel;
   Correlation result = {.groups = spec.layer.groups,
                         .inputs = spec.output[0] / spec.layer.groups,
                         .outputs = outputs,
-                        .input_plane = rows.out * columns.out * kLanes,
-                        .output_plane = rows.in * columns.in * kLanes,
+                        .input_plane = in.plane,
+                        .output_plane = out.plane,
                         .kernel_plane = kernel,
                         .weight_output = kernel,
                         .weight_input = outputs * kernel};
+  SetPanels(spec.layout, largest_panel, result);
   Cut(BackwardRuns(rows),
       BackwardRuns(columns),
-      {columns.out, columns.in, columns.kernel},
-      largest_panel,
+      {columns.out, columns.in, columns.kernel, in.pixel, out.pixel},
       result);
   return result;
 }

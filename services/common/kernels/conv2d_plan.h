@@ -5,10 +5,11 @@
 
 #include "services/common/kernels/kernel.h"
 
-// How a convolution over maps with the batch innermost is cut into rectangles in which every output
-// sees the same positions of the kernel, so that the loops over them need no tests and no padding,
-// and multiply nothing by zero. Offsets and steps count floats, from the start of a plane (one
-// channel's map of one block of examples).
+// How a convolution of own kernels is cut into rectangles in which every output sees the same
+// positions of the kernel, so that the loops over them need no tests and no padding, and multiply
+// nothing by zero. For maps in spec.layout, the batch innermost or the channels last. Offsets and
+// steps count floats, from the start of a plane: one channel's map of one block of examples, or of
+// one example, where a channel's plane begins one float after that of the channel before.
 namespace adamant::kernels::internal {
 
 /// A position of the kernel: what it reads for the first output of a rectangle, and its weights.
@@ -42,8 +43,9 @@ struct Correlation {
   std::int64_t weight_output = 0;  ///< steps of the canonical weights from one channel to the next
   std::int64_t weight_input = 0;
 
-  /// Weights are packed as [group][panel][input channel][position][outputs of a panel], the order
-  /// in which they are read. The last panel may have fewer outputs, in as many places.
+  /// Weights are packed by panels of outputs: [group][panel][input channel][position][outputs of a
+  /// panel] with the batch innermost, the order in which they are read. The last panel may have
+  /// fewer outputs, in as many places.
   std::int64_t panel = 0;
   std::int64_t panels = 0;
 
@@ -92,7 +94,8 @@ struct WeightTileLimits {
 
 WeightPlan PlanWeightGradient(const Spec& spec, const WeightTileLimits& limits);
 
-/// `largest_panel`: outputs that one register tile can have.
+/// `largest_panel`: outputs that one register tile can have; channels last, the outputs of every
+/// panel.
 Correlation ForwardCorrelation(const Spec& spec, std::int64_t largest_panel);
 Correlation BackwardCorrelation(const Spec& spec, std::int64_t largest_panel);
 

@@ -9,6 +9,9 @@ namespace {
 constexpr double kFlop = 200e3;
 constexpr double kBytes = 20e3;
 
+/// The smallest batch that may lie innermost.
+constexpr std::int64_t kFewestInnermost = kLanes / 2;
+
 double RoundUp(std::int64_t value, std::int64_t step) {
   const std::int64_t steps = (value + step - 1) / step;
   return static_cast<double>(steps * step);
@@ -22,13 +25,28 @@ double Flop(const Spec& spec) {
   return spec.training ? 3 * forward : forward;
 }
 
+/// The share of whole vectors that so many channels are.
+double Fill(std::int64_t channels) {
+  return static_cast<double>(channels) / RoundUp(channels, kLanes);
+}
+
+std::int64_t InputsOf(const Spec& spec) { return spec.inputs[0][0] / spec.layer.groups; }
+std::int64_t OutputsOf(const Spec& spec) { return spec.output[0] / spec.layer.groups; }
+
 /// oneDNN fills vectors with channels, so those that are missing to a whole vector cost as much.
-double ShareOfPeakChannelsLast(const Spec& spec) {
-  const std::int64_t in = spec.inputs[0][0] / spec.layer.groups;
-  const std::int64_t out = spec.output[0] / spec.layer.groups;
-  const double filled =
-      static_cast<double>(in) / RoundUp(in, 16) * (static_cast<double>(out) / RoundUp(out, 16));
-  return std::max(0.85 * filled, 0.2);
+double ShareOfPeakOneDnn(const Spec& spec) {
+  return std::max(0.85 * Fill(InputsOf(spec)) * Fill(OutputsOf(spec)), 0.2);
+}
+
+/// Own kernels with the channels last fill them with output channels, and with input channels where
+/// it is errors of the inputs. Very few input channels are an image's, whose errors nobody asks
+/// for.
+double ShareOfPeakOwnChannelsLast(const Spec& spec) {
+  constexpr std::int64_t kImage = 3;
+  constexpr double kFilled = 0.6;
+  const double outputs = 1 / Fill(OutputsOf(spec));
+  return InputsOf(spec) <= kImage ? kFilled / outputs
+                                  : kFilled / ((2 * outputs + 1 / Fill(InputsOf(spec))) / 3);
 }
 
 /// Own kernels fill them with examples.
@@ -63,15 +81,21 @@ std::optional<double> EstimateCost(const Spec& spec) {
     return BytesMoved(spec) / kBytes;  // one layout only: nothing to compare
   }
   if (spec.layout == MapLayout::kChannelsFirst ||
-      (spec.layout == MapLayout::kBatchInnermost && spec.batch < kLanes / 2)) {
+      (spec.layout == MapLayout::kBatchInnermost && spec.batch < kFewestInnermost)) {
     return std::nullopt;
   }
   if (spec.layer.kind != model::LayerKind::kConv2d) {
     return BytesMoved(spec) / kBytes;
   }
   const double share = spec.layout == MapLayout::kBatchInnermost ? ShareOfPeakBatchInnermost(spec)
-                                                                 : ShareOfPeakChannelsLast(spec);
+                       : OwnChannelsLastIsBest(spec)             ? ShareOfPeakOwnChannelsLast(spec)
+                                                                 : ShareOfPeakOneDnn(spec);
   return Flop(spec) / (share * kFlop);
+}
+
+bool OwnChannelsLastIsBest(const Spec& spec) {
+  return spec.batch < kFewestInnermost &&
+         ShareOfPeakOwnChannelsLast(spec) > ShareOfPeakOneDnn(spec);
 }
 
 }  // namespace adamant::kernels::internal

@@ -11,4 +11,8 @@ namespace adamant::kernels::internal {
 /// takes.
 std::optional<double> EstimateCost(const Spec& spec);
 
+/// Whether a convolution with the channels last is better done by our own kernel than by oneDNN:
+/// few examples, whose channels leave many lanes of oneDNN's vectors empty.
+bool OwnChannelsLastIsBest(const Spec& spec);
+
 }  // namespace adamant::kernels::internal

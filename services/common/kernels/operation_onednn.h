@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/kernels/kernel.h"
 
-// For the *_onednn.cc files alone: no other header or source may include it.
+// For the *_onednn.cc files and kernel_bench alone: no other header or source may include it.
 namespace adamant::kernels::internal {
 
 /// What the kernels of one thread share: engine, stream, and scratch memory, of which each

@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "services/common/kernels/kernel.h"
@@ -47,6 +48,36 @@ HWY_INLINE hn::Vec<D> JoinOdd(D d, hn::Vec<D> high, hn::Vec<D> low) {
   return (void)d, (void)low, high;
 #else
   return hn::ConcatOdd(d, high, low);
+#endif
+}
+
+/// The first `count` elements at `from`, at most a vector; zeros behind. Touches no others.
+HWY_INLINE Vector LoadFirst(std::int64_t count, const float* from) {
+  const Floats d;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count)), d, from);
+#else
+  if (count == kVector) {
+    return hn::LoadU(d, from);
+  }
+  float padded[kVector] = {};
+  std::copy_n(from, count, padded);
+  return hn::LoadU(d, padded);
+#endif
+}
+
+/// Stores the first `count` elements, and touches nothing behind them.
+HWY_INLINE void StoreFirst(std::int64_t count, Vector values, float* to) {
+  const Floats d;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::BlendedStore(values, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+#else
+  if (count == kVector) {
+    return hn::StoreU(values, d, to);
+  }
+  float padded[kVector];
+  hn::StoreU(values, d, padded);
+  std::copy_n(padded, count, to);
 #endif
 }
 
