@@ -8,6 +8,7 @@
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/reference.h"
+#include "services/common/kernels/relu.h"
 #include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/thread_mode.h"
 
@@ -53,6 +54,7 @@ class OneDnnBackend final : public Backend {
         return spec.batch <= internal::kSmallBatch ? internal::MakeFullyConnectedSmallBatch(spec)
                                                    : internal::MakeFullyConnectedOneDnn(spec);
       case LayerKind::kRelu:
+        return internal::MakeRelu(spec);
       case LayerKind::kSigmoid:
       case LayerKind::kTanh:
         return internal::MakeElementwiseOneDnn(dnn_, spec);

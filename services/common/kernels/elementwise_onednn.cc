@@ -13,15 +13,12 @@ struct Algorithms {
   algorithm backward;
 };
 
+/// Sigmoid and tanh.
 Algorithms AlgorithmsOf(model::LayerKind kind) {
-  switch (kind) {
-    case model::LayerKind::kSigmoid:
-      return {algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd};
-    case model::LayerKind::kTanh:
-      return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd};
-    default:
-      return {algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd};
+  if (kind == model::LayerKind::kSigmoid) {
+    return {algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd};
   }
+  return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd};
 }
 
 class Elementwise final : public Kernel<float> {
