@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,8 +16,8 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/core/state.h"
-#include "operator/kube/client/base64.h"
 #include "operator/kube/client/json.h"
+#include "operator/kube/epoch_objects.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/local/export_model.h"
 #include "operator/local/recorder.h"
@@ -43,11 +45,25 @@ absl::StatusOr<Json> ReadInput(const SaveModelFlags& flags, const std::string& n
   return kube::ParseJson(text);
 }
 
-absl::StatusOr<std::vector<controller::EpochResult>> ReadResults(const Json& encoded) {
+// In order. The model is worth more than a row: what is damaged is told and left out.
+std::vector<controller::EpochResult> ReadResults(const std::string& folder) {
+  std::set<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with(kube::kEpochEntryPrefix)) {
+      files.insert(it->path());
+    }
+  }
   std::vector<controller::EpochResult> results;
-  for (const Json& each : encoded) {
-    ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, kube::DecodeBase64(each.get<std::string>()));
-    ADAMANT_ASSIGN_OR_RETURN(results.emplace_back(), controller::DecodeResult(bytes));
+  for (const std::filesystem::path& file : files) {
+    const auto bytes = ReadFile(file, kMaxInputBytes);
+    auto result = bytes.ok() ? controller::DecodeResult(*bytes) : bytes.status();
+    if (result.ok()) {
+      results.push_back(*std::move(result));
+    } else {
+      PrintError(file.filename().string() + ": " + std::string(result.status().message()));
+    }
   }
   return results;
 }
@@ -55,22 +71,25 @@ absl::StatusOr<std::vector<controller::EpochResult>> ReadResults(const Json& enc
 absl::Status SaveModel(const SaveModelFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json object, ReadInput(flags, "job.json"));
   ADAMANT_ASSIGN_OR_RETURN(const Json from, ReadInput(flags, "source.json"));
-  ADAMANT_ASSIGN_OR_RETURN(const Json encoded, ReadInput(flags, "results.json"));
   const job::ParseResult parsed = kube::ReadJob(object);
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<controller::EpochResult> results, ReadResults(encoded));
+  std::vector<controller::EpochResult> results = ReadResults(flags.inputs);
+  const std::uint64_t epochs = results.empty() ? 0 : results.back().epoch;
+  if (results.size() < epochs) {
+    PrintError("there are no results of " + std::to_string(epochs - results.size()) + " of " +
+               std::to_string(epochs) + " epochs");
+  }
   std::error_code error;
   std::filesystem::create_directories(flags.out, error);
   if (error) {
     return SystemError(error.value(), "cannot create", flags.out);
   }
   const std::string name = parsed.job->metadata().name();
-  const exports::Metadata metadata = {
-      {"job", name},
-      {"epoch", std::to_string(results.empty() ? 0 : results.back().epoch)},
-      {"top1", std::to_string(from.at("accuracy").get<double>())}};
+  const exports::Metadata metadata = {{"job", name},
+                                      {"epoch", std::to_string(epochs)},
+                                      {"top1", std::to_string(from.at("accuracy").get<double>())}};
   const local::ModelSource source{
       .job_uid = from.at("jobUid"),
       .snapshot = from.at("snapshot"),
@@ -90,7 +109,10 @@ void AddSaveModel(CLI::App& app, int& exit_code) {
       *app.add_subcommand("save-model", "Write a job's model from its servers to a folder");
   command.group("");  // for the operator's pods, not for people
   const auto flags = std::make_shared<SaveModelFlags>();
-  command.add_option("--inputs", flags->inputs, "Folder of job.json, source.json, results.json")
+  command
+      .add_option("--inputs",
+                  flags->inputs,
+                  "Folder of job.json, source.json, and a file of each epoch's result")
       ->required();
   command.add_option("--out", flags->out, "Folder to write to")->required();
   command.callback([flags, &exit_code] {

@@ -65,6 +65,9 @@ enum class Step : std::uint8_t {
   kExporting,   ///< for the body to write the model
 };
 
+/// Bins of a histogram of staleness: one of 0, and one of each power of two.
+inline constexpr std::size_t kStalenessBins = 65;
+
 /// One row of the job's history. Counts are of examples.
 struct EpochResult {
   std::uint64_t epoch = 0;
@@ -82,8 +85,10 @@ struct EpochResult {
   double validation_loss = 0;     ///< mean over `validated`
   std::uint64_t pushes_refused = 0;
   std::uint64_t updates_lost = 0;
-  std::uint32_t restarts = 0;                     ///< of the job so far
-  std::vector<std::uint64_t> staleness_counts{};  ///< WorkerProgress's histogram, of this epoch
+  std::uint32_t restarts = 0;  ///< of the job so far
+
+  /// WorkerProgress's histogram, of this epoch: kStalenessBins at most.
+  std::vector<std::uint64_t> staleness_counts{};
 
   bool operator==(const EpochResult&) const = default;
 
@@ -179,6 +184,9 @@ struct JobState {
 /// The stored form: format version, fields in order, XXH3.
 std::string Encode(const JobState& state);
 std::string Encode(const EpochResult& result);
+
+/// Bytes of an encoded EpochResult at most.
+inline constexpr std::size_t kLargestResult = 8 * (19 + kStalenessBins);
 
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.

@@ -34,7 +34,7 @@ void TrainingMeter::OnWorker(std::uint32_t slot,
   sum_.pushes_refused += Growth(progress.pushes_refused, last.pushes_refused);
   sum_.updates_lost += Growth(progress.updates_lost, last.updates_lost);
   sum_.loss_sum += progress.loss_sum - last.loss_sum;
-  const std::size_t bins = progress.staleness_counts.size();
+  const std::size_t bins = std::min(progress.staleness_counts.size(), kStalenessBins);
   sum_.staleness_counts.resize(std::max(sum_.staleness_counts.size(), bins));
   for (std::size_t i = 0; i < bins; ++i) {
     const std::uint64_t before =

@@ -196,11 +196,6 @@ void JobBody::Take(std::shared_ptr<const JobView> view) {
 absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
   version_ = stored.version;
-  for (const auto& [key, value] : stored.entries) {
-    if (key.starts_with(controller::kResultPrefix)) {
-      results_[key] = value;
-    }
-  }
   std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
@@ -336,8 +331,7 @@ absl::Status JobBody::StoreHeld() {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(pause_.Check(context_.clock.Now()));
-  const std::vector<controller::Persist::Entry> entries = held_.entries();
-  const absl::Status status = store_.CompareAndSwap(version_, entries);
+  const absl::Status status = store_.CompareAndSwap(version_, held_.entries());
   pause_.Note(status, context_.clock.Now());
   if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
     taken_over_ = status;
@@ -345,10 +339,8 @@ absl::Status JobBody::StoreHeld() {
   }
   ADAMANT_RETURN_IF_ERROR(status);
   ++version_;
-  for (const controller::Persist::Entry& entry : entries) {
-    if (entry.key.starts_with(controller::kResultPrefix)) {
-      results_[entry.key] = entry.value;
-    }
+  if (const auto loss = store_.TakeLoss()) {
+    Tell({.kind = controller::Note::Kind::kAlarm, .text = *loss});
   }
   Perform(held_.Release());
   return absl::OkStatus();

@@ -105,7 +105,7 @@ class JobBody {
   absl::Status MakeExport(const PodViews& pods);
   absl::Status StartExport();
   absl::Status FinishExport(const PodView& view);
-  [[nodiscard]] Json ExportInputs() const;
+  [[nodiscard]] Json ExportSource() const;
 
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);
@@ -119,7 +119,6 @@ class JobBody {
   KubeStateStore store_;
   std::uint64_t version_ = 0;  // of the state that is stored
   std::unique_ptr<controller::JobController> controller_;
-  std::map<std::string, std::string> results_;  // the stored EpochResults, by key
   HeldActions held_;
   ApiPause pause_;
   absl::Status lost_;        // not OK: what the job's controller knew is lost

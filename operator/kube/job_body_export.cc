@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "operator/kube/client/base64.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
@@ -51,16 +50,17 @@ absl::Status JobBody::FinishExport(const PodView& view) {
 absl::Status JobBody::StartExport() {
   ADAMANT_RETURN_IF_ERROR(CreateClaim(OutputClaimObject(job_, *view_->job)));
   const std::string name = ExportName(job_.key.name, export_);
-  Json inputs = {{"metadata", MetadataOf(job_, name)}, {"data", ExportInputs()}};
-  inputs["metadata"]["annotations"] = {{kImageAnnotation, context_.pods.image}};
+  Json source = {{"metadata", MetadataOf(job_, name)}, {"data", ExportSource()}};
+  source["metadata"]["annotations"] = {{kImageAnnotation, context_.pods.image}};
   ADAMANT_RETURN_IF_ERROR(
-      client_.Apply(kConfigMaps, std::move(inputs), {.field_manager = kFieldManager, .force = true})
+      client_.Apply(kConfigMaps, std::move(source), {.field_manager = kFieldManager, .force = true})
           .status());
   std::string unused;
-  return CreateOnce(kPods, ExportPodObject(job_, *view_->job, export_, context_.pods), unused);
+  const ModelToExport model{.snapshot = export_, .epochs = controller_->state().epoch};
+  return CreateOnce(kPods, ExportPodObject(job_, *view_->job, model, context_.pods), unused);
 }
 
-Json JobBody::ExportInputs() const {
+Json JobBody::ExportSource() const {
   const controller::JobState& state = controller_->state();
   Json source = {{"jobUid", state.job_uid},
                  {"snapshot", export_},
@@ -75,13 +75,7 @@ Json JobBody::ExportInputs() const {
   for (const controller::Bucket& bucket : state.buckets) {
     source["primaries"].push_back(bucket.primary.slot);
   }
-  Json results = Json::array();
-  for (const auto& [key, result] : results_) {
-    results.push_back(EncodeBase64(result));
-  }
-  return {{"job.json", DumpJson(MessageJson(*view_->job))},
-          {"source.json", DumpJson(source)},
-          {"results.json", DumpJson(results)}};
+  return {{"job.json", DumpJson(MessageJson(*view_->job))}, {"source.json", DumpJson(source)}};
 }
 
 }  // namespace adamant::kube

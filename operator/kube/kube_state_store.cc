@@ -18,7 +18,6 @@ namespace adamant::kube {
 namespace {
 
 constexpr std::size_t kBucketsOfAMap = 64;
-constexpr char kWriter[] = "adamant.dev/writer";  // annotation: who wrote the object last
 
 ObjectKey RestKey(const JobIdentity& job) { return {job.key.ns, job.key.name + "-state"}; }
 
@@ -26,45 +25,21 @@ std::string MapName(const JobIdentity& job, std::size_t index) {
   return job.key.name + "-" + std::to_string(index);
 }
 
-// Keys of a ConfigMap have no slashes.
-std::string ToDataKey(std::string key) {
-  std::replace(key.begin(), key.end(), '/', '.');
-  return key;
-}
-
-std::string FromDataKey(std::string key) {
-  std::replace(key.begin(), key.end(), '.', '/');
-  return key;
-}
-
-std::string WriterOf(const Json& object) {
-  return StringAt(object, {"metadata", "annotations", kWriter});
-}
-
 }  // namespace
 
 KubeStateStore::KubeStateStore(Client client, JobIdentity job, std::string writer)
-    : client_(std::move(client)), job_(std::move(job)), writer_(std::move(writer)) {}
-
-absl::Status KubeStateStore::Objection(const Json& object) const {
-  if (StringAt(object, {"metadata", "labels", kJobUidLabel}) == job_.uid) {
-    return absl::OkStatus();
-  }
-  return absl::UnavailableError(ToString(KeyOf(object)) +
-                                " is not of this job; is an earlier one of the same name still "
-                                "being deleted?");
-}
+    : objects_(std::move(client), std::move(job), std::move(writer)),
+      job_(objects_.job()),
+      epochs_(objects_) {}
 
 absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
   ADAMANT_RETURN_IF_ERROR(LoadRest());
   ADAMANT_RETURN_IF_ERROR(LoadMaps());
-  Snapshot snapshot{.version = version_, .entries = rest_};
-  const auto stored = snapshot.entries.find(controller::kStateKey);
-  if (stored == snapshot.entries.end()) {
+  if (rest_.empty()) {
     ADAMANT_RETURN_IF_ERROR(CheckNothingIsLost());
-    return snapshot;
+    return Snapshot{.version = version_, .entries = {}};
   }
-  ADAMANT_ASSIGN_OR_RETURN(controller::JobState state, controller::DecodeState(stored->second));
+  ADAMANT_ASSIGN_OR_RETURN(controller::JobState state, controller::DecodeState(rest_));
   for (const Map& map : maps_) {
     state.buckets.insert(state.buckets.end(), map.buckets.begin(), map.buckets.end());
     state.term = std::max(state.term, map.term);  // of a controller that got no further
@@ -78,20 +53,18 @@ absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
                                  " buckets are there of " + std::to_string(state.histories.size()));
     }
   }
-  stored->second = Encode(state);
-  return snapshot;
+  return Snapshot{.version = version_, .entries = {{controller::kStateKey, Encode(state)}}};
 }
 
 absl::Status KubeStateStore::LoadRest() {
   version_ = 0;
   resource_version_.clear();
   rest_.clear();  // what an attempt has read that failed later counts no more
-  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  const auto object = objects_.Get(kConfigMaps, RestKey(job_));
   if (absl::IsNotFound(object.status())) {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(object.status());
-  ADAMANT_RETURN_IF_ERROR(Objection(*object));
   resource_version_ = ResourceVersionOf(*object);
   const std::string version = StringAt(*object, {"data", "version"});
   const char* end = version.data() + version.size();
@@ -99,12 +72,8 @@ absl::Status KubeStateStore::LoadRest() {
       parsed.ec != std::errc() || parsed.ptr != end) {
     return absl::DataLossError(ToString(RestKey(job_)) + " has no version");
   }
-  if (const Json* entries = Find(*object, {"binaryData"})) {
-    for (const auto& [key, value] : entries->items()) {
-      ADAMANT_ASSIGN_OR_RETURN(rest_[FromDataKey(key)],
-                               DecodeBase64(value.get_ref<const std::string&>()));
-    }
-  }
+  ADAMANT_ASSIGN_OR_RETURN(rest_,
+                           DecodeBase64(StringAt(*object, {"binaryData", controller::kStateKey})));
   return absl::OkStatus();
 }
 
@@ -126,7 +95,7 @@ absl::Status KubeStateStore::CheckNothingIsLost() const {
   if (maps_.empty()) {
     return absl::OkStatus();
   }
-  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  const auto object = objects_.Get(kConfigMaps, RestKey(job_));
   if (absl::IsNotFound(object.status())) {
     return absl::DataLossError("ConfigMap " + ToString(RestKey(job_)) +
                                " is missing: somebody has deleted it, and with it what the job's "
@@ -139,14 +108,14 @@ absl::Status KubeStateStore::CheckNothingIsLost() const {
 absl::StatusOr<KubeStateStore::Maps> KubeStateStore::ReadMaps() const {
   ADAMANT_ASSIGN_OR_RETURN(
       std::vector<Json> objects,
-      client_.List(kShardMaps,
-                   {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
+      objects_.client().List(
+          kShardMaps, {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
   Maps found;
   for (const Json& object : objects) {
     v1::ShardMap stored;
     ADAMANT_RETURN_IF_ERROR(ReadShardMap(object, stored));
     Map map{.resource_version = ResourceVersionOf(object),
-            .writer = WriterOf(object),
+            .own = objects_.IsOwn(object),
             .term = static_cast<std::uint64_t>(stored.term()),
             .buckets = {}};
     for (const v1::Bucket& bucket : stored.buckets()) {
@@ -164,7 +133,7 @@ absl::Status KubeStateStore::CompareAndSwap(
     if (entry.key == controller::kStateKey) {
       ADAMANT_ASSIGN_OR_RETURN(state, controller::DecodeState(entry.value));
     } else {
-      rest_[entry.key] = entry.value;
+      ADAMANT_RETURN_IF_ERROR(epochs_.Add(entry));
     }
   }
   if (version != version_) {
@@ -178,8 +147,9 @@ absl::Status KubeStateStore::CompareAndSwap(
   if (state) {
     ADAMANT_RETURN_IF_ERROR(WriteMaps(state->term, state->buckets));
     state->buckets.clear();
-    rest_[controller::kStateKey] = Encode(*state);
+    rest_ = Encode(*state);
   }
+  ADAMANT_RETURN_IF_ERROR(epochs_.Write([this] { return CheckIsOurs(); }));
   ADAMANT_RETURN_IF_ERROR(WriteRest());
   unconfirmed_ = false;
   ++version_;
@@ -194,7 +164,7 @@ absl::Status KubeStateStore::WriteMaps(std::uint64_t term,
     const auto end = buckets.begin() + static_cast<std::ptrdiff_t>(
                                            std::min(buckets.size(), (i + 1) * kBucketsOfAMap));
     Map map{.resource_version = i < maps_.size() ? maps_[i].resource_version : "",
-            .writer = writer_,
+            .own = true,
             .term = term,
             .buckets = {begin, end}};
     if (i < maps_.size() && maps_[i].term == term && maps_[i].buckets == map.buckets) {
@@ -215,61 +185,48 @@ absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
   for (const controller::Bucket& bucket : map.buckets) {
     control::EncodeRecord(bucket, *message.add_buckets());
   }
-  ADAMANT_ASSIGN_OR_RETURN(map.resource_version,
-                           Write(kShardMaps,
-                                 ShardMapObject(message, MapName(job_, index), job_.key.ns),
-                                 map.resource_version));
+  ADAMANT_ASSIGN_OR_RETURN(
+      map.resource_version,
+      objects_.Write(kShardMaps,
+                     ShardMapObject(message, MapName(job_, index), job_.key.ns),
+                     map.resource_version));
   maps_.resize(std::max(maps_.size(), index + 1));
   maps_[index] = std::move(map);
   return absl::OkStatus();
 }
 
 absl::Status KubeStateStore::WriteRest() {
-  const ObjectKey key = RestKey(job_);
-  Json object = {{"metadata", {{"name", key.name}, {"namespace", key.ns}}},
+  Json object = {{"metadata", {{"name", RestKey(job_).name}}},
                  {"data", {{"version", std::to_string(version_ + 1)}}}};
-  for (const auto& [entry, value] : rest_) {
-    object["binaryData"][ToDataKey(entry)] = EncodeBase64(value);
+  if (!rest_.empty()) {
+    object["binaryData"][controller::kStateKey] = EncodeBase64(rest_);
   }
   ADAMANT_ASSIGN_OR_RETURN(resource_version_,
-                           Write(kConfigMaps, std::move(object), resource_version_));
+                           objects_.Write(kConfigMaps, std::move(object), resource_version_));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> KubeStateStore::Write(const Resource& resource,
-                                                  Json object,
-                                                  const std::string& replaced) const {
-  const ObjectKey key = KeyOf(object);
-  Json& metadata = object["metadata"];
-  metadata = MetadataOf(job_, key.name);
-  metadata["annotations"][kWriter] = writer_;
-  absl::StatusOr<Json> written;
-  if (replaced.empty()) {
-    written = client_.Create(resource, std::move(object));
-  } else {
-    metadata["resourceVersion"] = replaced;
-    written = client_.Update(resource, std::move(object));
+// One that somebody has deleted no other controller can have written.
+absl::Status KubeStateStore::CheckIsOurs() const {
+  const auto object = objects_.Get(kConfigMaps, RestKey(job_));
+  if (!object.ok()) {
+    return absl::IsNotFound(object.status()) ? absl::OkStatus() : object.status();
   }
-  if (absl::IsAlreadyExists(written.status())) {
-    ADAMANT_ASSIGN_OR_RETURN(const Json there, client_.Get(resource, key));
-    ADAMANT_RETURN_IF_ERROR(Objection(there));
-    return absl::AbortedError("another controller has written " + ToString(key));
-  }
-  ADAMANT_RETURN_IF_ERROR(written.status());
-  return ResourceVersionOf(*written);
+  return ResourceVersionOf(*object) == resource_version_
+             ? absl::OkStatus()
+             : absl::AbortedError("another controller has written " + ToString(RestKey(job_)));
 }
 
 // What the last swap, which seemed to fail, has written after all is written again. What another
 // has written must not be, be it of the same term: it may have acted on it.
 absl::Status KubeStateStore::FindOwnWrites() {
-  const auto object = client_.Get(kConfigMaps, RestKey(job_));
+  const auto object = objects_.Get(kConfigMaps, RestKey(job_));
   if (absl::IsNotFound(object.status())) {
     resource_version_.clear();
   } else {
     ADAMANT_RETURN_IF_ERROR(object.status());
-    ADAMANT_RETURN_IF_ERROR(Objection(*object));
     const std::string found = ResourceVersionOf(*object);
-    if (found != resource_version_ && WriterOf(*object) != writer_) {
+    if (found != resource_version_ && !objects_.IsOwn(*object)) {
       return absl::AbortedError("another controller has written " + ToString(RestKey(job_)));
     }
     resource_version_ = found;
@@ -277,7 +234,7 @@ absl::Status KubeStateStore::FindOwnWrites() {
   ADAMANT_ASSIGN_OR_RETURN(Maps maps, ReadMaps());
   for (const auto& [i, map] : maps) {
     const bool unchanged = i < maps_.size() && maps_[i].resource_version == map.resource_version;
-    if (!unchanged && map.writer != writer_) {
+    if (!unchanged && !map.own) {
       return absl::AbortedError("another controller has written " + MapName(job_, i));
     }
     maps_.resize(std::max(maps_.size(), i + 1));

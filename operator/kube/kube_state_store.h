@@ -2,41 +2,48 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "operator/core/state_store.h"
-#include "operator/kube/client/client.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/epoch_objects.h"
+#include "operator/kube/stored_objects.h"
 
 namespace adamant::kube {
 
 /// A controller's state in the Kubernetes API: the buckets' records in ShardMaps of 64, which users
-/// read, the rest in the ConfigMap `<job>-state`. Every object changes by compare-and-swap on its
-/// resourceVersion.
+/// read, the epochs' results in EpochObjects, the rest in the ConfigMap `<job>-state`. Every object
+/// changes by compare-and-swap on its resourceVersion.
 ///
-/// A swap writes the ShardMaps that changed first and the ConfigMap last: until that has succeeded
-/// nobody acts on the records, and who loads them finds each complete in itself. All ShardMaps are
-/// written when the term rises, so that an older controller's next write to any of them fails.
-/// Source: docs/design/0003-operator.md.
+/// A swap writes the ShardMaps that changed first, then the results that are new, and the ConfigMap
+/// last: until that has succeeded nobody acts on the records, and who loads them finds each
+/// complete in itself. All ShardMaps are written when the term rises, so that an older controller's
+/// next write to any of them fails. Source: docs/design/0003-operator.md.
 class KubeStateStore final : public controller::StateStore {
  public:
   /// `writer` names this controller among all that ever write; it must be random.
   KubeStateStore(Client client, JobIdentity job, std::string writer);
+  KubeStateStore(const KubeStateStore&) = delete;
+  KubeStateStore& operator=(const KubeStateStore&) = delete;
 
-  /// Reads everything, until it succeeds, before the first swap. Errors: those of the client;
-  /// Unavailable while objects of an earlier job of this name are still there, or another
-  /// controller begins the job; DataLoss when something is damaged, or was deleted by somebody.
+  /// Reads the state, until it succeeds, before the first swap; results are not read. Errors: those
+  /// of the client; Unavailable while objects of an earlier job of this name are still there, or
+  /// another controller begins the job; DataLoss when something is damaged, or was deleted by
+  /// somebody.
   absl::StatusOr<Snapshot> Load() override;
 
   absl::Status CompareAndSwap(std::uint64_t version,
                               const std::vector<controller::Persist::Entry>& entries) override;
 
+  /// What a swap has found to be lost though the job goes on, as it has to be told, once.
+  std::optional<std::string> TakeLoss() { return epochs_.TakeLoss(); }
+
  private:
   // A ShardMap as it was read or written last.
   struct Map {
     std::string resource_version;
-    std::string writer;
+    bool own = false;
     std::uint64_t term = 0;
     std::vector<controller::Bucket> buckets;
   };
@@ -50,21 +57,17 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status WriteMap(std::size_t index, Map map);
   absl::Status WriteRest();
 
-  /// Creates the object or replaces the one of resourceVersion `replaced`; returns the new one.
-  absl::StatusOr<std::string> Write(const Resource& resource,
-                                    Json object,
-                                    const std::string& replaced) const;
   absl::Status FindOwnWrites();
-  absl::Status Objection(const Json& object) const;
+  absl::Status CheckIsOurs() const;
 
-  const Client client_;
-  const JobIdentity job_;
-  const std::string writer_;
+  const StoredObjects objects_;
+  const JobIdentity& job_;
 
   std::uint64_t version_ = 0;
-  std::string resource_version_;             // of the ConfigMap; empty: there is none
-  std::map<std::string, std::string> rest_;  // its entries, as they are to be
+  std::string resource_version_;  // of the ConfigMap; empty: there is none
+  std::string rest_;              // the JobState in it, without records; empty: none
   std::vector<Map> maps_;
+  EpochObjects epochs_;
   bool unconfirmed_ = false;  // a write may have been carried out though it seemed to fail
 };
 

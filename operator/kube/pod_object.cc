@@ -8,6 +8,7 @@
 
 #include "operator/kube/client/json.h"
 #include "operator/kube/data_claims.h"
+#include "operator/kube/epoch_objects.h"
 #include "operator/kube/hardened_pod.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
@@ -147,6 +148,16 @@ Json Claim(const JobIdentity& job, const std::string& name, const v1::Storage& s
     claim["spec"]["storageClassName"] = storage.storage_class();
   }
   return claim;
+}
+
+// Results that somebody has deleted are no reason not to write the model.
+Json ExportSources(const JobIdentity& job, const std::string& name, std::uint64_t epochs) {
+  Json sources = Json::array({{{"configMap", {{"name", name}}}}});
+  for (std::uint64_t epoch = 1; epoch <= epochs; epoch += kEpochsOfAnObject) {
+    sources.push_back(
+        {{"configMap", {{"name", EpochsName(job.key.name, epoch)}, {"optional", true}}}});
+  }
+  return sources;
 }
 
 template <class T>
@@ -337,7 +348,7 @@ Json OutputClaimObject(const JobIdentity& job, const v1::TrainingJob& spec) {
 
 Json ExportPodObject(const JobIdentity& job,
                      const v1::TrainingJob& spec,
-                     std::uint64_t snapshot,
+                     const ModelToExport& model,
                      const PodSettings& settings) {
   const std::string& path = spec.spec().output().path();
   const Json container = {
@@ -353,12 +364,13 @@ Json ExportPodObject(const JobIdentity& job,
                     {{"name", "inputs"}, {"mountPath", kInputsFolder}},
                     {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
       {"securityContext", HardenedContainer()}};
-  Json pod = HardenedPod(MetadataOf(job, ExportName(job.key.name, snapshot)), container);
-  pod["metadata"]["labels"][kExportLabel] = std::to_string(snapshot);
+  const std::string name = ExportName(job.key.name, model.snapshot);
+  Json pod = HardenedPod(MetadataOf(job, name), container);
+  pod["metadata"]["labels"][kExportLabel] = std::to_string(model.snapshot);
   pod["spec"]["volumes"] = Json::array(
       {{{"name", "data"},
         {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
-       {{"name", "inputs"}, {"configMap", {{"name", ExportName(job.key.name, snapshot)}}}},
+       {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}},
        {{"name", "tmp"}, {"emptyDir", Json::object()}}});
   return pod;
 }

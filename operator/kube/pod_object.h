@@ -60,11 +60,17 @@ nlohmann::json ClaimObject(const JobIdentity& job,
                            std::uint32_t slot,
                            std::uint64_t volume);
 
-/// The pod that writes the model of a snapshot to the job's output volume: "mnist-export-7". The
-/// files of `inputs`, a ConfigMap, tell it what to fetch from where.
+struct ModelToExport {
+  std::uint64_t snapshot = 0;
+  std::uint64_t epochs = 0;  ///< that have ended
+};
+
+/// The pod that writes a model and the epochs' results to the job's output volume:
+/// "mnist-export-7". The ConfigMap of that name tells it what to fetch from where, the results are
+/// in EpochObjects: it finds all of them as files in one folder.
 nlohmann::json ExportPodObject(const JobIdentity& job,
                                const v1::TrainingJob& spec,
-                               std::uint64_t snapshot,
+                               const ModelToExport& model,
                                const PodSettings& settings);
 std::string ExportName(const std::string& job, std::uint64_t snapshot);
 

@@ -6,6 +6,7 @@
 #include "operator/control/record_codec.h"
 #include "operator/kube/client/base64.h"
 #include "operator/kube/custom_resources.h"
+#include "operator/kube/epoch_objects.h"
 #include "operator/kube/pod_object.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/resources.pb.h"
@@ -27,6 +28,12 @@ std::string JobOf(const Json& object) {
   return StringAt(object, {"metadata", "labels", kube::kJobUidLabel});
 }
 
+// In an object of results.
+std::string EntryOf(std::uint64_t epoch) {
+  const std::string digits = std::to_string(epoch);
+  return kube::kEpochEntryPrefix + std::string(20 - digits.size(), '0') + digits;
+}
+
 std::string Text(const StartProcess& process) {
   return ToString(process.id) + " generation " + std::to_string(process.generation);
 }
@@ -45,6 +52,7 @@ void Checker::OnChange(const kube::MemoryApiStore::Change& change) {
   if (change.resource.ends_with("/pods")) {
     OnPod(change);
   } else if (change.resource.ends_with("/configmaps") && !change.after.is_null()) {
+    OnResults(change.after);
     OnState(change.after);
   } else if (change.resource.ends_with("/shardmaps") && !change.after.is_null()) {
     OnShardMap(change.before, change.after);
@@ -69,23 +77,28 @@ void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
   }
 }
 
+// Until the state says that an epoch has ended its result may change.
+void Checker::OnResults(const Json& object) {
+  const std::string name = kube::KeyOf(object).name;
+  if (name.find("-epochs-") == std::string::npos) {
+    return;
+  }
+  Job& job = jobs_[JobOf(object)];
+  const Json results = object.value("binaryData", Json::object());
+  for (const auto& [key, value] : job.results[name].items()) {
+    if (key < job.first_open && results.value(key, "") != value) {
+      Report("the result " + key + " was dropped or has changed");
+    }
+  }
+  job.results[name] = results;
+}
+
 void Checker::OnState(const Json& object) {
   const Json* stored = kube::Find(object, {"binaryData"});
   if (stored == nullptr || !stored->contains("state")) {
     return;  // the inputs of an export
   }
   Job& job = jobs_[JobOf(object)];
-  for (const auto& [key, value] : stored->items()) {
-    if (key != "state") {
-      const auto [known, is_new] = job.results.emplace(key, value.get<std::string>());
-      if (!is_new && known->second != value.get<std::string>()) {
-        Report("the result " + key + " has changed");
-      }
-    }
-  }
-  if (stored->size() < job.results.size() + 1) {
-    Report("the result of an epoch was dropped");
-  }
   const auto bytes = kube::DecodeBase64(stored->at("state").get<std::string>());
   const auto state = controller::DecodeState(bytes.value_or(""));
   if (!state.ok()) {
@@ -94,6 +107,12 @@ void Checker::OnState(const Json& object) {
   CheckWriter(job, state->term, object);
   if (job.state) {
     CheckState(job, *state);
+  }
+  const bool ended = state->step == controller::Step::kExporting;
+  job.first_open = EntryOf(state->epoch + (ended ? 1 : 0));
+  const auto newest = job.results.find(kube::EpochsName(kJobName, state->epoch));
+  if (ended && (newest == job.results.end() || !newest->second.contains(EntryOf(state->epoch)))) {
+    Report("the last epoch has ended without a result");
   }
   if (controller::IsFinal(state->phase) && (!job.state || job.state->phase != state->phase)) {
     job.ended = world_.scheduler.Now();

@@ -50,7 +50,8 @@ class Checker final : public DeathWatch {
   struct Job {
     std::optional<controller::JobState> state;
     std::map<std::uint64_t, std::string> writers;               // by term
-    std::map<std::string, std::string> results;                 // stored EpochResults, by key
+    std::map<std::string, kube::Json> results;                  // stored EpochResults, by object
+    std::string first_open;                                     // entry of the first without result
     std::set<controller::StartProcess> pods;                    // ever made
     std::map<controller::StartProcess, Clock::TimePoint> must;  // losses that must be counted
     Clock::TimePoint ended{};                                   // when its phase became final
@@ -59,6 +60,7 @@ class Checker final : public DeathWatch {
   };
 
   void OnPod(const kube::MemoryApiStore::Change& change);
+  void OnResults(const kube::Json& object);
   void OnState(const kube::Json& object);
   void OnShardMap(const kube::Json& before, const kube::Json& after);
   void CheckWriter(Job& job, std::uint64_t term, const kube::Json& object);

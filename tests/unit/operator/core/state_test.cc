@@ -45,6 +45,12 @@ TEST(StateCodecTest, StateAndResultsComeBackAsTheyWere) {
   EXPECT_EQ(DecodeResult(Encode(state.row)).value(), state.row);
 }
 
+TEST(StateCodecTest, AResultIsNoLargerThanItsBound) {
+  EpochResult row;
+  row.staleness_counts.resize(kStalenessBins);
+  EXPECT_EQ(Encode(row).size(), kLargestResult);
+}
+
 TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
   const std::string bytes = Encode(Example());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -91,6 +97,16 @@ TEST_F(TrainingMeterTest, AnEpochCountsOnlyWhatItsHeartbeatsAdd) {
   EXPECT_EQ(row.trained, 200u);
   EXPECT_DOUBLE_EQ(row.training_loss, 0.5);
   EXPECT_DOUBLE_EQ(row.training_accuracy, 0.75);
+}
+
+TEST_F(TrainingMeterTest, AWorkersHistogramIsNoLongerThanItsBound) {
+  WorkerProgress progress{.trained_examples = 1};
+  progress.staleness_counts.assign(10'000, 1);
+  meter_.StartEpoch(1);
+  meter_.OnWorker(0, 1, progress, At(0));
+  EpochResult row;
+  meter_.Fill(row);
+  EXPECT_EQ(row.staleness_counts, std::vector<std::uint64_t>(kStalenessBins, 1));
 }
 
 TEST_F(TrainingMeterTest, ANewIncarnationStartsFromZero) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "tests/unit/operator/kube/state_store_rig.h"
 
 namespace adamant::kube {
@@ -14,9 +16,9 @@ class KubeStateStoreFaults : public StateStoreRig,
                              public testing::WithParamInterface<MemoryApiServer::Fault> {
  protected:
   /// A job of its own for each case, with 130 buckets of epoch 1 stored by `store`.
-  KubeStateStore Begin(const JobIdentity& job) {
-    KubeStateStore store = NewStore("old", job);
-    EXPECT_TRUE(store.CompareAndSwap(0, Stored(StateWith(1, 130))).ok());
+  std::unique_ptr<KubeStateStore> Begin(const JobIdentity& job) {
+    auto store = std::make_unique<KubeStateStore>(NewClient(), job, "old");
+    EXPECT_TRUE(store->CompareAndSwap(0, Stored(StateWith(1, 130))).ok());
     return store;
   }
 
@@ -47,17 +49,17 @@ INSTANTIATE_TEST_SUITE_P(Each,
 TEST_P(KubeStateStoreFaults, WhicheverWriteFailsTheSameControllerGoesOn) {
   for (std::size_t write = 0;; ++write) {
     const JobIdentity job = JobOf(write);
-    KubeStateStore store = Begin(job);
+    const auto store = Begin(job);
     FailWrite(write, GetParam());
-    const absl::Status failed = store.CompareAndSwap(1, Stored(StateWith(1, 130, 2)));
+    const absl::Status failed = store->CompareAndSwap(1, Stored(StateWith(1, 130, 2)));
     server_.SetFaults(nullptr);
     if (!failed_) {
       EXPECT_EQ(write, 4u);  // three ShardMaps and the ConfigMap
       break;
     }
     EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
-    EXPECT_TRUE(store.CompareAndSwap(1, Stored(StateWith(1, 130, 3))).ok()) << write;
-    EXPECT_TRUE(store.CompareAndSwap(2, {{"epoch/1", "row"}}).ok()) << write;
+    EXPECT_TRUE(store->CompareAndSwap(1, Stored(StateWith(1, 130, 3))).ok()) << write;
+    EXPECT_TRUE(store->CompareAndSwap(2, {{"epoch/1", "row"}}).ok()) << write;
     EXPECT_EQ(StateIn(*NewStore("new", job).Load()), StateWith(1, 130, 3));
   }
 }
@@ -65,9 +67,9 @@ TEST_P(KubeStateStoreFaults, WhicheverWriteFailsTheSameControllerGoesOn) {
 TEST_P(KubeStateStoreFaults, WhicheverWriteFailsTheNextControllerGoesOnAndTheOldOneStops) {
   for (std::size_t write = 0; write < 4; ++write) {
     const JobIdentity job = JobOf(write);
-    KubeStateStore old = Begin(job);
+    const auto old = Begin(job);
     FailWrite(write, GetParam());
-    EXPECT_FALSE(old.CompareAndSwap(1, Stored(StateWith(1, 130, 2))).ok());
+    EXPECT_FALSE(old->CompareAndSwap(1, Stored(StateWith(1, 130, 2))).ok());
     ASSERT_TRUE(failed_);
     server_.SetFaults(nullptr);
     KubeStateStore next = NewStore("next", job);
@@ -77,7 +79,7 @@ TEST_P(KubeStateStoreFaults, WhicheverWriteFailsTheNextControllerGoesOnAndTheOld
     ExpectRecordsOfEpochs1And2(state);
     state.term = 2;
     ASSERT_TRUE(next.CompareAndSwap(snapshot->version, Stored(state)).ok());
-    EXPECT_EQ(old.CompareAndSwap(1, Stored(StateWith(1, 130, 2))).code(),
+    EXPECT_EQ(old->CompareAndSwap(1, Stored(StateWith(1, 130, 2))).code(),
               absl::StatusCode::kAborted);
     EXPECT_EQ(StateIn(*NewStore("reader", job).Load()), state);
   }
@@ -103,14 +105,13 @@ TEST_P(KubeStateStoreFaults, AFirstAssignmentThatFailsHalfwayIsForgotten) {
 }
 
 TEST_P(KubeStateStoreFaults, WhatCouldNotBeStoredIsStoredWithWhatFollows) {
-  KubeStateStore store = Begin(kJob);
+  const auto store = Begin(kJob);
   FailWrite(0, GetParam());
-  EXPECT_FALSE(store.CompareAndSwap(1, {{"epoch/1", "row"}}).ok());
+  EXPECT_FALSE(store->CompareAndSwap(1, {{"epoch/1", "row"}}).ok());
   server_.SetFaults(nullptr);
-  EXPECT_TRUE(store.CompareAndSwap(1, Stored(StateWith(1, 130, 2))).ok());
-  const auto snapshot = Reload();
-  EXPECT_EQ(snapshot.version, 2u);
-  EXPECT_EQ(snapshot.entries.at("epoch/1"), "row");
+  EXPECT_TRUE(store->CompareAndSwap(1, Stored(StateWith(1, 130, 2))).ok());
+  EXPECT_EQ(Reload().version, 2u);
+  EXPECT_EQ(StoredRows(), (Rows{{1, "row"}}));
 }
 
 TEST_F(KubeStateStoreFaults, WithoutTheApiTheStateIsNotKnown) {

@@ -53,22 +53,6 @@ TEST_F(KubeStateStoreTest, EverythingBelongsToTheJob) {
   EXPECT_EQ((*map)["count"], 1);
 }
 
-TEST_F(KubeStateStoreTest, ResultsOfEpochsStay) {
-  KubeStateStore store = NewStore("a");
-  ASSERT_TRUE(
-      store
-          .CompareAndSwap(
-              0, {{"epoch/1", std::string("one\0two", 7)}, {"state", Encode(StateWith(1, 1))}})
-          .ok());
-  ASSERT_TRUE(store.CompareAndSwap(1, {{"epoch/2", "\xff"}}).ok());
-  ASSERT_TRUE(store.CompareAndSwap(2, Stored(StateWith(1, 1, 2))).ok());
-  const auto snapshot = Reload();
-  EXPECT_EQ(snapshot.version, 3u);
-  EXPECT_EQ(snapshot.entries.at("epoch/1"), std::string("one\0two", 7));
-  EXPECT_EQ(snapshot.entries.at("epoch/2"), "\xff");
-  EXPECT_EQ(StateIn(snapshot), StateWith(1, 1, 2));
-}
-
 TEST_F(KubeStateStoreTest, OnlyShardMapsThatChangedAreWritten) {
   KubeStateStore store = NewStore("a");
   JobState state = StateWith(1, 130);

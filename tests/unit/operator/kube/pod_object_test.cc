@@ -141,7 +141,7 @@ TEST(PodObjectTest, PodsAreAllowedWherePodSecurityIsRestricted) {
   for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
     ExpectRestricted(PodOf(process));
   }
-  ExpectRestricted(ExportPodObject(kJob, *ReadTestJob(), 7, kPodSettings));
+  ExpectRestricted(ExportPodObject(kJob, *ReadTestJob(), {7, 1}, kPodSettings));
 }
 
 TEST(PodObjectTest, PodsOfARoleKeepAwayFromEachOtherWhereTheyCan) {
@@ -241,7 +241,7 @@ TEST(PodObjectTest, TheOutputIsOnTheUsersClaimOrOneOfItsOwn) {
 
 TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
   const auto spec = ReadTestJob({{"output", {{"claim", "models"}, {"path", "runs/1"}}}});
-  const Json pod = ExportPodObject(kJob, *spec, 7, kPodSettings);
+  const Json pod = ExportPodObject(kJob, *spec, {.snapshot = 7, .epochs = 501}, kPodSettings);
   EXPECT_EQ(pod["metadata"]["name"], "mnist-export-7");
   EXPECT_EQ(pod["metadata"]["labels"]["adamant.dev/export"], "7");
   EXPECT_FALSE(pod["metadata"]["labels"].contains("adamant.dev/role"));
@@ -249,10 +249,15 @@ TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
               ElementsAre("save-model", "--inputs=/inputs", "--out=/data/runs/1"));
   EXPECT_EQ(pod["spec"]["volumes"],
             Json::parse(R"([{"name": "data", "persistentVolumeClaim": {"claimName": "models"}},
-                            {"name": "inputs", "configMap": {"name": "mnist-export-7"}},
+                            {"name": "inputs", "projected": {"sources": [
+                                {"configMap": {"name": "mnist-export-7"}},
+                                {"configMap": {"name": "mnist-epochs-0", "optional": true}},
+                                {"configMap": {"name": "mnist-epochs-1", "optional": true}},
+                                {"configMap": {"name": "mnist-epochs-2", "optional": true}}]}},
                             {"name": "tmp", "emptyDir": {}}])"));
   const auto root = ReadTestJob({{"output", {{"claim", "models"}}}});
-  EXPECT_THAT(ArgumentsOf(ExportPodObject(kJob, *root, 7, kPodSettings)), Contains("--out=/data"));
+  EXPECT_THAT(ArgumentsOf(ExportPodObject(kJob, *root, {7, 1}, kPodSettings)),
+              Contains("--out=/data"));
 }
 
 TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {

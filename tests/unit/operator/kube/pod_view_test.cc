@@ -170,7 +170,7 @@ TEST(PodViewTest, APodThatIsBeingDeletedStillRuns) {
 }
 
 TEST(PodViewTest, AnExportIsNoProcess) {
-  Json pod = ExportPodObject(kJob, *ReadTestJob(), 7, kPodSettings);
+  Json pod = ExportPodObject(kJob, *ReadTestJob(), {7, 1}, kPodSettings);
   pod["status"] = {
       {"phase", "Succeeded"},
       {"containerStatuses", Json::array({ContainerIs("terminated", {{"exitCode", 0}})})}};

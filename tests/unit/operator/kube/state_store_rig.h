@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/core/state.h"
+#include "operator/kube/client/base64.h"
 #include "operator/kube/client/client.h"
 #include "operator/kube/custom_resources.h"
+#include "operator/kube/epoch_objects.h"
 #include "operator/kube/kube_state_store.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_sleeper.h"
@@ -76,6 +81,33 @@ class StateStoreRig : public testing::Test {
       return hit ? fault : Fault::kNone;
     });
     failed_ = false;
+  }
+
+  using Rows = std::map<std::uint64_t, std::string>;  // by epoch
+
+  static controller::Persist::Entry Row(std::uint64_t epoch, const std::string& bytes) {
+    return {controller::kResultPrefix + std::to_string(epoch), bytes};
+  }
+
+  [[nodiscard]] std::vector<Json> EpochObjectsThere() {
+    auto objects = NewClient().List(kConfigMaps, {.ns = kJob.key.ns}).value_or(std::vector<Json>());
+    std::erase_if(objects, [](const Json& object) {
+      return !KeyOf(object).name.starts_with(kJob.key.name + "-epochs-");
+    });
+    return objects;
+  }
+
+  /// The results of all epochs, as a pod finds them.
+  Rows StoredRows() {
+    Rows rows;
+    for (const Json& object : EpochObjectsThere()) {
+      const Json entries = object.value("binaryData", Json::object());
+      for (const auto& [name, value] : entries.items()) {
+        const std::string epoch = name.substr(std::string_view(kEpochEntryPrefix).size());
+        rows[std::stoull(epoch)] = DecodeBase64(value.get<std::string>()).value_or("damaged");
+      }
+    }
+    return rows;
   }
 
   /// resourceVersions of the ShardMaps.

@@ -1,0 +1,142 @@
+#include "operator/kube/epoch_objects.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "operator/core/state.h"
+#include "operator/kube/client/base64.h"
+#include "operator/kube/client/json.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+// Of a result in an object: base64, and its name twice, as the API notes who has written it.
+constexpr std::size_t kLargestRow = (controller::kLargestResult + 2) / 3 * 4 + 128;
+static_assert(kEpochsOfAnObject * kLargestRow <= std::size_t{256} << 10);
+
+constexpr std::size_t kDigits = 20;  // so that names sort as epochs do
+
+std::string NameOf(const std::string& job, std::uint64_t index) {
+  return job + "-epochs-" + std::to_string(index);
+}
+
+std::uint64_t IndexOf(std::uint64_t epoch) { return (epoch - 1) / kEpochsOfAnObject; }
+
+std::string EntryOf(std::uint64_t epoch) {
+  std::string digits = std::to_string(epoch);
+  digits.insert(0, kDigits - digits.size(), '0');
+  return kEpochEntryPrefix + digits;
+}
+
+// 0: there is none.
+std::uint64_t EpochIn(std::string_view name, std::string_view prefix) {
+  std::uint64_t epoch = 0;
+  if (name.starts_with(prefix)) {
+    name.remove_prefix(prefix.size());
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data(), end, epoch);
+    return parsed.ec == std::errc() && parsed.ptr == end ? epoch : 0;
+  }
+  return 0;
+}
+
+bool IsChanged(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsNotFound(status);
+}
+
+}  // namespace
+
+std::string EpochsName(const std::string& job, std::uint64_t epoch) {
+  return NameOf(job, IndexOf(epoch));
+}
+
+absl::Status EpochObjects::Add(const controller::Persist::Entry& result) {
+  const std::uint64_t epoch = EpochIn(result.key, controller::kResultPrefix);
+  if (epoch == 0) {
+    return absl::InvalidArgumentError("there is no place for an entry " + result.key);
+  }
+  added_[IndexOf(epoch)][epoch] = result.value;
+  return absl::OkStatus();
+}
+
+absl::Status EpochObjects::Write(const Check& is_ours) {
+  while (!added_.empty()) {
+    const auto& [index, rows] = *added_.begin();
+    ADAMANT_RETURN_IF_ERROR(WriteObject(index, rows, is_ours));
+    added_.erase(added_.begin());
+  }
+  return absl::OkStatus();
+}
+
+// The state is asked after the object was read: who takes over later changes the object later, and
+// then this write is refused.
+absl::Status EpochObjects::WriteObject(std::uint64_t index,
+                                       const Rows& added,
+                                       const Check& is_ours) {
+  if (newest_ && newest_->index == index) {
+    const absl::Status replaced = Replace(index, added);
+    if (!IsChanged(replaced)) {
+      return replaced;
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(Read(index, added.begin()->first));
+  ADAMANT_RETURN_IF_ERROR(is_ours());
+  return Replace(index, added);
+}
+
+absl::Status EpochObjects::Read(std::uint64_t index, std::uint64_t first_added) {
+  Object read{.index = index, .resource_version = {}, .rows = {}};
+  if (newest_ && newest_->index == index) {
+    read.rows = newest_->rows;  // they count, whatever is found
+  }
+  const ObjectKey key{objects_.job().key.ns, NameOf(objects_.job().key.name, index)};
+  const auto object = objects_.Get(kConfigMaps, key);
+  if (!object.ok() && !absl::IsNotFound(object.status())) {
+    return object.status();
+  }
+  const Json* entries = nullptr;
+  if (object.ok()) {
+    read.resource_version = ResourceVersionOf(*object);
+    entries = Find(*object, {"binaryData"});
+  }
+  if (entries != nullptr && entries->is_object()) {
+    for (const auto& [name, value] : entries->items()) {
+      const std::uint64_t epoch = EpochIn(name, kEpochEntryPrefix);
+      const auto bytes = DecodeBase64(value.is_string() ? value.get<std::string>() : "");
+      if (epoch != 0 && bytes.ok()) {
+        read.rows.emplace(epoch, *bytes);
+      }
+    }
+  }
+  const std::uint64_t first = index * kEpochsOfAnObject + 1;
+  if (read.rows.empty() && first < first_added) {
+    loss_ = "there are no results of epochs " + std::to_string(first) + " to " +
+            std::to_string(first_added - 1) + " any more: ConfigMap " + ToString(key) +
+            (object.ok() ? " has none" : " is missing");
+  }
+  newest_ = std::move(read);
+  return absl::OkStatus();
+}
+
+// Results of later epochs are of a controller that got no further than to write them.
+absl::Status EpochObjects::Replace(std::uint64_t index, const Rows& added) {
+  Rows rows = added;
+  rows.insert(newest_->rows.begin(), newest_->rows.upper_bound(added.rbegin()->first));
+  Json object = {{"metadata", {{"name", NameOf(objects_.job().key.name, index)}}}};
+  for (const auto& [epoch, row] : rows) {
+    object["binaryData"][EntryOf(epoch)] = EncodeBase64(row);
+  }
+  ADAMANT_ASSIGN_OR_RETURN(
+      std::string version,
+      objects_.Write(kConfigMaps, std::move(object), newest_->resource_version));
+  newest_ = Object{.index = index, .resource_version = std::move(version), .rows = std::move(rows)};
+  return absl::OkStatus();
+}
+
+std::optional<std::string> EpochObjects::TakeLoss() { return std::exchange(loss_, std::nullopt); }
+
+}  // namespace adamant::kube
