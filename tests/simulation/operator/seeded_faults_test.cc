@@ -14,7 +14,7 @@
 namespace adamant::orchestration {
 namespace {
 
-constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kSeeds = 1'000;
 
 std::vector<Mutation> AllMutations() {
   std::vector<Mutation> all;
