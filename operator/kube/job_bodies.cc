@@ -7,7 +7,7 @@
 #include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_status.h"
-#include "operator/kube/schema/message_json.h"
+#include "operator/kube/status_writer.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
@@ -112,14 +112,11 @@ absl::Status JobBodies::RejectInvalid(const JobView& view) const {
     return absl::OkStatus();
   }
   const v1::TrainingJobStatus status = InvalidStatus(view, FormatTime(context_.clock.WallNow()));
-  Json object = {
-      {"metadata", {{"name", view.key.name}, {"namespace", view.key.ns}, {"uid", view.uid}}},
-      {"status", MessageJson(status)}};
-  return context_.client
-      .Apply(kTrainingJobs,
-             std::move(object),
-             {.field_manager = kFieldManager, .force = true, .subresource = "status"})
-      .status();
+  const absl::Status written =
+      ApplyStatus(
+          context_.client, {.key = view.key, .uid = view.uid}, status, view.resource_version)
+          .status();
+  return absl::IsAborted(written) ? absl::OkStatus() : written;  // it has changed, and comes again
 }
 
 }  // namespace adamant::kube

@@ -14,7 +14,6 @@
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/data_claims.h"
 #include "operator/kube/job_status.h"
-#include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
@@ -29,7 +28,6 @@ using controller::ObservedPod;
 using controller::Phase;
 using controller::StartProcess;
 
-constexpr std::chrono::seconds kProgressInterval{10};      // of what changes all the time
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
@@ -50,15 +48,6 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   controller::JobSettings settings = control::SettingsOf(job);
   settings.join_timeout = kJoinTimeout;
   return settings;
-}
-
-// Without what changes all the time, by which nobody decides anything.
-v1::TrainingJobStatus WithoutProgress(v1::TrainingJobStatus status) {
-  status.clear_examples();
-  status.clear_examples_per_second();
-  status.clear_training_loss();
-  status.clear_active();
-  return status;
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -111,6 +100,7 @@ JobBody::JobBody(const BodyContext& context,
       inbox_(std::make_shared<Inbox>(std::move(wake))),
       view_(std::move(view)),
       store_(client_, job_, RandomName()),
+      status_writer_(client_, job_),
       retry_(kFirstRetry) {}
 
 JobBody::~JobBody() {
@@ -124,6 +114,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   Take(std::move(view));
   ObserveNodes(seen);
   if (controller_ == nullptr) {
+    status_writer_.StartFrom(view_->resource_version);
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
       ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
       return Clock::TimePoint::max();
@@ -154,10 +145,11 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
   AnswerCheckpointRequest(told);
   status.Update(WriteStatus(told));
+  ADAMANT_RETURN_IF_ERROR(taken_over_);
   done_ = status.ok() && finished_ && held_.empty() && AllEnded(pods);
   Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
   if (!finished_) {
-    timer = std::min(timer, next_progress_);
+    timer = std::min(timer, status_writer_.next_progress());
   }
   if (next_loss_) {
     timer = std::min(timer, *next_loss_);
@@ -361,34 +353,24 @@ void JobBody::Tell(const controller::Note& note) {
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
-  const std::string all = status.SerializeAsString();
-  const std::string decisive = WithoutProgress(status).SerializeAsString();
   const Clock::TimePoint now = context_.clock.Now();
-  if (decisive == written_decisive_ && now < next_progress_) {
-    return absl::OkStatus();
-  }
-  if (now >= next_progress_) {
-    next_progress_ = now + kProgressInterval;
-  }
-  if (all == written_) {
+  if (!status_writer_.IsDue(status, now)) {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(pause_.Check(now));
-  Json object = {
-      {"metadata", {{"name", job_.key.name}, {"namespace", job_.key.ns}, {"uid", job_.uid}}},
-      {"status", MessageJson(status)}};
-  const auto applied =
-      client_.Apply(kTrainingJobs,
-                    std::move(object),
-                    {.field_manager = kFieldManager, .force = true, .subresource = "status"});
-  pause_.Note(applied.status(), context_.clock.Now());
-  if (absl::IsNotFound(applied.status())) {  // it is being deleted
-    return absl::OkStatus();
+  const absl::Status written = status_writer_.Write(status, [this] { return CheckLeads(); });
+  pause_.Note(written, context_.clock.Now());
+  if (absl::IsAborted(written)) {
+    taken_over_ = written;
   }
-  ADAMANT_RETURN_IF_ERROR(applied.status());
-  written_ = all;
-  written_decisive_ = decisive;
-  return absl::OkStatus();
+  return written;
+}
+
+// One that has not begun to lead waits until it sees what has changed.
+absl::Status JobBody::CheckLeads() const {
+  return controller_ != nullptr
+             ? store_.CheckIsOurs()
+             : absl::FailedPreconditionError(ToString(job_.key) + " has changed");
 }
 
 }  // namespace adamant::kube

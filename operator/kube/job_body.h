@@ -24,6 +24,7 @@
 #include "operator/kube/kube_state_store.h"
 #include "operator/kube/node_view.h"
 #include "operator/kube/pod_object.h"
+#include "operator/kube/status_writer.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 
@@ -109,6 +110,7 @@ class JobBody {
 
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);
+  absl::Status CheckLeads() const;
 
   const BodyContext& context_;
   const Client client_;
@@ -148,10 +150,7 @@ class JobBody {
   };
   CheckpointRequest checkpoint_;
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
-  // The status as it was written last.
-  std::string written_;
-  std::string written_decisive_;  // without what changes all the time
-  Clock::TimePoint next_progress_{};
+  StatusWriter status_writer_;
   std::chrono::milliseconds retry_;  // until what could not be done is tried again
   absl::Status trouble_;             // what was told last
   bool done_ = false;

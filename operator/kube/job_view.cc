@@ -50,6 +50,7 @@ std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   auto view = std::make_shared<JobView>();
   view->key = KeyOf(object);
   view->uid = UidOf(object);
+  view->resource_version = ResourceVersionOf(object);
   view->generation = IntAt(object, {"metadata", "generation"});
   view->deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
   view->checkpoint_request = StringAt(object, {"metadata", "annotations", kCheckpointAnnotation})

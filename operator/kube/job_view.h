@@ -17,6 +17,7 @@ namespace adamant::kube {
 struct JobView {
   ObjectKey key;
   std::string uid;
+  std::string resource_version;
   std::int64_t generation = 0;
   bool deleting = false;
   std::shared_ptr<const v1::TrainingJob> job;  ///< as it is to run; null: it never was valid

@@ -212,7 +212,7 @@ absl::Status KubeStateStore::CheckIsOurs() const {
   if (!object.ok()) {
     return absl::IsNotFound(object.status()) ? absl::OkStatus() : object.status();
   }
-  return ResourceVersionOf(*object) == resource_version_
+  return ResourceVersionOf(*object) == resource_version_ || objects_.IsOwn(*object)
              ? absl::OkStatus()
              : absl::AbortedError("another controller has written " + ToString(RestKey(job_)));
 }

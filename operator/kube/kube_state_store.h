@@ -36,6 +36,10 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status CompareAndSwap(std::uint64_t version,
                               const std::vector<controller::Persist::Entry>& entries) override;
 
+  /// Asks whether this controller was the last to write the state, or to read it before anybody has
+  /// written; else Aborted. A state that was deleted is still ours. Errors: those of the client.
+  absl::Status CheckIsOurs() const;
+
   /// What a swap has found to be lost though the job goes on, as it has to be told, once.
   std::optional<std::string> TakeLoss() { return epochs_.TakeLoss(); }
 
@@ -58,7 +62,6 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status WriteRest();
 
   absl::Status FindOwnWrites();
-  absl::Status CheckIsOurs() const;
 
   const StoredObjects objects_;
   const JobIdentity& job_;

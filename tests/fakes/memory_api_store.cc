@@ -128,8 +128,8 @@ absl::StatusOr<Json> MemoryApiStore::Update(const ApiPlace& place, Json object) 
 absl::StatusOr<Json> MemoryApiStore::Apply(const ApiPlace& place,
                                            const std::string& manager,
                                            Json object) {
-  Json& applied = applied_[{{place.resource, place.key}, manager + "/" + place.subresource}];
   const absl::StatusOr<Json> before = Get(place);
+  Json& applied = applied_[{{place.resource, place.key}, manager + "/" + place.subresource}];
   if (!before.ok()) {
     if (!place.subresource.empty()) {
       return before.status();
@@ -140,9 +140,12 @@ absl::StatusOr<Json> MemoryApiStore::Apply(const ApiPlace& place,
   Json after = *before;
   after.merge_patch(Removals(applied, object));
   after.merge_patch(object);
-  after["metadata"]["resourceVersion"] = ResourceVersionOf(*before);
+  if (ResourceVersionOf(object).empty()) {
+    after["metadata"]["resourceVersion"] = ResourceVersionOf(*before);
+  }
+  ADAMANT_ASSIGN_OR_RETURN(Json stored, Update(place, std::move(after)));
   applied = std::move(object);
-  return Update(place, std::move(after));
+  return stored;
 }
 
 absl::StatusOr<Json> MemoryApiStore::Delete(const ApiPlace& place, const Json& options) {

@@ -46,7 +46,8 @@ class MemoryApiStore {
   absl::StatusOr<Json> Update(const ApiPlace& place, Json object);
 
   /// Server-side apply without conflicts: the fields of `object` are set, and those go that
-  /// `manager` named the last time and no longer does.
+  /// `manager` named the last time and no longer does. One with a resourceVersion is refused (409)
+  /// where the object has another.
   absl::StatusOr<Json> Apply(const ApiPlace& place, const std::string& manager, Json object);
   absl::StatusOr<Json> Delete(const ApiPlace& place, const Json& options);
 

@@ -25,6 +25,7 @@ constexpr char kNow[] = "2026-11-20T11:00:00Z";
 JobView View(Status status = {}) {
   return {.key = kJob.key,
           .uid = kJob.uid,
+          .resource_version = "12",
           .generation = 3,
           .job = ReadTestJob(),
           .problems = "",

@@ -1,0 +1,87 @@
+#include "operator/kube/status_writer.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
+#include "operator/kube/schema/message_json.h"
+#include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+constexpr std::chrono::seconds kProgressInterval{10};
+
+// Without what changes all the time, by which nobody decides anything.
+std::string DecisiveOf(v1::TrainingJobStatus status) {
+  status.clear_examples();
+  status.clear_examples_per_second();
+  status.clear_training_loss();
+  status.clear_active();
+  return status.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ApplyStatus(const Client& client,
+                                        const JobIdentity& job,
+                                        const v1::TrainingJobStatus& status,
+                                        const std::string& resource_version) {
+  Json object = {
+      {"metadata", {{"name", job.key.name}, {"namespace", job.key.ns}, {"uid", job.uid}}},
+      {"status", MessageJson(status)}};
+  if (!resource_version.empty()) {
+    object["metadata"]["resourceVersion"] = resource_version;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(
+      const Json applied,
+      client.Apply(kTrainingJobs,
+                   std::move(object),
+                   {.field_manager = kFieldManager, .force = true, .subresource = "status"}));
+  return ResourceVersionOf(applied);
+}
+
+StatusWriter::StatusWriter(Client client, JobIdentity job)
+    : client_(std::move(client)), job_(std::move(job)) {}
+
+bool StatusWriter::IsDue(const v1::TrainingJobStatus& status, Clock::TimePoint now) {
+  if (now < next_progress_) {
+    return DecisiveOf(status) != written_decisive_;
+  }
+  next_progress_ = now + kProgressInterval;
+  return status.SerializeAsString() != written_;
+}
+
+absl::Status StatusWriter::Write(const v1::TrainingJobStatus& status, const Check& is_ours) {
+  auto written = ApplyStatus(client_, job_, status, resource_version_);
+  if (absl::IsAborted(written.status())) {
+    ADAMANT_RETURN_IF_ERROR(Refresh());
+    ADAMANT_RETURN_IF_ERROR(is_ours());
+    written = ApplyStatus(client_, job_, status, resource_version_);
+  }
+  if (absl::IsNotFound(written.status())) {  // it is being deleted
+    return absl::OkStatus();
+  }
+  if (absl::IsAborted(written.status())) {
+    return absl::FailedPreconditionError("the status cannot be written while " +
+                                         ToString(job_.key) + " keeps changing");
+  }
+  ADAMANT_RETURN_IF_ERROR(written.status());
+  resource_version_ = *std::move(written);
+  written_ = status.SerializeAsString();
+  written_decisive_ = DecisiveOf(status);
+  return absl::OkStatus();
+}
+
+absl::Status StatusWriter::Refresh() {
+  const auto object = client_.Get(kTrainingJobs, job_.key);
+  if (object.ok()) {
+    resource_version_ = ResourceVersionOf(*object);
+  }
+  return absl::IsNotFound(object.status()) ? absl::OkStatus() : object.status();
+}
+
+}  // namespace adamant::kube
