@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "operator/control/failover_metrics.h"
+#include "operator/core/actions.h"
 #include "operator/kube/client/metered_transport.h"
 #include "operator/kube/operator.h"
 #include "services/common/base/mutex.h"
@@ -34,6 +36,11 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   void Look(const kube::Operator& op);
 
  private:
+  void OnFailoverPhase(const controller::FailoverPhase& phase) override {
+    failovers_.OnPhase(phase);
+  }
+  void OnTakenOver(const controller::TakenOver& taken) override { failovers_.OnTakenOver(taken); }
+
   metrics::Registry& registry_;
 
   const metrics::Counter adds_;
@@ -46,6 +53,7 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   const metrics::Counter pods_;
   const metrics::Gauge leader_;
   const metrics::Gauge members_;
+  const control::FailoverMetrics failovers_;
   std::map<std::string, metrics::Gauge> jobs_;  // by phase; of who calls Look
 
   Mutex mutex_;

@@ -131,6 +131,11 @@ struct FailoverPhase {
   double seconds = 0;
 };
 
+/// Secondaries have taken over this many buckets, which were no hand-overs.
+struct TakenOver {
+  std::uint64_t buckets = 0;
+};
+
 /// An epoch has a result, which is stored.
 struct EpochDone {
   EpochResult result;
@@ -171,6 +176,7 @@ using Action = std::variant<Persist,
                             Export,
                             WriteManifest,
                             FailoverPhase,
+                            TakenOver,
                             EpochDone,
                             Note,
                             Finished>;

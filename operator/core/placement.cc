@@ -186,13 +186,18 @@ absl::Status Placement::Settle(TimePoint now) {
 
 void Placement::DecideTakeovers(TimePoint now) {
   std::map<std::uint32_t, std::string> buckets;  // by slot of the new primary
+  std::uint64_t taken = 0;
   for (const Proposal& winner : takeovers_.Decide(now, settings_.parameter_servers)) {
     configurations_.Apply(winner);
     if (!winner.released) {
       failovers_.OnTakenOver(winner.bucket, now);
+      ++taken;
       std::string& list = buckets[winner.proposer.slot];
       list += (list.empty() ? "" : ", ") + std::to_string(winner.bucket);
     }
+  }
+  if (taken > 0) {
+    outbox_.Add(TakenOver{taken});
   }
   for (const auto& [slot, list] : buckets) {
     const MemberId id{Role::kParameterServer, slot};

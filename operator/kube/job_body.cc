@@ -309,6 +309,8 @@ void JobBody::Do(Action& action) {
     Tell(*note);
   } else if (std::holds_alternative<controller::Finished>(action)) {
     finished_ = true;
+  } else if (context_.observer != nullptr) {
+    context_.observer->OnAction(action);
   }
   // What should run follows from JobController::Wanted.
 }

@@ -19,6 +19,7 @@
 #include "operator/kube/disruption_budget.h"
 #include "operator/kube/held_actions.h"
 #include "operator/kube/job_objects.h"
+#include "operator/kube/job_observer.h"
 #include "operator/kube/job_status.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/kube_state_store.h"
@@ -37,6 +38,7 @@ struct BodyContext {
   EventRecorder& events;
   const Clock& clock;
   PodSettings pods;
+  JobObserver* observer = nullptr;  ///< null: none
 };
 
 /// One job in a cluster: the body around its controller. What happens is collected; Work handles

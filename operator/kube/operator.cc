@@ -160,7 +160,8 @@ void Operator::OnStarted() {
                                                        .control = *control_,
                                                        .events = events_,
                                                        .clock = clock_,
-                                                       .pods = options_.pods});
+                                                       .pods = options_.pods,
+                                                       .observer = options_.observer});
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   bodies_ =
       std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });

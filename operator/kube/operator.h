@@ -16,6 +16,7 @@
 #include "operator/kube/job_bodies.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_objects.h"
+#include "operator/kube/job_observer.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/pod_object.h"
 #include "services/common/base/clock.h"
@@ -24,7 +25,7 @@
 namespace adamant::kube {
 
 /// Is told of an operator's work. Threads: any; the WorkQueueObserver's calls must be quick.
-class OperatorObserver : public WorkQueueObserver {
+class OperatorObserver : public WorkQueueObserver, public JobObserver {
  public:
   enum class Outcome : std::uint8_t {
     kSuccess,  ///< nothing is to be done until something happens

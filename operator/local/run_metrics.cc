@@ -5,22 +5,13 @@
 namespace adamant::local {
 namespace {
 
-using controller::FailoverPhase;
-
 constexpr std::string_view kStates[] = {
     "Creating", "Ready", "Degraded", "Blocked", "FailingOver", "Restoring"};
-
-constexpr std::pair<FailoverPhase::Kind, std::string_view> kPhases[] = {
-    {FailoverPhase::Kind::kDetect, "detect"},
-    {FailoverPhase::Kind::kReplace, "replace"},
-    {FailoverPhase::Kind::kReconcile, "reconcile"},
-    {FailoverPhase::Kind::kCatchUp, "catch_up"}};
 
 }  // namespace
 
 RunMetrics::RunMetrics(metrics::Registry& registry)
-    : failovers_{registry.AddCounter("adamant_controller_failovers_total",
-                                     "Buckets that a secondary has taken over.")},
+    : failovers_(registry),
       restores_{registry.AddCounter("adamant_controller_bucket_restores_total",
                                     "Buckets that came back from disk.")},
       rolled_back_{registry.AddCounter("adamant_controller_rolled_back_updates_total",
@@ -42,13 +33,6 @@ RunMetrics::RunMetrics(metrics::Registry& registry)
         registry.AddGauge(
             "adamant_controller_buckets", "Buckets, by how they are doing.", {{"state", state}}));
   }
-  for (const auto& [kind, name] : kPhases) {
-    phases_.emplace(kind,
-                    registry.AddHistogram("adamant_controller_failover_seconds",
-                                          "Time of each phase of a bucket's take-over.",
-                                          metrics::ExponentialBounds(0.001, 2, 16),
-                                          {{"phase", name}}));
-  }
 }
 
 void RunMetrics::Total::Reach(std::uint64_t total) {
@@ -56,10 +40,6 @@ void RunMetrics::Total::Reach(std::uint64_t total) {
     counter.Increment(static_cast<double>(total - reached));
     reached = total;
   }
-}
-
-void RunMetrics::OnFailoverPhase(const FailoverPhase& phase) {
-  phases_.at(phase.kind).Observe(phase.seconds);
 }
 
 void RunMetrics::OnReport(const controller::JobReport& report) {
@@ -80,7 +60,6 @@ void RunMetrics::OnReport(const controller::JobReport& report) {
   alarms_.Set(alarms);
   unflushed_.Set(unflushed);
   if (report.last_failover) {
-    failovers_.Reach(report.last_failover->failovers);
     restores_.Reach(report.last_failover->restores);
   }
   held_.Set(report.checkpoint_held_seconds);

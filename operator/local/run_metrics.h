@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "operator/control/failover_metrics.h"
 #include "operator/core/actions.h"
 #include "operator/core/job_controller.h"
 #include "services/common/metrics/metrics.h"
@@ -18,7 +19,8 @@ class RunMetrics {
   /// `registry` must outlive this.
   explicit RunMetrics(metrics::Registry& registry);
 
-  void OnFailoverPhase(const controller::FailoverPhase& phase);
+  void OnFailoverPhase(const controller::FailoverPhase& phase) { failovers_.OnPhase(phase); }
+  void OnTakenOver(const controller::TakenOver& taken) { failovers_.OnTakenOver(taken); }
   void OnReport(const controller::JobReport& report);
 
  private:
@@ -31,8 +33,7 @@ class RunMetrics {
   };
 
   std::map<std::string, metrics::Gauge, std::less<>> buckets_;  // by state
-  std::map<controller::FailoverPhase::Kind, metrics::Histogram> phases_;
-  Total failovers_;
+  control::FailoverMetrics failovers_;
   Total restores_;
   Total rolled_back_;
   metrics::Gauge epoch_;

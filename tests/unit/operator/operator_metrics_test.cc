@@ -66,5 +66,39 @@ TEST_F(OperatorMetricsTest, TheQueueAndItsWorkersAreMeasured) {
                         "result=\"error\"} 1"));
 }
 
+TEST_F(OperatorMetricsTest, AReconcileIsKnownToHaveTakenLessThanItsTarget) {
+  metrics_.OnDone(milliseconds(49));
+  metrics_.OnDone(milliseconds(51));
+  metrics_.OnDone(milliseconds(7));
+  const auto bucket = [](const std::string& bound) {
+    return "controller_runtime_reconcile_time_seconds_bucket{controller=\"trainingjob\",le=\"" +
+           bound + "\"} ";
+  };
+  const std::string text = registry_.Text();
+  EXPECT_THAT(text, HasSubstr(bucket("0.005") + "0"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.01") + "1"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.025") + "1"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.05") + "2"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.1") + "3"));
+}
+
+TEST_F(OperatorMetricsTest, TakeOversOfAllJobsAreCountedAndTheirPhasesMeasured) {
+  using Kind = controller::FailoverPhase::Kind;
+  metrics_.OnAction(controller::TakenOver{.buckets = 3});
+  metrics_.OnAction(controller::TakenOver{.buckets = 1});
+  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kDetect, .seconds = 4});
+  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.25});
+  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.5});
+  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kCatchUp, .seconds = 7});
+  metrics_.OnAction(controller::Finished{});
+  const std::string text = registry_.Text();
+  const std::string sum = "adamant_controller_failover_seconds_sum{phase=";
+  EXPECT_THAT(text, HasSubstr("adamant_controller_failovers_total 4"));
+  EXPECT_THAT(text, HasSubstr(sum + "\"detect\"} 4"));
+  EXPECT_THAT(text, HasSubstr(sum + "\"replace\"} 0.75"));
+  EXPECT_THAT(text, HasSubstr(sum + "\"reconcile\"} 0"));
+  EXPECT_THAT(text, HasSubstr(sum + "\"catch_up\"} 7"));
+}
+
 }  // namespace
 }  // namespace adamant

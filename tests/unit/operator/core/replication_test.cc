@@ -123,13 +123,16 @@ TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
   ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
   EXPECT_EQ(record(0).primary, heir);
   EXPECT_THAT(record(0).members, ElementsAre(heir));
+  ASSERT_EQ(Pick<TakenOver>(actions).size(), 1U);
+  EXPECT_EQ(Pick<TakenOver>(actions).front().buckets, 1U);
   EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, heir);
   BucketsReady ready;
   ready.buckets.push_back(
       {.bucket = 0,
        .epoch = record(0).epoch,
        .failover = FailoverTimes{.detect_seconds = 0.5, .reconcile_seconds = 0.25}});
-  job_.Tell({Role::kParameterServer, heir.slot}, ready);
+  const auto phases = Pick<FailoverPhase>(job_.Tell({Role::kParameterServer, heir.slot}, ready));
+  EXPECT_EQ(phases.size(), 3U);
   EXPECT_EQ(StateOf(0), "Degraded");
   const auto last = job_.controller().Report().last_failover;
   ASSERT_TRUE(last.has_value());

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+
+#include "operator/core/actions.h"
+#include "services/common/metrics/metrics.h"
+
+namespace adamant::control {
+
+/// Take-overs of buckets, as controllers tell of them; of all jobs of a process together.
+/// Threads: any.
+class FailoverMetrics {
+ public:
+  /// `registry` must outlive this.
+  explicit FailoverMetrics(metrics::Registry& registry);
+
+  void OnPhase(const controller::FailoverPhase& phase) const;
+  void OnTakenOver(const controller::TakenOver& taken) const;
+
+ private:
+  const metrics::Counter failovers_;
+  std::map<controller::FailoverPhase::Kind, metrics::Histogram> phases_;
+};
+
+}  // namespace adamant::control

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <variant>
+
+#include "operator/core/actions.h"
+
+namespace adamant::kube {
+
+/// Is told what the controllers of jobs measure. Threads: any.
+class JobObserver {
+ public:
+  virtual ~JobObserver() = default;
+
+  /// Calls the function below that is for this action, if there is one.
+  void OnAction(const controller::Action& action) {
+    if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
+      OnFailoverPhase(*phase);
+    } else if (const auto* taken = std::get_if<controller::TakenOver>(&action)) {
+      OnTakenOver(*taken);
+    }
+  }
+
+ private:
+  virtual void OnFailoverPhase(const controller::FailoverPhase& phase) = 0;
+  virtual void OnTakenOver(const controller::TakenOver& taken) = 0;
+};
+
+}  // namespace adamant::kube
