@@ -111,6 +111,10 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
     record.joined = record.incarnation;
     outbox_.StateChanged();
   }
+  if (record.generation > 0 && record.concluded == record.generation) {
+    --record.concluded;  // it was dismissed, and is wanted after all
+    outbox_.StateChanged();
+  }
   if (slot.liveness != Liveness::kRunning || !same_process) {
     slot.since = now;
   }
@@ -234,6 +238,7 @@ std::vector<MemberId> Roster::DismissWorkers(TimePoint now) {
     if (slot.liveness == Liveness::kRunning) {
       slot.leaving = true;
       slot.deadline = now + kLeaveTimeout;
+      Conclude(Record(slot.id));
       SendTo(slot.id, Stop{"the job has fewer workers now"});
     } else if (slot.liveness != Liveness::kAbsent) {
       if (slot.liveness == Liveness::kStarting) {
@@ -249,7 +254,12 @@ std::vector<MemberId> Roster::DismissWorkers(TimePoint now) {
 // Its end is nothing to be judged, by no controller.
 void Roster::Release(Slot& slot) {
   Retire(slot);
-  Record(slot.id).concluded = Record(slot.id).generation;
+  Conclude(Record(slot.id));
+}
+
+void Roster::Conclude(SlotRecord& record) {
+  record.concluded = record.generation;
+  outbox_.StateChanged();
 }
 
 void Roster::OnLeft(Slot& slot, TimePoint now) {

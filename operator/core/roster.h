@@ -168,6 +168,7 @@ class Roster {
   [[nodiscard]] std::string Objection(const Join& join) const;
   void Start(Slot& slot, TimePoint now);
   void Release(Slot& slot);
+  void Conclude(SlotRecord& record);
   static void Recall(Slot& slot, TimePoint now);
   std::chrono::milliseconds NextDelay(Slot& slot, bool at_once);
   void Await(Slot& slot, TimePoint now);

@@ -7,6 +7,7 @@
 #include "operator/kube/client/base64.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/epoch_objects.h"
+#include "operator/kube/node_view.h"
 #include "operator/kube/pod_object.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/resources.pb.h"
@@ -21,10 +22,10 @@ using kube::StringAt;
 
 namespace {
 
-// A loss is noticed within this time, or the job has ended before.
-constexpr seconds kNoticed{15};
+// An operator may take a node to be away for as long as this when it is back.
+constexpr seconds kOldNews{20};
 
-std::string JobOf(const Json& object) {
+std::string UidOfJob(const Json& object) {
   return StringAt(object, {"metadata", "labels", kube::kJobUidLabel});
 }
 
@@ -56,25 +57,58 @@ void Checker::OnChange(const kube::MemoryApiStore::Change& change) {
     OnState(change.after);
   } else if (change.resource.ends_with("/shardmaps") && !change.after.is_null()) {
     OnShardMap(change.before, change.after);
+  } else if (change.resource.ends_with("/trainingjobs") && !change.after.is_null()) {
+    JobOf(kube::UidOf(change.after)).losses.OnSpec(change.after["spec"], world_.scheduler.Now());
+  } else if (change.resource.ends_with("/nodes") && !change.after.is_null()) {
+    OnNode(change.after);
+  }
+}
+
+void Checker::OnNode(const Json& node) {
+  const std::string name = kube::KeyOf(node).name;
+  const auto view = kube::ParseNode(node);
+  if (view == nullptr || !view->ready) {
+    away_[name] = Clock::TimePoint::max();
+    for (auto& [uid, job] : jobs_) {
+      job.losses.OnNodeAway(name);
+    }
+  } else if (const auto back = away_.find(name); back != away_.end()) {
+    back->second = std::min(back->second, world_.scheduler.Now() + kOldNews);
+  }
+}
+
+void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
+  const Json& pod = change.after.is_null() ? change.before : change.after;
+  const bool goes =
+      change.after.is_null() || change.after["metadata"].contains("deletionTimestamp");
+  if (strangers_.contains(kube::UidOf(pod))) {
+    if (goes) {
+      Report("a pod that is not of the job was deleted");
+    }
+    return;
+  }
+  const auto view = kube::ParsePod(pod);
+  if (view != nullptr && view->export_snapshot == 0) {
+    OnPodOfJob(*view, change);
   }
 }
 
 // A request that cannot be called back may make a pod again after it is gone; its name says so.
-void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
+void Checker::OnPodOfJob(const kube::PodView& view, const kube::MemoryApiStore::Change& change) {
+  const StartProcess& process = view.pod.process;
+  Job& job = JobOf(view.job_uid);
   if (change.before.is_null()) {
-    const auto view = kube::ParsePod(change.after);
-    if (view == nullptr || view->export_snapshot != 0 || strangers_.contains(view->pod.uid)) {
-      return;
-    }
-    const StartProcess& process = view->pod.process;
-    const bool again = world_.delayed && view->pod.name == kube::PodName(kJobName, process);
-    if (!jobs_[view->job_uid].pods.insert(process).second && !again) {
+    const bool again = world_.delayed && view.pod.name == kube::PodName(kJobName, process);
+    if (!job.pods.insert(process).second && !again) {
       Report("a second pod was made for " + Text(process));
     }
-  } else if ((change.after.is_null() || change.after["metadata"].contains("deletionTimestamp")) &&
-             strangers_.contains(kube::UidOf(change.before))) {
-    Report("a pod that is not of the job was deleted");
   }
+  const Clock::TimePoint now = world_.scheduler.Now();
+  if (change.after.is_null()) {
+    return job.losses.OnPodGone(process, now);
+  }
+  const auto away = away_.find(view.node);
+  job.losses.OnPod(view, away != away_.end() && now < away->second, now);
 }
 
 // Until the state says that an epoch has ended its result may change.
@@ -83,7 +117,7 @@ void Checker::OnResults(const Json& object) {
   if (name.find("-epochs-") == std::string::npos) {
     return;
   }
-  Job& job = jobs_[JobOf(object)];
+  Job& job = JobOf(UidOfJob(object));
   const Json results = object.value("binaryData", Json::object());
   for (const auto& [key, value] : job.results[name].items()) {
     if (key < job.first_open && results.value(key, "") != value) {
@@ -98,7 +132,7 @@ void Checker::OnState(const Json& object) {
   if (stored == nullptr || !stored->contains("state")) {
     return;  // the inputs of an export
   }
-  Job& job = jobs_[JobOf(object)];
+  Job& job = JobOf(UidOfJob(object));
   const auto bytes = kube::DecodeBase64(stored->at("state").get<std::string>());
   const auto state = controller::DecodeState(bytes.value_or(""));
   if (!state.ok()) {
@@ -142,6 +176,10 @@ void Checker::CheckState(Job& job, const JobState& now) {
     Report("restarts were forgotten: " + std::to_string(before.restarts) + ", now " +
            std::to_string(now.restarts));
   }
+  if (const std::string wrong = job.losses.Check(before, now, resumed, world_.scheduler.Now());
+      !wrong.empty()) {
+    Report(wrong);
+  }
   if ((before.phase == Phase::kFailed || before.phase == Phase::kSucceeded) &&
       now.phase != before.phase) {
     Report("a job that had ended as " + std::string(PhaseName(before.phase)) + " is " +
@@ -155,11 +193,12 @@ void Checker::OnShardMap(const Json& before, const Json& after) {
   if (!kube::ReadShardMap(after, now).ok()) {
     return Report("a ShardMap cannot be read");
   }
-  Job& job = jobs_[JobOf(after)];
+  Job& job = JobOf(UidOfJob(after));
   CheckWriter(job, static_cast<std::uint64_t>(now.term()), after);
   const bool assigned = job.state && !job.state->histories.empty();
   v1::ShardMap old;
-  if (before.is_null() || JobOf(before) != JobOf(after) || !kube::ReadShardMap(before, old).ok()) {
+  if (before.is_null() || UidOfJob(before) != UidOfJob(after) ||
+      !kube::ReadShardMap(before, old).ok()) {
     return;
   }
   if (now.term() < old.term()) {
@@ -179,48 +218,42 @@ void Checker::OnShardMap(const Json& before, const Json& after) {
   }
 }
 
-// A loss must be counted if it happened to the process that the job wanted, and nobody had asked
-// for its end.
 void Checker::OnCrash(const Json& pod) {
   const auto view = kube::ParsePod(pod);
   if (view == nullptr || view->export_snapshot != 0) {
     return;
   }
-  Job& job = jobs_[view->job_uid];
-  job.may.insert(view->pod.process);
-  if (!job.state || controller::IsFinal(job.state->phase)) {
-    return;
-  }
-  const std::size_t index = SlotIndex(settings_, view->pod.process.id);
-  const controller::SlotRecord& slot = job.state->slots[index];
-  const std::uint64_t generation = view->pod.process.generation;
-  if (slot.generation == generation && slot.concluded != generation) {
-    job.must.emplace(view->pod.process, world_.scheduler.Now());
+  Job& job = JobOf(view->job_uid);
+  if (job.state && !controller::IsFinal(job.state->phase)) {
+    job.losses.OnCrash(view->pod.process, *job.state, world_.scheduler.Now());
   }
 }
 
 void Checker::OnMayBeLost(const Json& pod) {
-  const auto view = kube::ParsePod(pod);
-  if (view != nullptr && view->export_snapshot == 0) {
-    jobs_[view->job_uid].may.insert(view->pod.process);
+  if (const auto view = kube::ParsePod(pod); view != nullptr && view->export_snapshot == 0) {
+    JobOf(view->job_uid).losses.OnPaused(view->pod.process);
   }
 }
 
-void Checker::CheckRestarts(const std::string& job_uid) {
-  const Job& job = jobs_[job_uid];
-  if (!job.state || job.suspended) {
+void Checker::OnDismissed(const Json& pod) {
+  if (const auto view = kube::ParsePod(pod); view != nullptr && view->export_snapshot == 0) {
+    JobOf(view->job_uid).losses.OnDismissed(view->pod.process);
+  }
+}
+
+void Checker::CheckLosses(const std::string& job_uid) {
+  const Job& job = JobOf(job_uid);
+  if (!job.state || job.suspended || job.state->phase == Phase::kFailed) {
     return;
   }
-  if (job.state->restarts > job.may.size()) {
-    Report(std::to_string(job.state->restarts) + " restarts were counted, but only " +
-           std::to_string(job.may.size()) + " processes can have been lost");
+  if (const std::string missed = job.losses.CheckMissed(*job.state, job.ended); !missed.empty()) {
+    Report(missed);
   }
-  const auto lost = static_cast<std::size_t>(std::ranges::count_if(
-      job.must, [&](const auto& loss) { return loss.second + kNoticed < job.ended; }));
-  if (job.state->phase != Phase::kFailed && job.state->restarts < lost) {
-    Report(std::to_string(job.state->restarts) + " restarts were counted, but " +
-           std::to_string(lost) + " processes were lost");
-  }
+}
+
+bool Checker::MayFail(const std::string& job_uid) const {
+  const auto job = jobs_.find(job_uid);
+  return job != jobs_.end() && job->second.losses.MayFail(world_.scheduler.Now());
 }
 
 const JobState* Checker::StateOf(const std::string& job_uid) const {

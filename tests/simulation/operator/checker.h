@@ -9,6 +9,7 @@
 
 #include "operator/core/state.h"
 #include "tests/fakes/memory_api_store.h"
+#include "tests/simulation/operator/loss_book.h"
 #include "tests/simulation/operator/nodes.h"
 #include "tests/simulation/operator/world.h"
 
@@ -18,7 +19,7 @@ namespace adamant::orchestration {
 ///   - a second pod for a (job, slot, generation), but by a request that cannot be called back;
 ///   - a term that falls, or that two operators write under; a record that changes without its
 ///     epoch rising by one, or an epoch that falls; an epoch's result that changes;
-///   - a restart that is forgotten, or counted twice;
+///   - a restart that is forgotten, or counted twice, or otherwise than the failure rules say;
 ///   - a pod of somebody else that the operator deletes.
 class Checker final : public DeathWatch {
  public:
@@ -29,6 +30,7 @@ class Checker final : public DeathWatch {
 
   void OnCrash(const kube::Json& pod) override;
   void OnMayBeLost(const kube::Json& pod) override;
+  void OnDismissed(const kube::Json& pod) override;
 
   /// How many there are in jobs.
   void SetServers(std::uint32_t data_servers, std::uint32_t parameter_servers) {
@@ -40,24 +42,32 @@ class Checker final : public DeathWatch {
   void AddStranger(const std::string& uid) { strangers_.insert(uid); }
   void RemoveStranger(const std::string& uid) { strangers_.erase(uid); }
 
-  /// When all has come to rest: every loss that had to be counted was, and nothing else.
-  void CheckRestarts(const std::string& job_uid);
+  /// When all has come to rest: every loss that had to be judged was.
+  void CheckLosses(const std::string& job_uid);
+
+  /// A failure rule, or a bad configuration, may have failed the job.
+  [[nodiscard]] bool MayFail(const std::string& job_uid) const;
 
   /// As it was stored last; absent: never, or it is deleted.
   [[nodiscard]] const controller::JobState* StateOf(const std::string& job_uid) const;
 
  private:
   struct Job {
+    explicit Job(const controller::JobSettings& servers) : losses(servers) {}
+
     std::optional<controller::JobState> state;
-    std::map<std::uint64_t, std::string> writers;               // by term
-    std::map<std::string, kube::Json> results;                  // stored EpochResults, by object
-    std::string first_open;                                     // entry of the first without result
-    std::set<controller::StartProcess> pods;                    // ever made
-    std::map<controller::StartProcess, Clock::TimePoint> must;  // losses that must be counted
-    Clock::TimePoint ended{};                                   // when its phase became final
-    std::set<controller::StartProcess> may;                     // … that may be
-    bool suspended = false;                                     // at some time: counts began anew
+    std::map<std::uint64_t, std::string> writers;  // by term
+    std::map<std::string, kube::Json> results;     // stored EpochResults, by object
+    std::string first_open;                        // entry of the first without result
+    std::set<controller::StartProcess> pods;       // ever made
+    LossBook losses;
+    Clock::TimePoint ended{};  // when its phase became final
+    bool suspended = false;    // at some time: counts began anew
   };
+
+  Job& JobOf(const std::string& uid) { return jobs_.try_emplace(uid, settings_).first->second; }
+  void OnNode(const kube::Json& node);
+  void OnPodOfJob(const kube::PodView& view, const kube::MemoryApiStore::Change& change);
 
   void OnPod(const kube::MemoryApiStore::Change& change);
   void OnResults(const kube::Json& object);
@@ -71,6 +81,9 @@ class Checker final : public DeathWatch {
   controller::JobSettings settings_;
   std::map<std::string, Job> jobs_;  // by UID
   std::set<std::string> strangers_;  // by UID of the pod
+
+  // Nodes, and until when an operator may take them to be away.
+  std::map<std::string, Clock::TimePoint> away_;
 };
 
 }  // namespace adamant::orchestration

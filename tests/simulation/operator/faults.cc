@@ -38,7 +38,7 @@ void Faults::PlanNext() {
 
 void Faults::Inject() {
   ++injected_;
-  const std::uint64_t which = world_.scheduler.rng().Below(18);
+  const std::uint64_t which = world_.scheduler.rng().Below(23);
   if (which < 10) {
     InjectOnOperators(which);
   } else {
@@ -121,6 +121,14 @@ void Faults::InjectOnPods(std::uint64_t which) {
       return user_.SuspendFor(time);
     case 16:
       return user_.Recreate();
+    case 17:
+    case 18:
+      return user_.Scale();
+    case 19:
+      return nodes_.EvictPod();
+    case 20:
+    case 21:
+      return Trouble(Any());
     default:
       return user_.OccupyNames(time);
   }

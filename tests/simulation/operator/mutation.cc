@@ -14,7 +14,13 @@ std::string_view NameOf(Mutation mutation) {
                                          "NoOwners",
                                          "MissesDeletions",
                                          "TrustsLostAnswers",
-                                         "ForgetsStatus"};
+                                         "ForgetsStatus",
+                                         "IgnoresScale",
+                                         "IgnoresRules",
+                                         "ConfusesExits",
+                                         "OverlooksEvictions",
+                                         "JudgesTwice",
+                                         "DropsSlots"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(kLastMutation) + 1);
   return kNames[static_cast<std::size_t>(mutation)];
 }

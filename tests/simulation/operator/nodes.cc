@@ -1,6 +1,7 @@
 #include "tests/simulation/operator/nodes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,6 +16,7 @@ using kube::StringAt;
 namespace {
 
 constexpr int kKilled = 137;
+constexpr int kExitCodes[] = {kKilled, kKilled, 1, 42, 139};
 
 bool IsBeingDeleted(const Json& pod) {
   return !StringAt(pod, {"metadata", "deletionTimestamp"}).empty();
@@ -158,13 +160,17 @@ void Nodes::OnExit(const std::string& uid, int code) {
     return;
   }
   pod->exit_code = code;
+  if (pod->process != nullptr && pod->process->dismissed()) {
+    deaths_.OnDismissed(pod->object);
+  }
   const auto delay = world_.scheduler.Random(milliseconds(1), milliseconds(300));
   world_.scheduler.After(delay, pod->node, [this, pod] {
     if (!pod->gone) {
-      if (!pod->cut && !IsBeingDeleted(pod->object)) {
+      const bool crashed = !pod->cut && !pod->evicted && !IsBeingDeleted(pod->object);
+      WriteStatus(*pod);
+      if (crashed) {
         deaths_.OnCrash(pod->object);
       }
-      WriteStatus(*pod);
     }
   });
 }
@@ -203,6 +209,9 @@ void Nodes::WriteStatus(const Pod& pod) {
     status["phase"] = pod.exit_code == 0 ? "Succeeded" : "Failed";
     state = {{"terminated", {{"exitCode", pod.exit_code}}}};
   }
+  if (pod.evicted) {
+    status["conditions"] = Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}});
+  }
   status["containerStatuses"] = Json::array({{{"name", "adamant"}, {"state", state}}});
   world_.admin
       .Patch(kube::kPods,
@@ -225,8 +234,19 @@ Nodes::PodPtr Nodes::PickRunning() {
 
 void Nodes::CrashProcess() {
   if (const PodPtr pod = PickRunning()) {
-    world_.scheduler.Record(StringAt(pod->object, {"metadata", "name"}), "crashes");
+    const int code = kExitCodes[world_.scheduler.rng().Below(std::size(kExitCodes))];
+    world_.scheduler.Record(StringAt(pod->object, {"metadata", "name"}), "crashes", code);
     pod->process->Kill();
+    OnExit(kube::UidOf(pod->object), code);
+  }
+}
+
+// As a node does that runs out of memory: the pod stays, and its status says whose doing it was.
+void Nodes::EvictPod() {
+  if (const PodPtr pod = PickRunning()) {
+    world_.scheduler.Record(StringAt(pod->object, {"metadata", "name"}), "is evicted");
+    pod->process->Kill();
+    pod->evicted = true;
     OnExit(kube::UidOf(pod->object), kKilled);
   }
 }

@@ -22,6 +22,9 @@ class DeathWatch {
 
   /// The controller may count this pod's process as lost, though it did not crash.
   virtual void OnMayBeLost(const kube::Json& pod) = 0;
+
+  /// This pod's process ends because it was told to stop.
+  virtual void OnDismissed(const kube::Json& pod) = 0;
 };
 
 /// The nodes of a cluster with their kubelets and a scheduler: pods get a node, their processes
@@ -39,6 +42,7 @@ class Nodes {
   // --- Faults; each does nothing where there is nothing that it could happen to
 
   void CrashProcess();
+  void EvictPod();
   void DeletePod(bool at_once);
   void Pause(Clock::Duration time);     ///< a node with all its processes
   void CutPower(Clock::Duration time);  ///< the node comes back, its processes do not
@@ -56,7 +60,8 @@ class Nodes {
     int exit_code = -1;
     bool ending = false;  // its process is being ended
     bool cut = false;     // its node has lost its power, and so its process
-    bool gone = false;    // the object
+    bool evicted = false;
+    bool gone = false;  // the object
   };
   using PodPtr = std::shared_ptr<Pod>;
   using Cache = kube::Informer<kube::Json>;

@@ -94,6 +94,7 @@ void Process::OnMessage(const controller::ControllerMessage& message) {
     return Exit(0);
   }
   if (std::holds_alternative<controller::Stop>(message)) {
+    dismissed_ = true;
     return Exit(0);
   }
   if (const auto* view = std::get_if<controller::Membership>(&message)) {

@@ -42,6 +42,9 @@ class Process final : public Peer {
   void Kill();
   [[nodiscard]] bool ended() const { return life_->ended; }
 
+  /// It was told to stop.
+  [[nodiscard]] bool dismissed() const { return dismissed_; }
+
   [[nodiscard]] const LifePtr& life() const override { return life_; }
   void OnMessage(const controller::ControllerMessage& message) override;
   void OnClosed(controller::ConnectionId connection) override;
@@ -66,6 +69,7 @@ class Process final : public Peer {
   controller::ConnectionId connection_ = 0;
   std::uint64_t term_ = 0;
   std::uint64_t incarnation_ = 0;
+  bool dismissed_ = false;
   controller::Membership view_;
   std::unique_ptr<controller::ServerModel> server_;
 };

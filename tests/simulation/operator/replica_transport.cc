@@ -106,7 +106,10 @@ absl::StatusOr<HttpResponse> ReplicaTransport::Stream(
       return false;
     }
     --left;
-    return sabotage_.Hides(line) || on_line(line);
+    if (world_.mutation == Mutation::kNone) {
+      return on_line(line);
+    }
+    return sabotage_.Hides(line) || on_line(sabotage_.Changed(line));
   };
   auto response = world_.api.Stream(request, idle, pass, cancellation);
   if (left == 0) {

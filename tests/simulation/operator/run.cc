@@ -11,7 +11,31 @@ constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::minutes kGonePatience{2};
 constexpr seconds kAtRest{40};
 
-// The job has ended: nothing of it runs, all was counted, and once it is deleted all is gone.
+/// After this no request is under way any more that was sent before.
+constexpr seconds kLate{9};
+constexpr seconds kSettled{2};
+
+// Nothing goes wrong any more: the job gets the workers that it wants, and no more.
+void CheckWorkers(Cluster& cluster) {
+  const auto has_ended = [&] {
+    const controller::JobState* state = cluster.checker.StateOf(cluster.user.uid());
+    return state != nullptr && controller::IsFinal(state->phase) &&
+           state->phase != controller::Phase::kSuspended;
+  };
+  if (has_ended()) {
+    return;
+  }
+  cluster.RunFor(kLate);
+  cluster.RunUntil([&] { return has_ended() || cluster.user.HasItsWorkers(); },
+                   kPatience,
+                   "the job does not get the workers that it wants");
+  cluster.RunFor(kSettled);
+  if (cluster.user.HasSurplusWorkers()) {
+    cluster.world.violations.Report("the job has more workers than it wants" + cluster.Details());
+  }
+}
+
+// The job ends: nothing of it runs, and all was counted.
 void CheckEnd(Cluster& cluster, Outcome& outcome) {
   User& user = cluster.user;
   const auto has_ended = [&] {
@@ -25,12 +49,18 @@ void CheckEnd(Cluster& cluster, Outcome& outcome) {
   outcome.phase = user.PhaseNow();
   if (const controller::JobState* state = cluster.checker.StateOf(user.uid())) {
     outcome.restarts = state->restarts;
-    if (outcome.phase == "Failed" && outcome.restarts < user.restart_limit()) {
+    if (outcome.phase == "Failed" && outcome.restarts < user.restart_limit() &&
+        !cluster.checker.MayFail(user.uid())) {
       cluster.world.violations.Report("the job failed: " + state->message);
     }
   }
   outcome.writes = cluster.replicas.front()->transport().writes();
-  cluster.checker.CheckRestarts(user.uid());
+  cluster.checker.CheckLosses(user.uid());
+}
+
+// Once the job is deleted all is gone.
+void CheckDeletion(Cluster& cluster) {
+  User& user = cluster.user;
   user.Delete();
   cluster.RunUntil([&] { return user.Belongings().empty() && cluster.nodes.idle(); },
                    kGonePatience,
@@ -42,7 +72,12 @@ void CheckEnd(Cluster& cluster, Outcome& outcome) {
 }
 
 void Conclude(Cluster& cluster, Outcome& outcome) {
-  CheckEnd(cluster, outcome);
+  if (cluster.user.wants_forever()) {
+    outcome.phase = cluster.user.PhaseNow();
+  } else {
+    CheckEnd(cluster, outcome);
+  }
+  CheckDeletion(cluster);
   World& world = cluster.world;
   outcome.violation = world.violations.first();
   outcome.hash = world.scheduler.hash();
@@ -60,9 +95,13 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   Outcome outcome;
   Cluster cluster(seed, mutation);
   Faults faults(cluster.world, cluster.replicas, cluster.network, cluster.nodes, cluster.user);
+  if (cluster.world.scheduler.Chance(0.15)) {
+    cluster.user.WantForever();
+  }
   cluster.user.Apply();
   faults.Begin();
   cluster.RunUntil([&] { return faults.over(); }, std::chrono::hours(1), "faults do not end");
+  CheckWorkers(cluster);
   Conclude(cluster, outcome);
   outcome.faults = faults.injected();
   return outcome;

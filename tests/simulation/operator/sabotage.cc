@@ -1,5 +1,6 @@
 #include "tests/simulation/operator/sabotage.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "operator/core/state.h"
@@ -51,6 +52,14 @@ bool Sabotage::Hides(std::string_view line) const {
          line.find("\"containerStatuses\"") != std::string_view::npos;
 }
 
+std::string Sabotage::Changed(std::string_view line) {
+  Json event = Json::parse(line);
+  if (event.contains("object")) {
+    ChangeObject(event["object"]);
+  }
+  return event.dump();
+}
+
 void Sabotage::ChangeWrite(HttpRequest& request) {
   if (request.body.empty() || (request.method != "POST" && request.method != "PUT")) {
     return;
@@ -68,11 +77,44 @@ void Sabotage::ChangeWrite(HttpRequest& request) {
 }
 
 void Sabotage::ChangeAnswer(const HttpRequest& request, Json& object) {
+  if (object.contains("items")) {
+    for (Json& item : object["items"]) {
+      ChangeObject(item);
+    }
+  } else {
+    ChangeObject(object);
+  }
   if (world_.mutation == Mutation::kTakesStrangers && object.contains("metadata")) {
     object["metadata"]["labels"][kube::kJobUidLabel] = UidOfJob();
   }
   if (IsOf(request, "/configmaps/" + (kJobName + std::string("-state")))) {
     ChangeState(object);
+  }
+}
+
+// A job or a pod.
+void Sabotage::ChangeObject(Json& object) {
+  if (Json* spec = object.contains("spec") ? &object["spec"] : nullptr;
+      spec != nullptr && spec->contains("distribution")) {
+    Json& workers = (*spec)["distribution"]["workers"];
+    const Json first = first_workers_.emplace(kube::UidOf(object), workers).first->second;
+    if (world_.mutation == Mutation::kIgnoresScale) {
+      workers = first;
+    } else if (world_.mutation == Mutation::kIgnoresRules) {
+      (*spec)["runPolicy"].erase("failureRules");
+    }
+  }
+  Json* status = object.contains("status") ? &object["status"] : nullptr;
+  if (status == nullptr || !status->contains("containerStatuses")) {
+    return;
+  }
+  if (world_.mutation == Mutation::kConfusesExits) {
+    Json& state = (*status)["containerStatuses"][0]["state"];
+    if (state.contains("terminated")) {
+      state["terminated"]["exitCode"] = 1;
+    }
+  } else if (world_.mutation == Mutation::kOverlooksEvictions) {
+    status->erase("conditions");
   }
 }
 
@@ -92,8 +134,22 @@ void Sabotage::ChangeState(Json& object) {
   }
   if (world_.mutation == Mutation::kForgetsRestarts) {
     state->restarts = 0;
+  } else if (world_.mutation == Mutation::kJudgesTwice) {
+    for (controller::SlotRecord& slot : state->slots) {
+      slot.concluded = 0;
+    }
+  } else if (world_.mutation == Mutation::kDropsSlots) {
+    state->slots.resize(std::min(state->slots.size(), SlotsInUse()));
   }
   stored = kube::EncodeBase64(controller::Encode(*state));
+}
+
+std::size_t Sabotage::SlotsInUse() const {
+  const Json job = world_.admin.Get(kube::kTrainingJobs, kJobKey).value_or(Json());
+  return static_cast<std::size_t>(
+      kube::IntAt(job, {"spec", "distribution", "workers"}) +
+      kube::IntAt(job, {"spec", "distribution", "dataServers"}) +
+      kube::IntAt(job, {"spec", "distribution", "parameterServers", "count"}));
 }
 
 std::string Sabotage::UidOfJob() const {

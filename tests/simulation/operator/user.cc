@@ -1,7 +1,6 @@
 #include "tests/simulation/operator/user.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "operator/kube/custom_resources.h"
@@ -33,7 +32,35 @@ User::User(World& world, Checker& checker) : world_(world), checker_(checker) {
              {"parameterServers", {{"count", servers}, {"copies", copies}, {"buckets", buckets}}}}},
            {"runPolicy",
             {{"epochs", chance.Between(1, 3)},
+             {"failureRules", SomeRules()},
              {"restartBudget", {{"limit", restart_limit_}, {"backoff", "0.2s"}}}}}};
+}
+
+Json User::SomeRules() {
+  simulation::Scheduler& chance = world_.scheduler;
+  constexpr const char* kRoles[] = {"Worker", "DataServer", "ParameterServer"};
+  Json rules = Json::array();
+  for (std::uint64_t i = chance.rng().Below(4); i > 0; --i) {
+    Json rule = {{"action",
+                  chance.Chance(0.1)   ? "FailJob"
+                  : chance.Chance(0.5) ? "Ignore"
+                                       : "RestartPod"}};
+    const std::uint64_t cause = chance.rng().Below(4);
+    rule["cause"] = cause == 0 ? "Disruption" : cause == 1 ? "NodeLost" : "Exit";
+    if (rule["cause"] == "Exit" && chance.Chance(0.7)) {
+      rule["exitCodes"] = chance.Chance(0.5) ? Json::array({137}) : Json::array({1, 42});
+    }
+    if (chance.Chance(0.5)) {
+      rule["roles"] = Json::array({kRoles[chance.rng().Below(3)]});
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+void User::WantForever() {
+  forever_ = true;
+  spec_["runPolicy"]["epochs"] = 100'000;
 }
 
 void User::Apply(const Json& changes) {
@@ -76,6 +103,47 @@ void User::Recreate() {
     Delete();
     Apply();
   }
+}
+
+void User::Scale() {
+  const std::uint64_t workers = world_.scheduler.Between(1, 4);
+  world_.scheduler.Record("user", "scales", workers);
+  world_.admin
+      .Patch(kube::kTrainingJobs,
+             kJobKey,
+             kube::PatchType::kMerge,
+             {{"spec", {{"distribution", {{"workers", workers}}}}}})
+      .IgnoreError();
+}
+
+// Of the pods that have not ended and are not being deleted.
+std::multiset<std::int64_t> User::WorkerSlots() const {
+  std::multiset<std::int64_t> slots;
+  const auto pods = world_.admin.List(kube::kPods, {.ns = kNamespace});
+  for (const Json& object : pods.value_or(std::vector<Json>())) {
+    const auto view = kube::ParsePod(object);
+    if (view != nullptr && view->job_uid == uid_ && view->export_snapshot == 0 &&
+        view->pod.process.id.role == controller::Role::kWorker && !view->pod.deleting &&
+        view->pod.state != controller::ObservedPod::State::kEnded) {
+      slots.insert(view->pod.process.id.slot);
+    }
+  }
+  return slots;
+}
+
+std::multiset<std::int64_t> User::WantedSlots() const {
+  std::multiset<std::int64_t> slots;
+  const std::int64_t workers = kube::IntAt(Get(), {"spec", "distribution", "workers"});
+  for (std::int64_t slot = 0; slot < workers; ++slot) {
+    slots.insert(slot);
+  }
+  return slots;
+}
+
+bool User::HasItsWorkers() const { return WorkerSlots() == WantedSlots(); }
+
+bool User::HasSurplusWorkers() const {
+  return !std::ranges::includes(WantedSlots(), WorkerSlots());
 }
 
 void User::OccupyNames(Clock::Duration time) {

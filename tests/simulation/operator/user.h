@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ class User {
   /// How the job looks like is a matter of chance.
   User(World& world, Checker& checker);
 
+  /// The job is to have more epochs than anybody waits for.
+  void WantForever();
+  [[nodiscard]] bool wants_forever() const { return forever_; }
+
   /// `changes` are merged into the spec.
   void Apply(const kube::Json& changes = kube::Json::object());
   void Delete();
@@ -25,6 +30,9 @@ class User {
 
   /// Deletes the job and makes another one of the same name as soon as that is possible. Not often.
   void Recreate();
+
+  /// Wants another number of workers.
+  void Scale();
 
   /// Makes pods under names that the job may want next.
   void OccupyNames(Clock::Duration time);
@@ -42,8 +50,15 @@ class User {
   /// What there is of the job in the API: kinds and names.
   [[nodiscard]] std::vector<std::string> Belongings() const;
 
+  /// The job has a pod for each worker that it wants; more than that.
+  [[nodiscard]] bool HasItsWorkers() const;
+  [[nodiscard]] bool HasSurplusWorkers() const;
+
  private:
   void SetSuspended(bool suspended);
+  [[nodiscard]] kube::Json SomeRules();
+  [[nodiscard]] std::multiset<std::int64_t> WorkerSlots() const;
+  [[nodiscard]] std::multiset<std::int64_t> WantedSlots() const;
   [[nodiscard]] kube::Json Get() const;
 
   World& world_;
@@ -53,6 +68,7 @@ class User {
   std::uint32_t restart_limit_ = 0;
   std::string uid_;
   int recreated_ = 0;
+  bool forever_ = false;
 };
 
 }  // namespace adamant::orchestration

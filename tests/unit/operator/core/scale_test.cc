@@ -165,6 +165,34 @@ TEST_F(ScaleTest, AnotherControllerDoesNotTakeALeftWorkersEndForALoss) {
   EXPECT_EQ(next->state().restarts, 0u);
 }
 
+TEST_F(ScaleTest, AnotherControllerThatWantsALeavingWorkerAgainDoesNotTakeItsEndForALoss) {
+  const auto running = job_.controller().Wanted();
+  job_.Scale(1);  // the leader dies, and the user wants two again
+  auto next = JobController::Restore(SmallJob(), Encode(job_.state())).value();
+  next->Begin(job_.now(), {.running = running});
+  const auto actions = next->Handle(
+      ProcessExited{.id = kWorker1, .generation = 1, .how = "exited with code 0"}, job_.now());
+  EXPECT_THAT(Pick<StartProcess>(actions), ElementsAre(StartProcess{kWorker1, 2}));
+  EXPECT_EQ(next->state().restarts, 0u);
+}
+
+TEST_F(ScaleTest, AWorkerThatWasToLeaveAndJoinsAnotherControllerCountsWhenItIsLost) {
+  const auto running = job_.controller().Wanted();
+  job_.Scale(1);
+  auto next = JobController::Restore(SmallJob(), Encode(job_.state())).value();
+  next->Begin(job_.now(), {.running = running});
+  controller::Join join;
+  join.id = kWorker1;
+  join.uid = "worker-1";
+  join.incarnation = 1;
+  next->Handle(Received{1, join}, job_.now());
+  next = JobController::Restore(SmallJob(), Encode(next->state())).value();
+  next->Begin(job_.now(), {.running = running});
+  next->Handle(ProcessExited{.id = kWorker1, .generation = 1, .how = "was killed by signal 9"},
+               job_.now());
+  EXPECT_EQ(next->state().restarts, 1u);
+}
+
 TEST_F(ScaleTest, ANumberThatWasSetWhileNobodyLedIsObeyed) {
   JobSettings settings = SmallJob();
   settings.workers = 3;
