@@ -59,7 +59,13 @@ void BatchPipeline::Expect(const std::vector<BatchId>& batches) {
   changed_.NotifyAll();
 }
 
+std::vector<std::uint64_t> BatchPipeline::Turns() const {
+  MutexLock lock(mutex_);
+  return turns_.all();
+}
+
 PreparedBatch BatchPipeline::Take(const BatchId& batch) {
+  std::size_t turn = 0;
   {
     MutexLock lock(mutex_);
     if (!ready_.contains(batch)) {
@@ -77,8 +83,12 @@ PreparedBatch BatchPipeline::Take(const BatchId& batch) {
       return prepared;
     }
     std::erase(expected_, batch);
+    turn = turns_.Begin();
   }
-  return Build(batch);
+  PreparedBatch prepared = Build(batch);
+  MutexLock lock(mutex_);
+  turns_.End(turn);
+  return prepared;
 }
 
 void BatchPipeline::Run() {
@@ -94,9 +104,11 @@ void BatchPipeline::Run() {
     const BatchId batch = expected_.front();
     expected_.pop_front();
     building_.insert(batch);
+    const std::size_t turn = turns_.Begin();
     mutex_.Unlock();
     PreparedBatch prepared = Build(batch);
     mutex_.Lock();
+    turns_.End(turn);
     building_.erase(batch);
     if (batch.epoch >= epoch_) {
       ready_bytes_ += prepared.own_bytes;

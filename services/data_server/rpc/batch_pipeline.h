@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "services/common/base/busy_meter.h"
 #include "services/common/base/mutex.h"
 #include "services/data_server/core/batch_builder.h"
 #include "services/data_server/rpc/data_metrics.h"
@@ -46,6 +47,9 @@ class BatchPipeline {
   /// begun).
   PreparedBatch Take(const BatchId& batch);
 
+  /// Of those who prepare a batch, for a BusyMeter.
+  [[nodiscard]] std::vector<std::uint64_t> Turns() const;
+
  private:
   using Order = std::shared_ptr<const std::vector<std::uint32_t>>;
 
@@ -70,6 +74,7 @@ class BatchPipeline {
   std::map<BatchId, PreparedBatch> ready_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t ready_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  adamant::Turns turns_ ABSL_GUARDED_BY(mutex_);
 
   Mutex order_mutex_;  // never taken together with mutex_
   std::uint64_t order_epoch_ ABSL_GUARDED_BY(order_mutex_) = 0;

@@ -1,6 +1,7 @@
 #include "services/data_server/rpc/data_server_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,8 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/busy_meter.h"
+#include "services/common/base/clock.h"
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
@@ -131,6 +134,13 @@ class Running {
   }
 
   DealerLoop& loop() { return loop_; }
+
+  /// Of the thread that has been at one piece of work for longest.
+  Clock::Duration BusyTime() {
+    std::vector<std::uint64_t> turns = pipeline_.Turns();
+    turns.insert(turns.begin(), loop_.turns());
+    return busy_.Look(turns, clock_.Now());
+  }
   [[nodiscard]] std::uint64_t train_examples() const { return train_examples_; }
 
  private:
@@ -145,6 +155,8 @@ class Running {
   const BatchBuilder builder_;
   BatchPipeline pipeline_;
   DealerLoop loop_;
+  const SystemClock clock_;
+  BusyMeter busy_;
 };
 
 class DataServerService final : public service::Service {
@@ -222,6 +234,7 @@ class DataServerService final : public service::Service {
       entry.set_left(epoch.left);
       entry.set_retrained(epoch.retrained);
     }
+    heartbeat.set_busy_seconds(std::chrono::duration<double>(running->BusyTime()).count());
   }
 
   void Stop() override { GetRunning()->loop().Stop(); }

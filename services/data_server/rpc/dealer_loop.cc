@@ -100,10 +100,12 @@ bool DealerLoop::Next(Event& event) {
 void DealerLoop::Run() {
   Event event;
   while (Next(event)) {
+    turns_.fetch_add(1, std::memory_order_relaxed);
     if (Register(event)) {
       Handle(event.input);
     }
     event = {};
+    turns_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -55,6 +56,9 @@ class DealerLoop {
 
   [[nodiscard]] DealerProgress progress() const;
 
+  /// Of its thread, for a BusyMeter.
+  [[nodiscard]] std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+
  private:
   struct Event {
     Input input;
@@ -89,6 +93,8 @@ class DealerLoop {
   BatchPipeline& pipeline_;
   const DataMetrics& metrics_;
   const SystemClock clock_;
+
+  std::atomic<std::uint64_t> turns_ = 0;
 
   // Of the loop's thread.
   std::map<WorkerId, std::shared_ptr<WorkStream>> streams_;

@@ -61,15 +61,24 @@ void CoreDriver::WantApply() {
 
 void CoreDriver::WantStorage() { links_.want_storage(); }
 
+std::vector<std::uint64_t> CoreDriver::Turns() const {
+  const MutexLock lock(mutex_);
+  return turns_.all();
+}
+
 // What a tick and others want to tell the controller together goes out as one message.
 void CoreDriver::KeepTicking(ParameterServer& core, Clock::Duration tick) {
   using std::chrono::steady_clock;
   steady_clock::time_point next = steady_clock::now();
+  std::optional<std::size_t> turn;
   while (true) {
     std::vector<Proposal> proposals;
     std::vector<BucketReport> reports;
     {
       const MutexLock lock(mutex_);
+      if (turn) {
+        turns_.End(*turn);
+      }
       if (!stopped_ && proposals_.empty() && reports_.empty()) {
         const auto left = next - steady_clock::now();
         if (left > steady_clock::duration::zero()) {
@@ -81,6 +90,7 @@ void CoreDriver::KeepTicking(ParameterServer& core, Clock::Duration tick) {
       }
       proposals.swap(proposals_);
       reports.swap(reports_);
+      turn = turns_.Begin();
     }
     SendToController(std::move(proposals), std::move(reports));
     if (steady_clock::now() >= next) {
@@ -108,9 +118,13 @@ void CoreDriver::SendToController(std::vector<Proposal> proposals,
 }
 
 void CoreDriver::KeepApplying(ParameterServer& core) {
+  std::optional<std::size_t> turn;
   while (true) {
     {
       const MutexLock lock(mutex_);
+      if (turn) {
+        turns_.End(*turn);
+      }
       while (!apply_ && !stopped_) {
         appliers_changed_.Wait(mutex_);
       }
@@ -118,6 +132,7 @@ void CoreDriver::KeepApplying(ParameterServer& core) {
         return;
       }
       apply_ = false;
+      turn = turns_.Begin();
     }
     core.ApplyCommitted();
   }

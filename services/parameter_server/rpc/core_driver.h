@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/service/service.h"
@@ -35,6 +39,9 @@ class CoreDriver final : public Driver {
   /// Ends the threads. Idempotent.
   void Stop();
 
+  /// Of its threads, for a BusyMeter.
+  [[nodiscard]] std::vector<std::uint64_t> Turns() const;
+
   // Driver.
   void SendToPeer(const Holder& to, PeerMessage message) override;
   void Propose(const Proposal& proposal) override;
@@ -52,13 +59,14 @@ class CoreDriver final : public Driver {
   const ReplicationMetrics& metrics_;
 
   // Guarded.
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar ticker_changed_;
   CondVar appliers_changed_;
   std::vector<Proposal> proposals_ ABSL_GUARDED_BY(mutex_);
   std::vector<BucketReport> reports_ ABSL_GUARDED_BY(mutex_);
   bool apply_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  adamant::Turns turns_ ABSL_GUARDED_BY(mutex_);
 
   std::vector<std::jthread> threads_;
 };

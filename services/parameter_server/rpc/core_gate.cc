@@ -4,14 +4,22 @@ namespace adamant::parameter_server {
 
 CoreGate::Pass::~Pass() {
   if (core_ != nullptr) {
-    gate_->Leave();
+    gate_->Leave(place_);
   }
 }
 
 CoreGate::Pass CoreGate::Enter() {
   const MutexLock lock(mutex_);
-  inside_ += core_ != nullptr ? 1 : 0;
-  return {this, core_};
+  if (core_ == nullptr) {
+    return {this, nullptr, 0};
+  }
+  ++inside_;
+  return {this, core_, turns_.Begin()};
+}
+
+std::vector<std::uint64_t> CoreGate::Turns() const {
+  const MutexLock lock(mutex_);
+  return turns_.all();
 }
 
 bool CoreGate::is_open() const {
@@ -19,8 +27,9 @@ bool CoreGate::is_open() const {
   return core_ != nullptr;
 }
 
-void CoreGate::Leave() {
+void CoreGate::Leave(std::size_t place) {
   const MutexLock lock(mutex_);
+  turns_.End(place);
   --inside_;
   left_.NotifyAll();
 }

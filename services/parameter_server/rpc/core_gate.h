@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "services/common/base/busy_meter.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::parameter_server {
@@ -14,7 +19,8 @@ class CoreGate {
   /// Keeps the core in place while it lives. Empty when the gate is closed.
   class Pass {
    public:
-    Pass(CoreGate* gate, ParameterServer* core) : gate_(gate), core_(core) {}
+    Pass(CoreGate* gate, ParameterServer* core, std::size_t place)
+        : gate_(gate), core_(core), place_(place) {}
     ~Pass();
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
@@ -26,11 +32,15 @@ class CoreGate {
    private:
     CoreGate* gate_;
     ParameterServer* core_;
+    std::size_t place_;
   };
 
   [[nodiscard]] Pass Enter();
 
   [[nodiscard]] bool is_open() const;
+
+  /// For a BusyMeter: who is inside is at work, and waits for nobody but the core.
+  [[nodiscard]] std::vector<std::uint64_t> Turns() const;
 
   /// `core` must stay until Close has returned.
   void Open(ParameterServer& core);
@@ -39,13 +49,14 @@ class CoreGate {
   void Close();
 
  private:
-  void Leave();
+  void Leave(std::size_t place);
 
   // Guarded.
   mutable Mutex mutex_;
   CondVar left_;
   ParameterServer* core_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;
+  adamant::Turns turns_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::parameter_server

@@ -43,6 +43,10 @@ class Exchange {
  private:
   absl::Status HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply);
   absl::Status HandlePush(const v1::ExchangeRequest& request, rpc::IncomingFrame frame);
+  void Submit(const v1::ExchangeRequest& request,
+              rpc::IncomingFrame frame,
+              const std::vector<ShardId>& shards,
+              ParameterServer& core);
   absl::Status HandleFetch(const v1::Fetch& fetch,
                            v1::FetchReply& reply,
                            std::vector<rpc::LentBytes>& payload);
@@ -162,23 +166,31 @@ absl::Status Exchange::HandlePush(const v1::ExchangeRequest& request, rpc::Incom
   for (const v1::ShardUpdate& update : request.push().updates()) {
     shards.push_back(update.shard());
   }
-  const CoreGate::Pass core = gate_.Enter();
-  if (!core) {
-    return Closed();
-  }
-  const PushDone done = Answering(request.id(), replies_->Begin(bytes, shards));
-  Push push{.writer = *writer_};
-  if (DecodePush(request.push(), rpc::JoinPayload(std::move(frame)), core->layout(), push)) {
-    core->Submit(push, done);
-  } else {
-    std::vector<ShardAck> acks;
-    for (const ShardId shard : shards) {
-      acks.push_back({.shard = shard, .outcome = PushOutcome::kMalformed});
+  {
+    const CoreGate::Pass core = gate_.Enter();
+    if (!core) {
+      return Closed();
     }
-    done(std::move(acks));
+    Submit(request, std::move(frame), shards, *core);
   }
-  replies_->Submitted();
+  replies_->Submitted();  // which may wait for the client
   return absl::OkStatus();
+}
+
+void Exchange::Submit(const v1::ExchangeRequest& request,
+                      rpc::IncomingFrame frame,
+                      const std::vector<ShardId>& shards,
+                      ParameterServer& core) {
+  const PushDone done = Answering(request.id(), replies_->Begin(frame.payload_bytes(), shards));
+  Push push{.writer = *writer_};
+  if (DecodePush(request.push(), rpc::JoinPayload(std::move(frame)), core.layout(), push)) {
+    return core.Submit(push, done);
+  }
+  std::vector<ShardAck> acks;
+  for (const ShardId shard : shards) {
+    acks.push_back({.shard = shard, .outcome = PushOutcome::kMalformed});
+  }
+  done(std::move(acks));
 }
 
 PushDone Exchange::Answering(std::uint64_t request, Replies::PushId push) const {

@@ -13,6 +13,7 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
@@ -33,6 +34,7 @@
 #include "services/parameter_server/rpc/replication_metrics.h"
 #include "services/parameter_server/rpc/storage_loop.h"
 #include "services/parameter_server/rpc/traffic_metrics.h"
+#include "services/parameter_server/rpc/watched_store.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -127,7 +129,8 @@ class ParameterServerService final : public service::Service {
                                       .controller = context_.controller,
                                       .want_storage = [this] { storage_loop_.Want(); }},
                     replication_metrics_);
-    core_.emplace(std::move(options), *store_, clock_, *driver_);
+    watched_store_.emplace(*store_, [this] { storage_loop_.GoOn(); });
+    core_.emplace(std::move(options), *watched_store_, clock_, *driver_);
     view_.emplace(
         ClusterView::Links{.core = *core_, .peers = *peers_, .controller = context_.controller},
         replication_metrics_);
@@ -188,6 +191,7 @@ class ParameterServerService final : public service::Service {
     dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes()));
     oldest_.Set(oldest.count());
     disk_full_.Set(progress.alarm().empty() ? 0 : 1);
+    heartbeat.set_busy_seconds(std::chrono::duration<double>(BusyTime()).count());
   }
 
   void Stop() override {
@@ -199,6 +203,19 @@ class ParameterServerService final : public service::Service {
   }
 
  private:
+  // Of the thread that has been at one piece of work for longest.
+  Clock::Duration BusyTime() {
+    std::vector<std::uint64_t> turns = driver_->Turns();
+    const std::vector<std::uint64_t> inside = gate_.Turns();
+    turns.insert(turns.end(), inside.begin(), inside.end());
+    // Whoever applies updates also applies those that others hand in meanwhile, and may stay at it.
+    for (std::uint64_t& turn : turns) {
+      turn += 2 * core_->updates_applied();
+    }
+    turns.insert(turns.begin(), storage_loop_.turns());
+    return busy_.Look(turns, clock_.Now());
+  }
+
   const service::ServiceContext context_;
   const TrafficMetrics traffic_metrics_;
   const PeerMetrics peer_metrics_;
@@ -212,11 +229,13 @@ class ParameterServerService final : public service::Service {
 
   // From Start on.
   std::unique_ptr<storage::KvStore> store_;
+  std::optional<WatchedStore> watched_store_;
   std::optional<Peers> peers_;
   std::optional<CoreDriver> driver_;
   std::optional<ParameterServer> core_;
   std::optional<ClusterView> view_;
   Clock::Duration beacon_{0};
+  BusyMeter busy_;
 
   // From BeginDrain on.
   bool hands_over_ = false;  // there was something to hand over

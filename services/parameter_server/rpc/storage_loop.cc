@@ -106,7 +106,9 @@ absl::Status StorageLoop::Run(ParameterServer& core,
   on_stored();
   while (true) {
     const Work work = Next(core, clock);
+    turns_.fetch_add(1, std::memory_order_relaxed);
     ADAMANT_RETURN_IF_ERROR(Do(work, core, clock));
+    turns_.fetch_add(1, std::memory_order_relaxed);
     LogAlarm(core);
     if (work.stop) {
       return absl::OkStatus();

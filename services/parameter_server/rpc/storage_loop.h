@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -42,6 +43,12 @@ class StorageLoop {
 
   void Take(Snapshot snapshot);
 
+  /// The store has begun or ended a call: what the thread does goes on.
+  void GoOn() { turns_.fetch_add(2, std::memory_order_relaxed); }
+
+  /// Of the thread, for a BusyMeter; one that reads the disk at the start has not begun.
+  [[nodiscard]] std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+
   /// Does what waits, flushes once more and ends the thread. Idempotent.
   void Stop();
 
@@ -72,6 +79,8 @@ class StorageLoop {
   const metrics::Counter damaged_;
   const metrics::Histogram flush_seconds_;
   const metrics::Histogram snapshot_seconds_;
+
+  std::atomic<std::uint64_t> turns_ = 0;
 
   // Of the thread.
   std::string alarm_;  // that was logged

@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
-#include "services/worker/core/busy_meter.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/rpc/drained_servers.h"

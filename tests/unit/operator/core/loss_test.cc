@@ -121,21 +121,27 @@ TEST(LossTest, WhyAMemberWasSilentIsJudgedWhenItsEndIsKnown) {
 }
 
 TEST(LossTest, AMemberThatIsBusyWithOneThingForTooLongIsReplaced) {
-  Harness job;
-  job.Begin();
-  job.JoinAll();
-  Heartbeat heartbeat{.busy_seconds = 119.9};
-  EXPECT_THAT(Pick<KillProcess>(job.Tell(kWorker0, heartbeat)), IsEmpty());
-  heartbeat.busy_seconds = 120;
-  auto actions = job.Tell(kWorker0, heartbeat);
-  ASSERT_THAT(Pick<KillProcess>(actions), SizeIs(1));
-  EXPECT_EQ(Pick<KillProcess>(actions)[0].id, kWorker0);
-  EXPECT_THAT(
-      Pick<Note>(actions),
-      testing::Contains(Field(&Note::text, HasSubstr("worker-0 made no progress for 120 s"))));
-  job.Exit(kWorker0);
-  EXPECT_EQ(job.state().restarts, 1u);
-  EXPECT_THAT(Pick<StartProcess>(job.Pass(seconds(2), {kWorker0})), SizeIs(1));
+  const std::vector<std::pair<MemberId, Heartbeat>> members = {
+      {kWorker0, {.progress = WorkerProgress{}}},
+      {kData0, {.progress = DataServerProgress{}}},
+      {kServer0, {.progress = ParameterServerProgress{}}}};
+  for (auto [id, heartbeat] : members) {
+    Harness job;
+    job.Begin();
+    job.JoinAll();
+    heartbeat.busy_seconds = 119.9;
+    EXPECT_THAT(Pick<KillProcess>(job.Tell(id, heartbeat)), IsEmpty());
+    heartbeat.busy_seconds = 120;
+    auto actions = job.Tell(id, heartbeat);
+    ASSERT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+    EXPECT_EQ(Pick<KillProcess>(actions)[0].id, id);
+    EXPECT_THAT(Pick<Note>(actions),
+                testing::Contains(
+                    Field(&Note::text, HasSubstr(ToString(id) + " made no progress for 120 s"))));
+    job.Exit(id);
+    EXPECT_EQ(job.state().restarts, 1u);
+    EXPECT_THAT(Pick<StartProcess>(job.Pass(seconds(2), {id})), SizeIs(1));
+  }
 }
 
 TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {

@@ -109,5 +109,19 @@ TEST_F(BatchPipelineTest, PreparesUpToItsLimitAndDropsEarlierEpochs) {
   EXPECT_TRUE(pipeline.Hungry());
 }
 
+TEST_F(BatchPipelineTest, EachBatchThatIsPreparedIsATurn) {
+  BatchPipeline pipeline(Options(2, 5), builder_, metrics_);
+  pipeline.Expect(AllBatches(1));
+  for (const BatchId& batch : AllBatches(1)) {
+    pipeline.Take(batch);
+  }
+  std::uint64_t turns = 0;
+  for (const std::uint64_t of_one : pipeline.Turns()) {
+    EXPECT_EQ(of_one % 2, 0U) << "nobody is at it any more";
+    turns += of_one;
+  }
+  EXPECT_EQ(turns, 2 * kBatches);
+}
+
 }  // namespace
 }  // namespace adamant::data_server

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,6 +13,7 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/data_server.pb.h"
+#include "services/common/base/busy_meter.h"
 #include "services/common/metrics/metrics.h"
 #include "services/data_server/rpc/serve_work.h"
 #include "tests/fakes/in_memory_frame_stream.h"
@@ -87,6 +90,7 @@ class Worker {
 class DealerLoopTest : public testing::Test {
  protected:
   void OnMessage(const v1::MemberMessage& message) {
+    ++messages_;
     MutexLock lock(mutex_);
     evaluated_.push_back(message.evaluated());
     changed_.NotifyAll();
@@ -104,6 +108,7 @@ class DealerLoopTest : public testing::Test {
     return std::make_unique<Worker>(id, loop_, pipeline_, metrics_);
   }
 
+  std::atomic<int> messages_ = 0;  // begun
   Mutex mutex_;
   CondVar changed_;
   std::vector<v1::Evaluated> evaluated_ ABSL_GUARDED_BY(mutex_);
@@ -148,6 +153,29 @@ TEST_F(DealerLoopTest, StopEndsEveryStreamAndLaterOnes) {
   EXPECT_EQ(AwaitEvaluated(1).examples(), kExamples);
   loop_.Stop();
   workers.push_back(NewWorker({.slot = 1, .incarnation = 1}));
+}
+
+TEST_F(DealerLoopTest, ALoopThatIsHeldUpIsBusy) {
+  using std::chrono::seconds;
+  BusyMeter meter;
+  Clock::TimePoint now{seconds(1)};
+  const auto busy = [&] { return meter.Look(std::vector{loop_.turns()}, now += seconds(1)); };
+  const std::unique_ptr<Worker> worker = NewWorker({.slot = 0, .incarnation = 1});
+  {
+    MutexLock lock(mutex_);  // what the loop sends next holds it up
+    loop_.Post(Evaluate{.epoch = 1, .snapshot = 1});
+    while (messages_ == 0) {
+      std::this_thread::yield();
+    }
+    busy();
+    EXPECT_EQ(busy(), seconds(1));
+    EXPECT_EQ(busy(), seconds(2));
+  }
+  AwaitEvaluated(1);
+  while (busy() > seconds(0)) {
+    std::this_thread::yield();
+  }
+  loop_.Stop();
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
+#include "services/common/base/busy_meter.h"
 #include "services/common/storage/memory_store.h"
 #include "services/parameter_server/rpc/pending.h"
 #include "tests/fakes/fake_clock.h"
@@ -87,6 +90,37 @@ TEST_F(CoreDriverTest, WhatIsCommittedElsewhereIsApplied) {
       {.bucket = bucket, .epoch = 2, .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
   core_.OnPeerMessage(kPeer, {.bucket = bucket, .epoch = 2, .kind = PrepareAck{.acked = 1}});
   EXPECT_EQ(acks.Wait([] { return false; })->at(0).outcome, PushOutcome::kApplied);
+}
+
+TEST_F(CoreDriverTest, AnApplierThatIsHeldUpIsBusy) {
+  using std::chrono::seconds;
+  Configure(
+      {.epoch = 2, .generation = 1, .primary = kSelf, .members = {kSelf, kPeer}, .created = true});
+  Start();
+  const std::vector<float> ones(4, 1);
+  Pending<bool> held;
+  Pending<bool> release;
+  core_.Submit({.writer = {.slot = 0, .incarnation = 1},
+                .updates = {{.bucket_epoch = 2, .sequence = 1, .values = ones}}},
+               [&](const std::vector<ShardAck>& /*settled*/) {
+                 held.Set(true);
+                 release.Wait([] { return false; });
+               });
+  const BucketId bucket = core_.layout().shards()[0].bucket;
+  core_.OnPeerMessage(
+      kPeer,
+      {.bucket = bucket, .epoch = 2, .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
+  core_.OnPeerMessage(kPeer, {.bucket = bucket, .epoch = 2, .kind = PrepareAck{.acked = 1}});
+  held.Wait([] { return false; });
+  BusyMeter meter;
+  Clock::TimePoint now{seconds(1)};
+  meter.Look(driver_.Turns(), now);
+  EXPECT_EQ(meter.Look(driver_.Turns(), now += seconds(1)), seconds(1));
+  EXPECT_EQ(meter.Look(driver_.Turns(), now += seconds(1)), seconds(2));
+  release.Set(true);
+  while (meter.Look(driver_.Turns(), now += seconds(1)) > seconds(0)) {
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace

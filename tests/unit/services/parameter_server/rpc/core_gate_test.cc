@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
+#include "services/common/base/busy_meter.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
@@ -45,6 +47,26 @@ TEST_F(CoreGateTest, CloseWaitsForThoseInside) {
   gate_.Close();
   EXPECT_TRUE(left);
   visitor.join();
+}
+
+TEST_F(CoreGateTest, WhoeverStaysInsideIsBusy) {
+  using std::chrono::seconds;
+  gate_.Open(core_);
+  BusyMeter meter;
+  Clock::TimePoint now{seconds(1)};
+  const auto busy = [&] { return meter.Look(gate_.Turns(), now += seconds(1)); };
+  {
+    const CoreGate::Pass held = gate_.Enter();
+    busy();
+    for (int i = 1; i <= 3; ++i) {
+      EXPECT_TRUE(gate_.Enter());  // others come and go
+      EXPECT_EQ(busy(), seconds(i));
+    }
+  }
+  EXPECT_EQ(busy(), seconds(0));
+  gate_.Close();
+  EXPECT_FALSE(gate_.Enter());
+  EXPECT_EQ(busy(), seconds(0));
 }
 
 }  // namespace

@@ -2,15 +2,64 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/busy_meter.h"
 #include "services/parameter_server/rpc/pending.h"
+#include "services/parameter_server/rpc/watched_store.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 #include "tests/unit/services/parameter_server/rpc/recording_link.h"
 
 namespace adamant::parameter_server {
 namespace {
+
+// Holds one call up.
+class HeldStore final : public storage::KvStore {
+ public:
+  explicit HeldStore(storage::KvStore& store) : store_(store) {}
+
+  void HoldNextFlush() { hold_ = true; }
+  void AwaitHeld() {
+    held_.Wait([] { return false; });
+  }
+  void Release() { release_.Set(true); }
+
+  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
+  absl::Status Write(const std::vector<storage::Change>& changes) override {
+    return store_.Write(changes);
+  }
+  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
+    return store_.WriteLogged(changes);
+  }
+  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
+    return store_.WriteLazily(changes);
+  }
+  absl::Status Flush() override {
+    if (hold_.exchange(false)) {
+      held_.Set(true);
+      release_.Wait([] { return false; });
+    }
+    return store_.Flush();
+  }
+  absl::Status Scan(std::string_view prefix,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
+      const override {
+    return store_.Scan(prefix, visit);
+  }
+
+ private:
+  storage::KvStore& store_;
+  std::atomic<bool> hold_ = false;
+  Pending<bool> held_;
+  Pending<bool> release_;
+};
 
 class StorageLoopTest : public ::testing::Test, private Driver {
  protected:
@@ -71,13 +120,14 @@ class StorageLoopTest : public ::testing::Test, private Driver {
 
  protected:
   storage::MemoryStore store_;
+  HeldStore held_store_{store_};
   FakeClock clock_;
   metrics::Registry registry_;
   RecordingLink link_;
   Pending<bool> stored_;
   Pending<Epoch> served_;
   StorageLoop loop_{link_, registry_};
-  ParameterServer core_{Options(), store_, clock_, *this};
+  ParameterServer core_{Options(), held_store_, clock_, *this};
 };
 
 TEST_F(StorageLoopTest, BucketsAreCreated) {
@@ -124,6 +174,51 @@ TEST_F(StorageLoopTest, AFailedSyncEndsTheProcess) {
   clock_.Advance(std::chrono::seconds(10));
   loop_.Want();
   EXPECT_EQ(link_.WaitForFailure().code(), absl::StatusCode::kDataLoss);
+}
+
+class HungStorageTest : public StorageLoopTest {
+ protected:
+  Clock::Duration Busy() {
+    now_ += std::chrono::seconds(1);
+    return meter_.Look(std::vector{loop_.turns()}, now_);
+  }
+
+  BusyMeter meter_;
+  Clock::TimePoint now_{std::chrono::hours(1)};
+};
+
+TEST_F(HungStorageTest, AFlushThatHangsIsBusyUntilItEnds) {
+  using std::chrono::seconds;
+  PushOne();
+  held_store_.HoldNextFlush();
+  clock_.Advance(std::chrono::hours(1));
+  loop_.Want();
+  held_store_.AwaitHeld();
+  Busy();
+  EXPECT_EQ(Busy(), seconds(1));
+  EXPECT_EQ(Busy(), seconds(2));
+  loop_.GoOn();
+  EXPECT_EQ(Busy(), seconds(0)) << "another call of the store";
+  EXPECT_EQ(Busy(), seconds(1));
+  held_store_.Release();
+  while (Busy() > seconds(0)) {
+    std::this_thread::yield();
+  }
+}
+
+TEST(WatchedStoreTest, EachCallAndEachEntryOfAScanIsAStep) {
+  storage::MemoryStore store;
+  int steps = 0;
+  WatchedStore watched(store, [&] { ++steps; });
+  EXPECT_TRUE(watched.Write({{.key = "a1", .value = "x"}, {.key = "a2", .value = "y"}}).ok());
+  EXPECT_EQ(steps, 2) << "as it begins and as it ends";
+  EXPECT_EQ(watched.Get("a1").value(), "x");
+  EXPECT_TRUE(watched.WriteLogged({}).ok());
+  EXPECT_TRUE(watched.WriteLazily({}).ok());
+  EXPECT_TRUE(watched.Flush().ok());
+  EXPECT_EQ(steps, 10);
+  EXPECT_TRUE(watched.Scan("a", [](auto, auto) { return true; }).ok());
+  EXPECT_EQ(steps, 14);
 }
 
 }  // namespace

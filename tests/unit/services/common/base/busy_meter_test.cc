@@ -1,10 +1,10 @@
-#include "services/worker/core/busy_meter.h"
+#include "services/common/base/busy_meter.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace adamant::worker {
+namespace adamant {
 namespace {
 
 using std::chrono::seconds;
@@ -45,5 +45,25 @@ TEST_F(BusyMeterTest, AProcessThatStoodStillWasNotBusyMeanwhile) {
   EXPECT_EQ(After(seconds(3600), {1}), BusyMeter::kLongestStep);
 }
 
+TEST_F(BusyMeterTest, ThreadsThatComeAndGoAreNotTakenForOneThatStays) {
+  Turns turns;
+  const std::size_t slow = turns.Begin();
+  After(seconds(1), turns.all());
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t quick = turns.Begin();
+    EXPECT_NE(quick, slow);
+    EXPECT_EQ(After(seconds(1), turns.all()), seconds(i + 1));
+    turns.End(quick);
+  }
+  EXPECT_EQ(turns.all().size(), 2U);
+  turns.End(slow);
+  EXPECT_EQ(After(seconds(1), turns.all()), seconds(0));
+  for (int i = 0; i < 3; ++i) {  // one after another, in the same place
+    const std::size_t next = turns.Begin();
+    EXPECT_EQ(After(seconds(1), turns.all()), seconds(0));
+    turns.End(next);
+  }
+}
+
 }  // namespace
-}  // namespace adamant::worker
+}  // namespace adamant
