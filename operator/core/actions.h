@@ -19,6 +19,14 @@ namespace adamant::controller {
 /// A control stream, numbered by the body from 1, never twice.
 using ConnectionId = std::uint64_t;
 
+/// An action, and what names a process.
+struct StartProcess {
+  MemberId id;
+  std::uint64_t generation = 0;  ///< of this slot; repeated in ProcessExited
+
+  auto operator<=>(const StartProcess&) const = default;
+};
+
 // --- Events
 
 struct Received {
@@ -57,6 +65,17 @@ struct ScaleRequested {
   std::uint32_t workers = 0;  ///< at least 1
 };
 
+/// The user has changed what limits the job: the deadlines, the restart budget and the failure
+/// rules of `settings` count from now on.
+struct PolicyChanged {
+  JobSettings settings{};
+};
+
+/// These processes have no room yet to start in: their time to join begins when they have.
+struct ProcessesWait {
+  std::vector<StartProcess> processes{};
+};
+
 /// The user wants a checkpoint that begins from now on.
 struct CheckpointRequested {};
 
@@ -75,6 +94,8 @@ using Event = std::variant<Received,
                            SuspendRequested,
                            CheckpointRequested,
                            ScaleRequested,
+                           PolicyChanged,
+                           ProcessesWait,
                            BodyFailed,
                            Tick>;
 
@@ -97,13 +118,6 @@ struct Send {
 /// End the stream once what was sent before is out.
 struct CloseConnection {
   ConnectionId connection = 0;
-};
-
-struct StartProcess {
-  MemberId id;
-  std::uint64_t generation = 0;  ///< of this slot; repeated in ProcessExited
-
-  auto operator<=>(const StartProcess&) const = default;
 };
 
 /// End it at once; ProcessExited follows.

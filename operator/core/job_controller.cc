@@ -51,7 +51,7 @@ JobController::JobController(JobSettings settings, JobState state)
       parts_(settings_, state_, outbox_, roster_),
       placement_(settings_, state_, outbox_, roster_),
       sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_),
-      lead_out_(roster_, outbox_) {}
+      lead_out_(settings_, roster_, outbox_) {}
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
@@ -115,6 +115,10 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     End(Phase::kSuspended, suspend->reason);
   } else if (const auto* scale = std::get_if<ScaleRequested>(&event)) {
     OnScaleRequested(*scale, now);
+  } else if (const auto* policy = std::get_if<PolicyChanged>(&event)) {
+    OnPolicyChanged(*policy);
+  } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
+    roster_.OnWaiting(waiting->processes, now);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {
     sequence_.RequestCheckpoint(now);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
@@ -216,6 +220,14 @@ void JobController::CheckDeadlines() {
   }
 }
 
+void JobController::OnPolicyChanged(const PolicyChanged& event) {
+  settings_.active_deadline = event.settings.active_deadline;
+  settings_.epoch_deadline = event.settings.epoch_deadline;
+  settings_.restart_limit = event.settings.restart_limit;
+  settings_.restart_backoff = event.settings.restart_backoff;
+  settings_.failure_rules = event.settings.failure_rules;
+}
+
 void JobController::FailOn(const absl::Status& status) {
   if (!status.ok()) {
     End(Phase::kFailed, std::string(status.message()));
@@ -263,8 +275,9 @@ std::uint64_t JobController::TrainingExamples() const {
 std::vector<StartProcess> JobController::Wanted() const {
   std::vector<StartProcess> wanted;
   for (const Roster::Slot& slot : roster_.slots()) {
-    if (!finished_ && (slot.liveness == Roster::Liveness::kStarting ||
-                       slot.liveness == Roster::Liveness::kRunning)) {
+    const bool starts =
+        slot.liveness == Roster::Liveness::kStarting && !lead_out_.HasStopped(slot.id.role);
+    if (!finished_ && (starts || slot.liveness == Roster::Liveness::kRunning)) {
       wanted.push_back({.id = slot.id, .generation = roster_.GenerationOf(slot.id)});
     }
   }

@@ -148,6 +148,7 @@ class JobController {
   void LoseSilent(TimePoint now);
   void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
   void OnScaleRequested(const ScaleRequested& event, TimePoint now);
+  void OnPolicyChanged(const PolicyChanged& event);
 
   /// A worker that was one too many has ended.
   void OnLeft(Roster::Slot& slot, TimePoint now);

@@ -36,13 +36,20 @@ bool LeadOut::Step(const std::string& reason, TimePoint now) {
 
 void LeadOut::StopNextRole(const std::string& reason, TimePoint now) {
   const Stage& stage = kStages[stopped_++];
-  deadline_ = now + stage.time;
+  deadline_ = now + stage.time + settings_.exit_delay;
   roster_.SendToAll(stage.role, Stop{reason});
   for (const Roster::Slot& slot : roster_.slots()) {
     if (slot.id.role == stage.role && slot.liveness == Roster::Liveness::kStarting) {
       roster_.Kill(slot);
     }
   }
+}
+
+bool LeadOut::HasStopped(Role role) const {
+  const auto* const end = kStages.begin() + stopped_;
+  return std::find_if(kStages.begin(), end, [role](const Stage& stage) {
+           return stage.role == role;
+         }) != end;
 }
 
 bool LeadOut::AnyPresent() const {

@@ -15,17 +15,21 @@ class LeadOut {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Time that each role has, 2.5 s together.
+  /// Time that each role has, 2.5 s together, and the body's to notice that they have left.
   static constexpr std::chrono::milliseconds kWorkers{1'200};
   static constexpr std::chrono::milliseconds kDataServers{400};
   static constexpr std::chrono::milliseconds kParameterServers{900};
 
   /// The arguments must outlive this.
-  LeadOut(Roster& roster, Outbox& outbox) : roster_(roster), outbox_(outbox) {}
+  LeadOut(const JobSettings& settings, Roster& roster, Outbox& outbox)
+      : settings_(settings), roster_(roster), outbox_(outbox) {}
 
   /// Goes on as far as it can: call it when the job's end is decided, when a process has ended, and
   /// at the deadline. Returns true once all is done.
   bool Step(const std::string& reason, TimePoint now);
+
+  /// Whether processes of this role that have not joined are needed no more.
+  [[nodiscard]] bool HasStopped(Role role) const;
 
   /// When the present role's time is up.
   [[nodiscard]] TimePoint deadline() const { return deadline_; }
@@ -35,6 +39,7 @@ class LeadOut {
   [[nodiscard]] bool AnyPresent() const;
   void KillRest();
 
+  const JobSettings& settings_;
   Roster& roster_;
   Outbox& outbox_;
   std::size_t stopped_ = 0;  // roles told to stop

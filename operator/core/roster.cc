@@ -283,6 +283,17 @@ void Roster::TakeNewVolume(MemberId id) {
   outbox_.StateChanged();
 }
 
+void Roster::OnWaiting(std::span<const StartProcess> processes, TimePoint now) {
+  for (const StartProcess& process : processes) {
+    if (!Has(process.id) || process.generation != Record(process.id).generation) {
+      continue;
+    }
+    if (Slot& slot = At(process.id); slot.liveness == Liveness::kStarting) {
+      slot.deadline = now + settings_.join_timeout;
+    }
+  }
+}
+
 void Roster::GrantTime(TimePoint now) {
   for (Slot& slot : slots_) {
     if (slot.liveness == Liveness::kStarting || slot.liveness == Liveness::kRunning) {

@@ -119,6 +119,9 @@ class Roster {
   /// The next process of the slot begins on an empty volume.
   void TakeNewVolume(MemberId id);
 
+  /// These processes cannot have joined yet: their time for it begins now.
+  void OnWaiting(std::span<const StartProcess> processes, TimePoint now);
+
   /// A controller that was held up gives everybody time to be heard.
   void GrantTime(TimePoint now);
 

@@ -14,7 +14,8 @@
 
 namespace adamant::controller {
 
-/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for `workers`.
+/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for `workers`
+/// and what PolicyChanged changes.
 struct JobSettings {
   std::string name{};
   std::uint32_t workers = 1;
@@ -35,6 +36,7 @@ struct JobSettings {
   std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
   std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
+  std::chrono::milliseconds exit_delay{0};  ///< from the end of a process to when the body knows it
 
   /// Of an epoch. 0: only the data servers will know; they are started first.
   std::uint64_t training_examples = 0;

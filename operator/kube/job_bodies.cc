@@ -69,7 +69,8 @@ std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>&
     old = std::exchange(body, nullptr);
   }
   if (body == nullptr) {
-    if (view->job == nullptr || (HasEnded(*view->status) && HaveEnded(pods))) {
+    if (view->job == nullptr ||
+        (HasEnded(*view->status) && (LeavesPods(*view->job) || HaveEnded(pods)))) {
       bodies_.erase(key);
       return nullptr;
     }

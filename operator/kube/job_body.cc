@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "operator/control/codec.h"
 #include "operator/core/state.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/client/time.h"
@@ -32,7 +31,6 @@ constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must no
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
 constexpr std::chrono::milliseconds kLastRetry{1'000};
-constexpr std::chrono::milliseconds kJoinTimeout{15 * 60'000};  // a pod may wait for room
 
 std::string RandomName() {
   std::random_device device;
@@ -42,12 +40,6 @@ std::string RandomName() {
 std::uint64_t RandomUid() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
-}
-
-controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
-  controller::JobSettings settings = control::SettingsOf(job);
-  settings.join_timeout = kJoinTimeout;
-  return settings;
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -131,8 +123,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   ADAMANT_RETURN_IF_ERROR(taken_over_);
   if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
-    Handle(controller::ScaleRequested{
-        static_cast<std::uint32_t>(view_->job->spec().distribution().workers())});
+    HandleSpec();
     HandleCheckpointRequest();
     status.Update(MakePods(pods));
     status.Update(MakeBudgets(seen.budgets));
@@ -146,7 +137,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   AnswerCheckpointRequest(told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
-  done_ = status.ok() && finished_ && held_.empty() && AllEnded(pods);
+  done_ = status.ok() && finished_ && held_.empty() && (LeavesPods() || AllEnded(pods));
   Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
   if (!finished_) {
     timer = std::min(timer, status_writer_.next_progress());
@@ -191,11 +182,10 @@ absl::Status JobBody::Open() {
   std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller,
-                             JobController::Restore(SettingsOf(*view_->job), state->second));
+    ADAMANT_ASSIGN_OR_RETURN(controller, JobController::Restore(Settings(), state->second));
   } else {
     ADAMANT_RETURN_IF_ERROR(CheckExists());
-    controller = JobController::Create(SettingsOf(*view_->job), RandomUid());
+    controller = JobController::Create(Settings(), RandomUid());
   }
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
   controller_ = std::move(controller);  // not before: it has no term of its own until it begins
@@ -265,8 +255,8 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
     Handle(controller::SuspendRequested{"spec.runPolicy.suspend is true"});
   }
   if (!wanted && suspended && finished_ && AllEnded(pods)) {
-    ADAMANT_ASSIGN_OR_RETURN(
-        controller_, JobController::Restore(SettingsOf(*view_->job), Encode(controller_->state())));
+    ADAMANT_ASSIGN_OR_RETURN(controller_,
+                             JobController::Restore(Settings(), Encode(controller_->state())));
     return Begin({});
   }
   return taken_over_;

@@ -78,6 +78,8 @@ class JobBody {
   absl::Status StoreHeld();
   void HandleEvents();
   absl::Status HandleSuspension(const PodViews& pods);
+  [[nodiscard]] controller::JobSettings Settings() const;
+  void HandleSpec();
   void Handle(const controller::Event& event);
   void Perform(std::vector<controller::Action> actions);
   void Do(controller::Action& action);
@@ -88,7 +90,9 @@ class JobBody {
   [[nodiscard]] controller::ObservedPod ObserveOne(const PodView& view) const;
   [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
   [[nodiscard]] controller::NodePatience Patience() const;
+  void HandleWaiting(const PodViews& pods);
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
+  [[nodiscard]] bool LeavesPods() const;
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
   absl::Status TryToCreatePod(const controller::StartProcess& process);

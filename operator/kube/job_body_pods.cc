@@ -6,6 +6,7 @@
 
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/job_view.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 
@@ -93,7 +94,27 @@ std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
   return observed;
 }
 
+bool JobBody::LeavesPods() const {
+  const Phase phase = controller_->state().phase;
+  return (phase == Phase::kSucceeded || phase == Phase::kFailed) && kube::LeavesPods(*view_->job);
+}
+
+// A scheduler, or who holds a pod's scheduling gates, may take as long as it wants.
+void JobBody::HandleWaiting(const PodViews& pods) {
+  controller::ProcessesWait waiting;
+  for (const auto& view : pods) {
+    if (view->export_snapshot == 0 && view->node.empty() &&
+        view->pod.state == ObservedPod::State::kPending) {
+      waiting.processes.push_back(view->pod.process);
+    }
+  }
+  if (!waiting.processes.empty()) {
+    Handle(waiting);
+  }
+}
+
 absl::Status JobBody::MakePods(const PodViews& pods) {
+  HandleWaiting(pods);
   // What has happened may change what is wanted, but only what is stored is acted on.
   for (const controller::ProcessExited& exited :
        Reconcile(controller_->Wanted(), Observe(pods), Patience()).exited) {
@@ -111,8 +132,10 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   for (const StartProcess& process : plan.create) {
     status.Update(TryToCreatePod(process));
   }
-  for (const controller::DeletePod& removal : plan.remove) {
-    status.Update(RemovePod(removal));
+  if (!LeavesPods()) {
+    for (const controller::DeletePod& removal : plan.remove) {
+      status.Update(RemovePod(removal));
+    }
   }
   status.Update(finished_ ? CleanUp(pods) : DeleteLeftClaims());
   return status;
@@ -130,7 +153,8 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
     }
   }
   const bool ended = controller_->state().phase != Phase::kSuspended;
-  if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE && AllEnded(pods)) {
+  if (ended && policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE &&
+      (AllEnded(pods) || LeavesPods())) {
     status.Update(DeleteAllClaims());
   }
   return status;

@@ -46,6 +46,10 @@ std::shared_ptr<const v1::TrainingJob> WithWorkersInForce(Json object,
 
 }  // namespace
 
+bool LeavesPods(const v1::TrainingJob& job) {
+  return job.spec().run_policy().clean_up_policy().pods() == v1::CleanUpPolicy::PODS_NONE;
+}
+
 std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   auto view = std::make_shared<JobView>();
   view->key = KeyOf(object);

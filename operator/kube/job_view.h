@@ -26,6 +26,9 @@ struct JobView {
   std::string checkpoint_request;  ///< kCheckpointAnnotation; empty: none was ever wanted
 };
 
+/// Whether the job, once it has ended, leaves its pods as they are, also those that still run.
+bool LeavesPods(const v1::TrainingJob& job);
+
 std::shared_ptr<const JobView> ParseJobObject(const nlohmann::json& object);
 
 }  // namespace adamant::kube

@@ -5,14 +5,40 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
 
-from operator_rig import OPERATORS, PROGRAMS, TestCase, measured, require, tiny_job
+from operator_rig import OPERATORS, PATIENCE, PROGRAMS, Job, TestCase, await_that, measured, require, tiny_job
 
 EPOCHS = 12
 UNPLACEABLE = "  pods: {worker: {spec: {nodeSelector: {kind: none}}}}\n"
+GATED = "  pods: {worker: {spec: {schedulingGates: [{name: example.org/quota}]}}}\n"
+UNGATE = '[{"op": "remove", "path": "/spec/schedulingGates"}]'
+
+
+class Following:
+    """A command that goes on until its job is over. What it prints goes to files, as that of a script."""
+
+    def __init__(self, folder, command, environment):
+        self._printed, self._complained = folder / "printed", folder / "complained"
+        with self._printed.open("w") as printed, self._complained.open("w") as complained:
+            self.process = subprocess.Popen(command, env=environment, stdout=printed, stderr=complained)
+
+    def await_word(self, word):
+        await_that(lambda: word in self.printed(), f"{self.process.args} prints {word}", PATIENCE)
+
+    def printed(self):
+        return self._printed.read_text()
+
+    def end(self):
+        """How it ended by itself: its exit code, and what it complained of."""
+        return self.process.wait(PATIENCE), self._complained.read_text()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class PluginTest(TestCase):
@@ -23,13 +49,28 @@ class PluginTest(TestCase):
         for user, role in (("ann", "edit"), ("vic", "view")):
             cls.system.namespace.kubectl("create", "rolebinding", user, f"--clusterrole={role}", f"--user={user}")
 
-    def kubectl(self, *arguments, user="ann", timeout=60, cwd=None):
-        """Runs the real kubectl, which finds the plugin in PATH."""
+    def command(self, arguments, user):
+        """The real kubectl, which finds the plugin in PATH, with its environment."""
         cluster = self.system.cluster
         environment = {**cluster.kubectl_environment(), "KUBECONFIG": str(cluster.kubeconfig(user)),
                        "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-        return subprocess.run([cluster.programs["kubectl"], "adamant", *arguments, "--namespace", "training"],
-                              capture_output=True, text=True, timeout=timeout, check=False, env=environment, cwd=cwd)
+        return [cluster.programs["kubectl"], "adamant", *arguments, "--namespace", "training"], environment
+
+    def kubectl(self, *arguments, user="ann", timeout=60, cwd=None):
+        command, environment = self.command(arguments, user)
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment,
+                              cwd=cwd)
+
+    def follow(self, job):
+        """{name: command} of those that follow a job, each of which has printed something."""
+        found = {}
+        for name, flag in (("status", "--watch"), ("logs", "--follow"), ("events", "--watch")):
+            folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+            found[name] = Following(folder, *self.command((name, job, flag), "vic"))
+            self.addCleanup(found[name].kill)
+        for following in found.values():
+            following.await_word("\n")
+        return found
 
     def said(self, *arguments, **options):
         """What it printed; it must succeed."""
@@ -83,6 +124,57 @@ class PluginTest(TestCase):
         self.assertIn("did you mean unplaceable?", wrong.stderr)
         self.system.namespace.kubectl("delete", "trainingjob", "unplaceable", "--wait=false")
 
+    def test_what_follows_a_job_outlives_the_api_and_ends_with_the_job(self):
+        job = self.start("followed", epochs=100_000)
+        job.await_epoch(2)
+        stopped, following = self.follow("followed"), self.follow("followed")
+        for command in stopped.values():
+            command.process.send_signal(signal.SIGINT)
+        self.assertEqual({name: command.end() for name, command in stopped.items()},
+                         dict.fromkeys(stopped, (3, "")))
+
+        self.system.cluster.reset_connections()
+        self.system.cluster.kill_container("training", job.pod_of("worker-1"))
+        following["events"].await_word("lost: worker-1 was killed by signal 9")
+        following["logs"].await_word("[worker-1.2] ")
+        self.system.cluster.stop_api()
+        self.system.cluster.start_api()
+        job.patch(activeDeadline="1s")
+        self.assertEqual({name: command.end() for name, command in following.items()},
+                         {"status": (1, ""), "logs": (0, ""), "events": (0, "")})
+        self.assertIn("followed: Failed\n", following["status"].printed())
+        self.assertEqual([text for text in following.values() if "\033" in text.printed()], [])
+        events = following["events"].printed().splitlines()
+        self.assertRegex(events[-1], "  phase: Failed$")
+        self.assertEqual(len(events), len(set(events)), "each is told once")
+        lines = [line.removeprefix("[worker-0.1] ") for line in following["logs"].printed().splitlines()
+                 if line.startswith("[worker-0.1] ")]
+        self.assertEqual(lines, self.said("logs", "followed", "worker-0").splitlines())
+
+    def test_a_queue_admits_a_job_and_then_its_pods(self):
+        manifest = tiny_job("queued", suspend=True) + GATED
+        label = "{name: queued, labels: {kueue.x-k8s.io/queue-name: research}}"
+        job = Job(self.system, manifest.replace("{name: queued}", label)).apply()
+        status = job.await_phase("Suspended").object["status"]
+        (suspended,) = [condition for condition in status["conditions"] if condition["type"] == "Suspended"]
+        self.assertEqual((suspended["status"], suspended["reason"]), ("True", "SuspendRequested"))
+        self.assertEqual(job.created(), [])
+        self.assertIn("because the queue research has not admitted it", self.said("explain", "queued", user="vic"))
+
+        job.patch(suspend=False)
+        gated = [f"queued-worker-{slot}-1" for slot in (0, 1)]
+        for name in gated:
+            job.await_pod(lambda change, name=name: change.name == name and _is_gated(change.object), "it is gated")
+        text = self.said("explain", "queued", user="vic")
+        self.assertIn("queued waits in phase Starting", text)
+        self.assertIn("because worker-0 (pod queued-worker-0-1) may not be scheduled yet\n", text)
+        self.assertEqual(self.said("status", "queued", user="vic").count("SchedulingGated"), 2)
+
+        for name in gated:
+            self.system.namespace.kubectl("patch", "pod", name, "--type=json", "-p", UNGATE)
+        self.assert_succeeds(job, 3)
+        self.assertEqual([name for name in job.created() if "-worker-" in name], gated)
+
     def test_the_operators_tell_what_they_do(self):
         self.start("metered", epochs=1).await_phase("Succeeded")
         leader = self.system.leader()
@@ -98,8 +190,16 @@ class PluginTest(TestCase):
         measured(f"mean of {count:.0f} reconciles", seconds / count)
 
 
+def _has_reason(pod, reason):
+    return any(condition.get("reason") == reason for condition in pod["status"].get("conditions", []))
+
+
 def _is_unschedulable(pod):
-    return any(condition.get("reason") == "Unschedulable" for condition in pod["status"].get("conditions", []))
+    return _has_reason(pod, "Unschedulable")
+
+
+def _is_gated(pod):
+    return _has_reason(pod, "SchedulingGated")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/outage.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {
@@ -16,11 +20,13 @@ namespace {
 
 using kube::StringAt;
 
-constexpr std::chrono::seconds kPause{1};  // before a watch that broke is begun again
+constexpr std::chrono::seconds kInterval{2};  // between looks whether the job is over
+constexpr std::chrono::seconds kLast{2};      // in which what has ended it is told
+constexpr std::chrono::minutes kSilence{10};  // after which a watch is begun again
 
 constexpr char kExamples[] = R"(Examples:
   kubectl adamant events mnist            what happened to the job, its pods and claims, in order
-  kubectl adamant events mnist --watch    and what happens from now on
+  kubectl adamant events mnist --watch    and what happens from now on, until it is over
 
 Kubernetes forgets events after an hour, unless the cluster is set up otherwise.)";
 
@@ -36,45 +42,112 @@ std::string Line(const Json& event) {
   return line + (count > 1 ? "  (" + std::to_string(count) + " times)\n" : "\n");
 }
 
-// Until the user stops it. A watch that ends goes on where it was; where the API has forgotten that
-// place, from now.
-absl::Status Follow(Session& session, const Json& job, std::string version) {
+// Prints events, each as often as it happens.
+class Teller {
+ public:
+  Teller(Session& session, const Json& job) : session_(session), job_(job) {}
+
+  void Tell(const Json& event) {
+    const std::string version = kube::ResourceVersionOf(event);
+    if (IsEventOf(event, job_) && std::exchange(told_[kube::UidOf(event)], version) != version) {
+      session_.print(Line(event));
+    }
+  }
+
+  /// Those that there are; returns from where to watch for more.
+  absl::StatusOr<std::string> TellAll() {
+    ADAMANT_ASSIGN_OR_RETURN(const Events events, ReadEvents(session_, job_));
+    std::ranges::for_each(events.events, [this](const Json& event) { Tell(event); });
+    return events.version;
+  }
+
+ private:
+  Session& session_;
+  const Json& job_;
+  std::map<std::string, std::string> told_;  // by UID: as it was told last
+};
+
+// Until the session is cancelled. A watch that ends goes on where it was; where the API has
+// forgotten that place, with what was not told.
+absl::Status Follow(Session& session, Teller& teller, std::string version) {
+  Outage outage(session);
+  outage.End();  // it has told of events
   while (!session.cancellation.cancelled()) {
-    const absl::Status status =
-        session.client.Watch(kube::kEvents,
-                             {.ns = session.ns},
-                             {.resource_version = version, .idle = std::chrono::minutes(10)},
-                             [&](kube::WatchEventType type, Json& event) {
-                               version = kube::ResourceVersionOf(event);
-                               const bool news = type == kube::WatchEventType::kAdded ||
-                                                 type == kube::WatchEventType::kModified;
-                               if (news && IsEventOf(event, job)) {
-                                 session.print(Line(event));
-                               }
-                               return true;
-                             });
+    absl::Status status = session.client.Watch(
+        kube::kEvents,
+        {.ns = session.ns},
+        {.resource_version = version, .idle = kSilence},
+        [&](kube::WatchEventType type, Json& event) {
+          outage.End();
+          version = kube::ResourceVersionOf(event);
+          if (type == kube::WatchEventType::kAdded || type == kube::WatchEventType::kModified) {
+            teller.Tell(event);
+          }
+          return true;
+        });
     if (absl::IsOutOfRange(status)) {
-      ADAMANT_ASSIGN_OR_RETURN(const Events events, ReadEvents(session, job));
-      version = events.version;
-    } else if (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status)) {
-      return status;
-    } else if (!status.ok()) {
-      session.sleeper.Sleep(kPause, session.cancellation);
+      absl::StatusOr<std::string> now = teller.TellAll();
+      version = now.value_or(version);
+      status = now.status();
+    }
+    if (status.ok() || absl::IsDeadlineExceeded(status)) {
+      outage.End();
+    } else {
+      ADAMANT_RETURN_IF_ERROR(outage.Wait(status));
     }
   }
   return absl::CancelledError("stopped");
+}
+
+// Returns true when the job is over or deleted; false when nobody can tell any more.
+bool AwaitEnd(const Session& session, const Json& job) {
+  Outage outage(session);
+  outage.End();  // it has told of the job
+  while (true) {
+    const absl::StatusOr<Json> now = ReadAgain(session, job);
+    if (absl::IsNotFound(now.status()) || (now.ok() && IsOver(PhaseOf(*now)))) {
+      return true;
+    }
+    if (!now.ok()) {
+      if (!outage.Wait(now.status()).ok()) {
+        return false;
+      }
+      continue;
+    }
+    outage.End();
+    if (!session.sleeper.Sleep(kInterval, session.cancellation)) {
+      return false;
+    }
+  }
+}
+
+// Until the job is over or deleted.
+absl::Status FollowToEnd(Session& session, const Json& job, Teller& teller, std::string version) {
+  const kube::Cancellation ended;
+  const auto stopped = session.cancellation.OnCancel([ended] { ended.Cancel(); });
+  Session until_end = session;
+  until_end.client = session.client.With(ended);
+  until_end.cancellation = ended;
+  const std::jthread waiter([&] {
+    if (AwaitEnd(until_end, job)) {
+      until_end.sleeper.Sleep(kLast, ended);
+      ended.Cancel();
+    }
+  });
+  const absl::Status status = Follow(until_end, teller, std::move(version));
+  const bool over = ended.cancelled() && !session.cancellation.cancelled();
+  ended.Cancel();
+  return over ? teller.TellAll().status() : status;
 }
 
 }  // namespace
 
 absl::StatusOr<int> ShowEvents(Session& session, const EventsFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session, flags.target.job));
-  ADAMANT_ASSIGN_OR_RETURN(const Events events, ReadEvents(session, job));
-  for (const Json& event : events.events) {
-    session.print(Line(event));
-  }
+  Teller teller(session, job);
+  ADAMANT_ASSIGN_OR_RETURN(std::string version, teller.TellAll());
   if (flags.watch) {
-    ADAMANT_RETURN_IF_ERROR(Follow(session, job, events.version));
+    ADAMANT_RETURN_IF_ERROR(FollowToEnd(session, job, teller, std::move(version)));
   }
   return cli::kOk;
 }
@@ -83,7 +156,7 @@ void AddEvents(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand("events", "Tell what happened to a job and its pods");
   const auto flags = std::make_shared<EventsFlags>();
   AddTarget(command, flags->target);
-  command.add_flag("-w,--watch", flags->watch, "And what happens from now on");
+  command.add_flag("-w,--watch", flags->watch, "And what happens until the job is over");
   command.footer(kExamples);
   command.callback([flags, &exit_code] {
     exit_code = RunInCluster(flags->target,

@@ -83,6 +83,14 @@ absl::StatusOr<Json> ReadJob(const Session& session, const std::string& name) {
   return absl::IsNotFound(job.status()) ? NoSuchJob(session, name) : std::move(job);
 }
 
+absl::StatusOr<Json> ReadAgain(const Session& session, const Json& job) {
+  absl::StatusOr<Json> now = ReadJob(session, kube::KeyOf(job).name);
+  if (absl::IsNotFound(now.status()) || (now.ok() && kube::UidOf(*now) != kube::UidOf(job))) {
+    return absl::NotFoundError("the job " + kube::KeyOf(job).name + " was deleted");
+  }
+  return now;
+}
+
 absl::StatusOr<std::vector<Json>> ReadOwned(const Session& session,
                                             const Json& job,
                                             const kube::Resource& resource) {
@@ -125,7 +133,14 @@ std::string StateOf(const Json& pod) {
   if (phase == "Failed" && !StringAt(pod, {"status", "reason"}).empty()) {
     return StringAt(pod, {"status", "reason"});  // "Evicted"
   }
-  return phase == "Running" && !ended ? phase : state.empty() ? phase : state;
+  if (phase == "Running" && !ended) {
+    return phase;
+  }
+  const Json* scheduled = ConditionOf(pod, "PodScheduled");
+  if (scheduled != nullptr && StringAt(*scheduled, {"reason"}) == "SchedulingGated") {
+    return "SchedulingGated";
+  }
+  return state.empty() ? phase : state;
 }
 
 bool HasEnded(const Json& pod) {

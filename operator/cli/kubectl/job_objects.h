@@ -18,6 +18,10 @@ using kube::Json;
 /// missing; those of the client.
 absl::StatusOr<Json> ReadJob(const Session& session, const std::string& name);
 
+/// The same job as it is now. Errors: NotFound: it was deleted, though another may have its name;
+/// those of the client.
+absl::StatusOr<Json> ReadAgain(const Session& session, const Json& job);
+
 /// What carries the job's UID: its pods, claims, ShardMaps, in the order of their names.
 absl::StatusOr<std::vector<Json>> ReadOwned(const Session& session,
                                             const Json& job,
@@ -29,7 +33,8 @@ std::string SlotOf(const Json& pod);
 /// How often its slot has been started, this time included; 0 for a pod that is no process.
 std::int64_t GenerationOf(const Json& pod);
 
-/// "Running", "Pending", "OOMKilled", "ImagePullBackOff", "Exited 1", "Terminating", …
+/// "Running", "Pending", "OOMKilled", "SchedulingGated", "ImagePullBackOff", "Exited 1",
+/// "Terminating", …
 std::string StateOf(const Json& pod);
 
 /// Whether none of its containers will run again.

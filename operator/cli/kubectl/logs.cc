@@ -13,6 +13,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/outage.h"
 #include "operator/cli/kubectl/pod_log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
@@ -88,16 +89,18 @@ class Follower {
  public:
   Follower(Session& session, const LogsFlags& flags) : session_(session), flags_(flags) {}
 
-  // Returns when the job is over and all its logs are at their ends.
+  // Returns when the job is over or deleted, and all its logs are at their ends.
   absl::Status Run() {
+    ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session_, flags_.target.job));
+    Outage outage(session_);
     while (true) {
-      ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session_, flags_.target.job));
-      ADAMANT_ASSIGN_OR_RETURN(std::vector<Json> pods, ReadOwned(session_, job, kube::kPods));
-      ADAMANT_ASSIGN_OR_RETURN(const std::vector<Json> chosen, Choose(std::move(pods), flags_));
-      for (const Json& pod : chosen) {
-        Start(pod);
+      const absl::StatusOr<bool> at_end = Look(job);
+      if (!at_end.ok()) {
+        ADAMANT_RETURN_IF_ERROR(outage.Wait(at_end.status()));
+        continue;
       }
-      if (IsOver(PhaseOf(job)) && std::ranges::all_of(chosen, HasEnded)) {
+      outage.End();
+      if (*at_end) {
         threads_.clear();
         return absl::OkStatus();
       }
@@ -108,22 +111,42 @@ class Follower {
   }
 
  private:
-  // A pod that has not started has no log yet: it is tried again at the next look.
-  void Start(const Json& pod) {
-    const std::string state = StateOf(pod);
-    if ((state == "Running" || state == "Terminating" || HasEnded(pod)) &&
-        started_.insert(kube::UidOf(pod)).second) {
-      threads_.emplace_back([this, key = kube::KeyOf(pod), prefix = Prefix(pod)] {
-        const absl::Status status = FollowLog(
-            session_, key, {.tail = flags_.tail, .idle = kSilence}, [&](std::string_view line) {
-              session_.print(prefix + std::string(line) + "\n");
-              return true;
-            });
-        if (!status.ok() && !absl::IsCancelled(status)) {
-          session_.print(prefix + "(" + std::string(status.message()) + ")\n");
-        }
-      });
+  // Begins to follow what is new. True when nothing more will be.
+  absl::StatusOr<bool> Look(const Json& followed) {
+    const absl::StatusOr<Json> job = ReadAgain(session_, followed);
+    if (absl::IsNotFound(job.status())) {
+      return true;
     }
+    ADAMANT_RETURN_IF_ERROR(job.status());
+    ADAMANT_ASSIGN_OR_RETURN(std::vector<Json> pods, ReadOwned(session_, *job, kube::kPods));
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<Json> chosen, Choose(std::move(pods), flags_));
+    for (const Json& pod : chosen) {
+      if (HasLog(pod) && started_.insert(kube::UidOf(pod)).second) {
+        Start(pod);
+      }
+    }
+    return IsOver(PhaseOf(*job)) && std::ranges::none_of(chosen, [](const Json& pod) {
+             return HasLog(pod) && !HasEnded(pod);
+           });
+  }
+
+  // A pod that has not started has no log yet.
+  static bool HasLog(const Json& pod) {
+    const std::string state = StateOf(pod);
+    return state == "Running" || state == "Terminating" || HasEnded(pod);
+  }
+
+  void Start(const Json& pod) {
+    threads_.emplace_back([this, key = kube::KeyOf(pod), prefix = Prefix(pod)] {
+      const absl::Status status = FollowLog(
+          session_, key, {.tail = flags_.tail, .idle = kSilence}, [&](std::string_view line) {
+            session_.print(prefix + std::string(line) + "\n");
+            return true;
+          });
+      if (!status.ok() && !absl::IsCancelled(status) && !absl::IsNotFound(status)) {
+        session_.print(prefix + "(" + std::string(status.message()) + ")\n");
+      }
+    });
   }
 
   Session& session_;

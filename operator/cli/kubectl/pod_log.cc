@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/outage.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {
 namespace {
 
 constexpr char kContainer[] = "adamant";
-constexpr std::chrono::seconds kPause{1};
 
 absl::StatusOr<std::string> LogPath(const kube::ObjectKey& pod, const LogOptions& options) {
   ADAMANT_ASSIGN_OR_RETURN(std::string path, kube::ObjectPath(kube::kPods, pod, "log"));
@@ -45,7 +45,9 @@ absl::Status FollowLog(const Session& session,
   std::string last;
   std::string before;  // as `last` was when the present connection began
   bool enough = false;
+  Outage outage(session);
   const auto take = [&](std::string_view line) {
+    outage.End();
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string_view time = line.substr(0, space);
     if (time <= before) {
@@ -66,16 +68,17 @@ absl::Status FollowLog(const Session& session,
     }
     before = last;
     const absl::Status status = session.client.ReadLines(path, options.idle, take);
-    if (enough || !WillPass(status)) {
+    if (enough || absl::IsNotFound(status)) {
       return status;
     }
-    ADAMANT_ASSIGN_OR_RETURN(const Json now, session.client.Get(kube::kPods, pod));
-    if (status.ok() && HasEnded(now)) {
+    const absl::StatusOr<Json> now = session.client.Get(kube::kPods, pod);
+    if (status.ok() && now.ok() && HasEnded(*now)) {
       return absl::OkStatus();
     }
-    if (!session.sleeper.Sleep(kPause, session.cancellation)) {
-      return absl::CancelledError("stopped");
+    if (WillPass(status) && now.ok()) {
+      outage.End();
     }
+    ADAMANT_RETURN_IF_ERROR(outage.Wait(WillPass(status) ? now.status() : status));
   }
 }
 

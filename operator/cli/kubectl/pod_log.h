@@ -28,7 +28,7 @@ absl::Status ReadLog(const Session& session,
 
 /// The lines that there are, and those that come, until the pod has ended. Where the connection
 /// breaks it goes on after the last line that came.
-/// Errors: NotFound: the pod is gone; Cancelled; those of the client that will not pass.
+/// Errors: NotFound: the pod is gone; Cancelled; those of the client, as Outage has them.
 absl::Status FollowLog(const Session& session,
                        const kube::ObjectKey& pod,
                        const LogOptions& options,

@@ -9,6 +9,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/outage.h"
 #include "operator/cli/kubectl/status_text.h"
 #include "operator/kube/custom_resources.h"
 #include "services/common/base/status_macros.h"
@@ -26,9 +27,9 @@ constexpr char kExamples[] = R"(Examples:
 
 RESTARTS of a pod are those of its process: each restart is a new pod.)";
 
-absl::StatusOr<JobObjects> ReadObjects(const Session& session, const std::string& name) {
+absl::StatusOr<JobObjects> ReadObjects(const Session& session, const Json& job) {
   JobObjects objects;
-  ADAMANT_ASSIGN_OR_RETURN(objects.job, ReadJob(session, name));
+  ADAMANT_ASSIGN_OR_RETURN(objects.job, ReadAgain(session, job));
   ADAMANT_ASSIGN_OR_RETURN(objects.pods, ReadOwned(session, objects.job, kube::kPods));
   ADAMANT_ASSIGN_OR_RETURN(objects.claims,
                            ReadOwned(session, objects.job, kube::kPersistentVolumeClaims));
@@ -41,9 +42,17 @@ absl::StatusOr<JobObjects> ReadObjects(const Session& session, const std::string
 
 absl::StatusOr<int> ShowStatus(Session& session, const StatusFlags& flags) {
   const bool screen = flags.watch && !flags.json && isatty(STDOUT_FILENO) != 0;
+  ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session, flags.target.job));
+  Outage outage(session);
   std::string version;
   while (true) {
-    ADAMANT_ASSIGN_OR_RETURN(const JobObjects objects, ReadObjects(session, flags.target.job));
+    const absl::StatusOr<JobObjects> read = ReadObjects(session, job);
+    if (!read.ok()) {
+      ADAMANT_RETURN_IF_ERROR(outage.Wait(read.status()));
+      continue;
+    }
+    outage.End();
+    const JobObjects& objects = *read;
     const std::string now = kube::ResourceVersionOf(objects.job);
     if (screen || now != version) {  // on a screen ages grow, too
       version = now;

@@ -55,6 +55,58 @@ TEST(DeadlineTest, TheControllerAsksToBeWokenInTime) {
   EXPECT_EQ(job.controller().NextTimer(job.now()), job.now() + seconds(5));
 }
 
+TEST(EndTest, ABodyThatLearnsLateOfExitsKillsLater) {
+  JobSettings settings = SmallJob();
+  settings.exit_delay = seconds(10);
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Handle(SuspendRequested{"for a test"});
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(30))), IsEmpty());
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(milliseconds(2'500))), SizeIs(6));
+}
+
+TEST(EndTest, ProcessesThatHaveNotJoinedAreNotWantedOnceTheirRoleIsStopped) {
+  Harness job;
+  job.Begin();
+  EXPECT_EQ(job.controller().Wanted().size(), 6u);
+  job.Handle(SuspendRequested{"for a test"});
+  EXPECT_EQ(job.controller().Wanted().size(), 4u);
+  job.Exit(kWorker0);
+  job.Exit(kWorker1);
+  EXPECT_EQ(job.controller().Wanted().size(), 2u);
+}
+
+TEST(PolicyTest, WhatIsChangedCountsFromNowOn) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 5;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Pass(seconds(60));
+  settings.active_deadline = seconds(90);
+  settings.epoch_deadline = seconds(65);
+  settings.restart_limit = 0;
+  job.Handle(PolicyChanged{settings});
+  EXPECT_EQ(job.controller().NextTimer(job.now()), job.now() + seconds(5));
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+  job.Exit(kWorker0);
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(job.state().message, HasSubstr("restart budget of 0"));
+}
+
+TEST(PolicyTest, WhatElseIsDifferentIsNotTakenOver) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  JobSettings settings = SmallJob();
+  settings.workers = 7;
+  settings.epochs = 1;
+  job.Handle(PolicyChanged{settings});
+  EXPECT_EQ(job.controller().Report().epochs, 2u);
+  EXPECT_EQ(job.controller().Wanted().size(), 6u);
+}
+
 TEST(EndTest, RolesLeaveInOrderAndTheLastExitFinishesTheJob) {
   Harness job;
   job.Begin();

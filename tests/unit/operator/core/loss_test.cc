@@ -152,6 +152,18 @@ TEST(LossTest, AProcessThatNeverJoinsIsReplaced) {
   EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(1))), SizeIs(6));
 }
 
+TEST(LossTest, AProcessThatWaitsForRoomHasItsTimeToJoinWhenItHasGotIt) {
+  Harness job;
+  job.Begin();
+  job.Pass(SmallJob().join_timeout - seconds(1));
+  job.Handle(ProcessesWait{{{kWorker0, 1}, {kWorker1, 7}}});
+  const auto killed = Pick<KillProcess>(job.Pass(SmallJob().join_timeout - seconds(1)));
+  EXPECT_THAT(killed, SizeIs(5)) << "all but worker-0; there is no worker-1 of generation 7";
+  EXPECT_THAT(killed, testing::Not(testing::Contains(Field(&KillProcess::id, kWorker0))));
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(1))),
+              testing::Contains(Field(&KillProcess::id, kWorker0)));
+}
+
 TEST(LossTest, AMemberMayLoadForLongBeforeItsFirstHeartbeat) {
   Harness job;
   job.Begin();

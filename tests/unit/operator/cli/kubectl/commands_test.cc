@@ -184,6 +184,9 @@ TEST(StateOfTest, TellsWhatAPodDoes) {
   deleted["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z";
   EXPECT_EQ(StateOf(deleted), "Terminating");
   EXPECT_EQ(StateOf(Json::object()), "Pending");
+  const Json gated = {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "SchedulingGated"}};
+  EXPECT_EQ(StateOf({{"status", {{"phase", "Pending"}, {"conditions", Json::array({gated})}}}}),
+            "SchedulingGated");
 }
 
 }  // namespace

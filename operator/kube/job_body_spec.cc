@@ -1,0 +1,29 @@
+#include <chrono>
+
+#include "operator/control/codec.h"
+#include "operator/kube/job_body.h"
+#include "proto/adamant/v1/job.pb.h"
+
+// What the controller needs of a job's spec, and what users may change of it while the job runs.
+namespace adamant::kube {
+namespace {
+
+constexpr std::chrono::minutes kJoinTimeout{15};  // a node may have to fetch the image
+constexpr std::chrono::seconds kExitDelay{10};    // a busy node tells late that a container ended
+
+}  // namespace
+
+controller::JobSettings JobBody::Settings() const {
+  controller::JobSettings settings = control::SettingsOf(*view_->job);
+  settings.join_timeout = kJoinTimeout;
+  settings.exit_delay = kExitDelay;
+  return settings;
+}
+
+void JobBody::HandleSpec() {
+  const controller::JobSettings settings = Settings();
+  Handle(controller::ScaleRequested{settings.workers});
+  Handle(controller::PolicyChanged{settings});
+}
+
+}  // namespace adamant::kube

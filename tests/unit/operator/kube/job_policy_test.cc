@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "operator/kube/custom_resources.h"
+#include "tests/unit/operator/kube/job_body_rig.h"
+
+// What a job's run policy does, and how long its pods may wait.
+namespace adamant::kube {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::vector<std::string> kPodNames = {
+    "mnist-data-server-0-1", "mnist-parameter-server-0-1", "mnist-worker-0-1"};
+
+class JobPolicyTest : public JobBodyRig {
+ protected:
+  void LeadWith(Json policy) {
+    Lead({{"distribution",
+           {{"workers", 1}, {"parameterServers", {{"count", 1}, {"copies", 1}, {"buckets", 1}}}}},
+          {"runPolicy", std::move(policy)}});
+    Work();
+    ASSERT_EQ(Names(kPods), kPodNames);
+  }
+
+  void Change(const Json& policy) {
+    const Json patch = {{"spec", {{"runPolicy", policy}}}};
+    view_ =
+        ParseJobObject(client_.Patch(kTrainingJobs, kJob.key, PatchType::kMerge, patch).value());
+    ASSERT_NE(view_->job, nullptr) << view_->problems;
+    Work();
+  }
+
+  [[nodiscard]] std::string Message() const {
+    return StringAt(client_.Get(kTrainingJobs, kJob.key).value(), {"status", "message"});
+  }
+
+  [[nodiscard]] std::vector<bool> Deleted() const {
+    std::vector<bool> deleted;
+    for (const std::string& name : kPodNames) {
+      deleted.push_back(IsBeingDeleted(name) || !client_.Get(kPods, {kJob.key.ns, name}).ok());
+    }
+    return deleted;
+  }
+
+  // To the job's end, by a deadline, and to the end of what it leads out.
+  void Fail() {
+    Change({{"activeDeadline", "1s"}});
+    for (int i = 0; i < 10; ++i) {
+      WorkAfter(seconds(1));
+    }
+    ASSERT_THAT(Message(), HasSubstr("ran longer than spec.runPolicy.activeDeadline, 1 s"));
+  }
+};
+
+TEST_F(JobPolicyTest, ADeadlineThatIsChangedCounts) {
+  LeadWith({{"activeDeadline", "1h"}});
+  WorkAfter(minutes(2));
+  EXPECT_EQ(Message(), "");
+  Change({{"activeDeadline", "3m"}});
+  EXPECT_EQ(Message(), "");
+  WorkAfter(minutes(1));
+  EXPECT_THAT(Message(), HasSubstr("activeDeadline, 180 s"));
+}
+
+TEST_F(JobPolicyTest, PodsThatStillRunAreDeletedAtTheEnd) {
+  LeadWith(Json::object());
+  Fail();
+  EXPECT_THAT(Deleted(), Each(true));
+}
+
+TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
+  LeadWith({{"cleanUpPolicy", {{"pods", "None"}, {"claims", "Delete"}}}});
+  EXPECT_THAT(Names(kPersistentVolumeClaims), Contains("mnist-parameter-server-0-1"));
+  Fail();
+  EXPECT_THAT(Deleted(), Each(false));
+  EXPECT_TRUE(body_->done());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+}
+
+TEST_F(JobPolicyTest, PodsOfASuspendedJobGoWhateverThePolicy) {
+  LeadWith({{"cleanUpPolicy", {{"pods", "None"}}}});
+  Change({{"suspend", true}});
+  for (int i = 0; i < 10; ++i) {
+    WorkAfter(seconds(1));
+  }
+  EXPECT_THAT(Deleted(), Each(true));
+}
+
+TEST_F(JobPolicyTest, APodThatHasNoNodeMayWaitForAsLongAsItTakes) {
+  LeadWith(Json::object());
+  for (int i = 0; i < 120; ++i) {
+    WorkAfter(minutes(1));
+  }
+  EXPECT_EQ(Names(kPods), kPodNames);
+  EXPECT_THAT(Deleted(), Each(false));
+  for (const std::string& name : kPodNames) {
+    RunOn("node1", name);
+  }
+  for (int i = 0; i < 14; ++i) {
+    WorkAfter(minutes(1));
+  }
+  EXPECT_THAT(Deleted(), Each(false)) << "they have all their time from when they got a node";
+  WorkAfter(minutes(2));
+  EXPECT_THAT(Deleted(), Each(true));
+}
+
+}  // namespace
+}  // namespace adamant::kube
