@@ -106,6 +106,7 @@ struct Persist {
   struct Entry {
     std::string key;
     std::string value;
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
   std::vector<Entry> entries{};
 };

@@ -20,6 +20,11 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
 }
 
 void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint now) {
+  if (roster_.Has(join.id) && join.generation > roster_.GenerationOf(join.id)) {
+    // Another controller has started it, and replaced this one, which must not even stop it.
+    outbox_.Add(CloseConnection{connection});
+    return;
+  }
   if (IsFinal(state_.phase)) {
     outbox_.Add(Send{.connection = connection, .message = Stop{state_.message}});
     outbox_.Add(CloseConnection{connection});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
@@ -87,7 +88,8 @@ JobBody::JobBody(const BodyContext& context,
                  std::shared_ptr<const JobView> view,
                  std::function<void()> wake)
     : context_(context),
-      client_(context.client.With(kWriteTimeout).WithoutRetries()),
+      client_(
+          context.client.With(kWriteTimeout).WithoutRetries().With([this] { WorkMeanwhile(); })),
       job_{.key = view->key, .uid = view->uid},
       inbox_(std::make_shared<Inbox>(std::move(wake))),
       view_(std::move(view)),
@@ -262,8 +264,21 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   return taken_over_;
 }
 
+// While a request waits for the API: what leads the epoch goes on, and whatever is to be stored is
+// held. Asks nothing of the API itself.
+void JobBody::WorkMeanwhile() {
+  if (controller_ != nullptr) {
+    waits_ = true;
+    HandleEvents();
+    waits_ = false;
+  }
+}
+
 void JobBody::HandleEvents() {
-  for (const controller::Event& event : inbox_->TakeAll()) {
+  std::ranges::move(inbox_->TakeAll(), std::back_inserter(events_));
+  while (!events_.empty()) {  // to handle one may take until others are handled, in WorkMeanwhile
+    const controller::Event event = std::move(events_.front());
+    events_.pop_front();
     Handle(event);
   }
   Handle(controller::Tick{});
@@ -276,10 +291,15 @@ void JobBody::Handle(const controller::Event& event) {
 }
 
 void JobBody::Perform(std::vector<Action> actions) {
-  for (Action& action : actions) {
-    if (!taken_over_.ok()) {
-      return;
-    }
+  std::ranges::move(actions, std::back_inserter(actions_));
+  PerformAll();
+}
+
+// To store one may wait, and what is left is then performed meanwhile.
+void JobBody::PerformAll() {
+  while (!actions_.empty() && taken_over_.ok()) {
+    Action action = std::move(actions_.front());
+    actions_.pop_front();
     if (held_.empty() || held_.PassesOrKeeps(action)) {
       Do(action);
     }
@@ -307,15 +327,27 @@ void JobBody::Do(Action& action) {
 
 void JobBody::Persist(const controller::Persist& persist) {
   held_.Add(persist);
-  StoreHeld().IgnoreError();  // it is held, and tried again
+  if (!waits_) {
+    StoreHeld().IgnoreError();  // it is held, and tried again
+  }
 }
 
 absl::Status JobBody::StoreHeld() {
-  if (held_.empty()) {
-    return absl::OkStatus();
+  while (!held_.empty()) {
+    const std::vector<controller::Persist::Entry> entries = held_.entries();
+    ADAMANT_RETURN_IF_ERROR(Store(entries));
+    if (held_.entries() == entries) {  // else something was added meanwhile
+      std::vector<Action> released = held_.Release();
+      std::ranges::move(released, std::inserter(actions_, actions_.begin()));
+      PerformAll();
+    }
   }
+  return taken_over_;
+}
+
+absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entries) {
   ADAMANT_RETURN_IF_ERROR(pause_.Check(context_.clock.Now()));
-  const absl::Status status = store_.CompareAndSwap(version_, held_.entries());
+  const absl::Status status = store_.CompareAndSwap(version_, entries);
   pause_.Note(status, context_.clock.Now());
   if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
     taken_over_ = status;
@@ -326,7 +358,6 @@ absl::Status JobBody::StoreHeld() {
   if (const auto loss = store_.TakeLoss()) {
     Tell({.kind = controller::Note::Kind::kAlarm, .text = *loss});
   }
-  Perform(held_.Release());
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -76,12 +77,15 @@ class JobBody {
   absl::Status EndLost(const absl::Status& why, const PodViews& pods);
   absl::Status Begin(const PodViews& pods);
   absl::Status StoreHeld();
+  absl::Status Store(const std::vector<controller::Persist::Entry>& entries);
+  void WorkMeanwhile();
   void HandleEvents();
   absl::Status HandleSuspension(const PodViews& pods);
   [[nodiscard]] controller::JobSettings Settings() const;
   void HandleSpec();
   void Handle(const controller::Event& event);
   void Perform(std::vector<controller::Action> actions);
+  void PerformAll();
   void Do(controller::Action& action);
   void Persist(const controller::Persist& persist);
   void Tell(const controller::Note& note);
@@ -127,7 +131,10 @@ class JobBody {
   KubeStateStore store_;
   std::uint64_t version_ = 0;  // of the state that is stored
   std::unique_ptr<controller::JobController> controller_;
+  std::deque<controller::Event> events_;    // for the controller, to be handled in order
+  std::deque<controller::Action> actions_;  // of the controller, to be performed in order
   HeldActions held_;
+  bool waits_ = false;  // for an answer of the API
   ApiPause pause_;
   absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state

@@ -114,20 +114,28 @@ absl::StatusOr<MemoryApiServer::Target> MemoryApiServer::Parse(std::string_view 
   return result;
 }
 
+MemoryApiServer::Fault MemoryApiServer::FaultOf(const HttpRequest& request) {
+  const MutexLock lock(mutex_);
+  ++requests_;
+  return faults_ ? faults_(request) : Fault::kNone;
+}
+
 absl::StatusOr<HttpResponse> MemoryApiServer::Send(const HttpRequest& request,
                                                    const Cancellation& cancellation) {
   if (cancellation.cancelled()) {
     return absl::CancelledError("cancelled");
   }
-  const MutexLock lock(mutex_);
-  ++requests_;
-  const Fault fault = faults_ ? faults_(request) : Fault::kNone;
+  const Fault fault = FaultOf(request);
+  if (fault == Fault::kDelay && request.meanwhile) {
+    request.meanwhile();
+  }
   if (fault == Fault::kRefuse) {
     return absl::UnavailableError("connection refused");
   }
   if (fault == Fault::kInvalid) {
     return Refusal(absl::InvalidArgumentError("a field has a value that it must not have"));
   }
+  const MutexLock lock(mutex_);
   const std::size_t before = store_.history().size();
   absl::StatusOr<HttpResponse> response = Handle(request);
   TellSince(before);

@@ -26,6 +26,7 @@ class MemoryApiServer final : public Transport {
     kNone,
     kRefuse,      ///< not carried out; the connection breaks
     kInvalid,     ///< not carried out; answered with 422
+    kDelay,       ///< carried out after the one who waits has done something else
     kLoseAnswer,  ///< carried out, but the connection breaks before the answer
   };
 
@@ -69,6 +70,7 @@ class MemoryApiServer final : public Transport {
     std::map<std::string, std::string> query;
   };
 
+  Fault FaultOf(const HttpRequest& request);
   static absl::StatusOr<Target> Parse(std::string_view target);
   absl::StatusOr<HttpResponse> Handle(const HttpRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

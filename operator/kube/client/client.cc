@@ -120,6 +120,12 @@ Client Client::WithoutRetries() const {
   return copy;
 }
 
+Client Client::With(std::function<void()> meanwhile) const {
+  Client copy = *this;
+  copy.meanwhile_ = std::move(meanwhile);
+  return copy;
+}
+
 HttpRequest Client::RequestOf(const Call& call) const {
   HttpRequest request;
   request.method = call.method;
@@ -130,6 +136,7 @@ HttpRequest Client::RequestOf(const Call& call) const {
   }
   request.body = call.body;
   request.timeout = options_.timeout;
+  request.meanwhile = meanwhile_;
   return request;
 }
 

@@ -89,10 +89,12 @@ class Client {
          Sleeper& sleeper,
          const ClientOptions& options = {});
 
-  /// Copies whose requests `cancellation` ends, or that wait only for `timeout`, or never retry.
+  /// Copies whose requests `cancellation` ends, or that wait only for `timeout`, or never retry, or
+  /// whose waiting threads call `meanwhile` (HttpRequest::meanwhile).
   [[nodiscard]] Client With(Cancellation cancellation) const;
   [[nodiscard]] Client With(std::chrono::milliseconds timeout) const;
   [[nodiscard]] Client WithoutRetries() const;
+  [[nodiscard]] Client With(std::function<void()> meanwhile) const;
 
   absl::StatusOr<Json> Get(const Resource& resource,
                            const ObjectKey& key,
@@ -172,6 +174,7 @@ class Client {
   Sleeper* sleeper_;
   ClientOptions options_;
   Cancellation cancellation_;
+  std::function<void()> meanwhile_;
   std::shared_ptr<RateLimiter> limiter_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kUnauthorized = 401;
+constexpr std::chrono::milliseconds kMeanwhile{20};
 
 std::string Seconds(std::chrono::milliseconds time) {
   return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
@@ -35,6 +36,19 @@ absl::Status Waited(const absl::Status& status,
   return absl::IsDeadlineExceeded(status)
              ? absl::DeadlineExceededError(what + " within " + Seconds(time))
              : status;
+}
+
+absl::StatusOr<HttpResponse> WaitForHead(HttpCall& call,
+                                         HttpCall::Deadline deadline,
+                                         const std::function<void()>& meanwhile) {
+  while (meanwhile && SteadyClock::now() + kMeanwhile < deadline) {
+    absl::StatusOr<HttpResponse> head = call.WaitForHead(SteadyClock::now() + kMeanwhile);
+    if (!absl::IsDeadlineExceeded(head.status())) {
+      return head;
+    }
+    meanwhile();
+  }
+  return call.WaitForHead(deadline);
 }
 
 }  // namespace
@@ -123,7 +137,7 @@ absl::StatusOr<HttpResponse> HttpTransport::PerformAs(const Credential& credenti
     ADAMANT_ASSIGN_OR_RETURN(const std::unique_ptr<HttpCall> call,
                              connections->client->Start(request));
     const std::shared_ptr<void> guard = cancellation.OnCancel([&call] { call->Cancel(); });
-    absl::StatusOr<HttpResponse> response = call->WaitForHead(deadline);
+    absl::StatusOr<HttpResponse> response = WaitForHead(*call, deadline, request.meanwhile);
     if (absl::IsAborted(response.status())) {
       continue;  // each time, one of the connections that had been kept is gone
     }

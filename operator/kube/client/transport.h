@@ -21,6 +21,8 @@ struct HttpRequest {
   Headers headers = {};
   std::string body = {};
   std::chrono::milliseconds timeout{30'000};  ///< until the response's head; of Send: until its end
+  /// If given, called some times a second by the thread that waits for the response's head.
+  std::function<void()> meanwhile = {};
 };
 
 struct HttpResponse {

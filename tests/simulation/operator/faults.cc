@@ -98,8 +98,11 @@ void Faults::Trouble(Replica& replica) {
   const auto chance = [&] {
     return world_.scheduler.Chance(0.5) ? 0.0 : 0.4 * world_.scheduler.rng().Uniform();
   };
-  replica.transport().SetTroubles(
-      {.refused = chance(), .answer_lost = chance(), .late = chance(), .cut = chance()});
+  replica.transport().SetTroubles({.refused = chance(),
+                                   .answer_lost = chance(),
+                                   .late = chance(),
+                                   .slow = chance(),
+                                   .cut = chance()});
   world_.scheduler.After(world_.scheduler.Random(seconds(1), seconds(10)), nullptr, [&replica] {
     replica.transport().SetTroubles({});
   });

@@ -66,7 +66,11 @@ absl::StatusOr<HttpResponse> ReplicaTransport::SendWrite(const HttpRequest& requ
     Die();
     return absl::UnavailableError("the process is dead");
   }
-  if (Happens(troubles_.late)) {
+  const bool late = Happens(troubles_.late);
+  if (request.meanwhile && (late || Happens(troubles_.slow))) {
+    request.meanwhile();
+  }
+  if (late) {
     const auto delay = world_.scheduler.Random(milliseconds(100), seconds(8));
     world_.scheduler.After(delay, nullptr, [this, request, cancellation] {
       world_.delayed = true;

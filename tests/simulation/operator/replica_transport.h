@@ -18,6 +18,7 @@ class ReplicaTransport final : public kube::Transport {
     double refused = 0;      ///< not carried out
     double answer_lost = 0;  ///< carried out
     double late = 0;         ///< of writes: given up, and carried out seconds later
+    double slow = 0;         ///< of writes: who waits does something else meanwhile
     double cut = 0;          ///< of watches: broken after some events
   };
 

@@ -35,6 +35,24 @@ TEST(StartTest, MembersGetWelcomeThenMembershipWithTheirIncarnation) {
   EXPECT_THAT(view.buckets, IsEmpty());
 }
 
+TEST(StartTest, AProcessThatAnotherControllerHasStartedMeanwhileIsSentAwayAsItIs) {
+  Harness job;
+  job.Begin();
+  controller::Join join;
+  join.id = kWorker0;
+  join.uid = "of the next controller";
+  join.generation = job.state().slots[SlotIndex(SmallJob(), kWorker0)].generation + 1;
+  for (const bool suspended : {false, true}) {
+    if (suspended) {
+      job.Handle(SuspendRequested{"it is wanted"});
+    }
+    const auto actions = job.Handle(Received{99, join});
+    EXPECT_THAT(Pick<Send>(actions), IsEmpty());
+    ASSERT_THAT(Pick<CloseConnection>(actions), SizeIs(1));
+    EXPECT_EQ(Pick<CloseConnection>(actions)[0].connection, 99u);
+  }
+}
+
 TEST(StartTest, BucketsAreSpreadOnceAllParameterServersHaveOpenedTheirDisks) {
   Harness job;
   job.Begin();

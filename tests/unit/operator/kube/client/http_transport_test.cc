@@ -27,6 +27,7 @@ struct Script {
   std::vector<std::string> pieces = {};
   absl::Status end = {};  // after the pieces
   bool waits = false;     // for a cancellation, instead
+  int slow = 0;           // so many waits for the head are in vain
 };
 
 /// The library's part, without a network.
@@ -38,6 +39,9 @@ class FakeCall final : public HttpCall {
     const MutexLock lock(mutex_);
     while (script_.waits && !cancelled_) {
       changed_.Wait(mutex_);
+    }
+    if (script_.slow > waits_++) {
+      return absl::DeadlineExceededError("");
     }
     return cancelled_ ? absl::CancelledError("cancelled") : script_.head;
   }
@@ -58,6 +62,7 @@ class FakeCall final : public HttpCall {
  private:
   const Script script_;
   std::size_t next_ = 0;
+  int waits_ = 0;
   Mutex mutex_;
   CondVar changed_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
@@ -179,6 +184,22 @@ TEST(HttpTransportTest, AStreamIsRefreshedLikewiseAndItsLinesCount) {
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_THAT(lines, ElementsAre("one", "two"));
   EXPECT_EQ(rig.server.requests().size(), 3U);
+}
+
+TEST(HttpTransportTest, WhoWaitsDoesSomethingElseMeanwhile) {
+  Rig rig({Script{.slow = 3}});
+  int calls = 0;
+  HttpRequest request;
+  request.meanwhile = [&calls] { ++calls; };
+  EXPECT_TRUE(rig.transport->Send(request, {}).ok());
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(HttpTransportTest, WhoNeedNotWaitDoesNothingElse) {
+  Rig rig({Script{}});
+  HttpRequest request;
+  request.meanwhile = [] { ADD_FAILURE(); };
+  EXPECT_TRUE(rig.transport->Send(request, {}).ok());
 }
 
 TEST(HttpTransportTest, ErrorsNameTheRequestAndTheServer) {
