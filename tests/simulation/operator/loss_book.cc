@@ -53,7 +53,8 @@ void LossBook::OnSpec(const Json& spec, TimePoint now) {
   const Json* rules = kube::Find(spec, {"runPolicy", "failureRules"});
   rules_ = rules != nullptr ? *rules : Json::array();
   const std::int64_t workers = kube::IntAt(spec, {"distribution", "workers"});
-  const auto [fewer, more] = std::minmax(workers, workers_.value_or(workers));
+  const std::int64_t before = workers_.value_or(workers);
+  const auto [fewer, more] = std::minmax(workers, before);
   for (std::int64_t slot = fewer; slot < more; ++slot) {
     unwanted_[slot] = now;  // from now on, or until now
   }
