@@ -19,8 +19,7 @@ std::string_view NameOf(Mutation mutation) {
                                          "IgnoresRules",
                                          "ConfusesExits",
                                          "OverlooksEvictions",
-                                         "JudgesTwice",
-                                         "DropsSlots"};
+                                         "JudgesTwice"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(kLastMutation) + 1);
   return kNames[static_cast<std::size_t>(mutation)];
 }

@@ -23,10 +23,9 @@ enum class Mutation : std::uint8_t {
   kConfusesExits,       ///< every exit code is read as 1
   kOverlooksEvictions,  ///< pods are read without what says that they were disrupted
   kJudgesTwice,         ///< a new leader does not know which losses were judged
-  kDropsSlots,          ///< a new leader does not know of slots that are not in use
 };
 
-inline constexpr Mutation kLastMutation = Mutation::kDropsSlots;
+inline constexpr Mutation kLastMutation = Mutation::kJudgesTwice;
 
 std::string_view NameOf(Mutation mutation);
 

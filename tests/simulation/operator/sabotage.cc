@@ -138,18 +138,8 @@ void Sabotage::ChangeState(Json& object) {
     for (controller::SlotRecord& slot : state->slots) {
       slot.concluded = 0;
     }
-  } else if (world_.mutation == Mutation::kDropsSlots) {
-    state->slots.resize(std::min(state->slots.size(), SlotsInUse()));
   }
   stored = kube::EncodeBase64(controller::Encode(*state));
-}
-
-std::size_t Sabotage::SlotsInUse() const {
-  const Json job = world_.admin.Get(kube::kTrainingJobs, kJobKey).value_or(Json());
-  return static_cast<std::size_t>(
-      kube::IntAt(job, {"spec", "distribution", "workers"}) +
-      kube::IntAt(job, {"spec", "distribution", "dataServers"}) +
-      kube::IntAt(job, {"spec", "distribution", "parameterServers", "count"}));
 }
 
 std::string Sabotage::UidOfJob() const {

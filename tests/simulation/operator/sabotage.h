@@ -30,7 +30,6 @@ class Sabotage {
   void ChangeState(kube::Json& object);
   void ChangeObject(kube::Json& object);
   [[nodiscard]] std::string UidOfJob() const;
-  [[nodiscard]] std::size_t SlotsInUse() const;
 
   World& world_;
   std::uint64_t names_ = 0;
