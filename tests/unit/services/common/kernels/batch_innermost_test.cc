@@ -75,8 +75,7 @@ class BatchInnermostTest : public testing::TestWithParam<std::string> {
     SCOPED_TRACE(Describe(spec) + " seed " + std::to_string(seed));
     Tensors<float> tensors(spec);
     tensors.Randomise(seed);
-    const Tensors<double> expected = Reference(spec, tensors, false);
-    const Tensors<double> magnitudes = Reference(spec, tensors, true);
+    const Expected expected(spec, tensors);
     tensors.inputs[0] = ToBlocks(spec.batch, tensors.inputs[0]);
     tensors.output_error = ToBlocks(spec.batch, tensors.output_error);
     Tensors<float> by_block = tensors;
@@ -84,38 +83,19 @@ class BatchInnermostTest : public testing::TestWithParam<std::string> {
     const auto whole = Make(spec, spec.batch);
     whole->Forward(tensors.View());
     whole->Backward(tensors.View());
-    ExpectNear(spec, tensors, expected, magnitudes, tolerances);
+    MakeRows(spec, tensors);
+    expected.ExpectNear(tensors, tolerances);
     if (spec.batch > kLanes) {
       RunByBlock(spec, *Make(spec, kLanes), by_block.View());
-      ExpectNear(spec, by_block, expected, magnitudes, tolerances);
+      MakeRows(spec, by_block);
+      expected.ExpectNear(by_block, tolerances);
     }
   }
 
-  static void ExpectNear(const Spec& spec,
-                         const Tensors<float>& result,
-                         const Tensors<double>& expected,
-                         const Tensors<double>& magnitudes,
-                         const Tolerances& tolerances) {
-    kernels::ExpectNear("output",
-                        FromBlocks(spec.batch, result.output),
-                        expected.output,
-                        magnitudes.output,
-                        tolerances.forward);
-    kernels::ExpectNear("input error",
-                        FromBlocks(spec.batch, result.input_errors[0]),
-                        expected.input_errors[0],
-                        magnitudes.input_errors[0],
-                        tolerances.input_error);
-    kernels::ExpectNear("weight gradient",
-                        result.weight_gradient,
-                        expected.weight_gradient,
-                        magnitudes.weight_gradient,
-                        tolerances.weight_gradient);
-    kernels::ExpectNear("bias gradient",
-                        result.bias_gradient,
-                        expected.bias_gradient,
-                        magnitudes.bias_gradient,
-                        tolerances.bias_gradient);
+  /// What was written, back in the order of the spec.
+  static void MakeRows(const Spec& spec, Tensors<float>& result) {
+    result.output = FromBlocks(spec.batch, result.output);
+    result.input_errors[0] = FromBlocks(spec.batch, result.input_errors[0]);
   }
 
   const ScopedIsa isa_;
@@ -136,47 +116,13 @@ TEST_P(BatchInnermostTest, RandomConvolutionsMatchTheReference) {
 }
 
 TEST_P(BatchInnermostTest, ExtremeConvolutionsMatchTheReference) {
-  struct Case {
-    Shape input;
-    std::int64_t channels;
-    model::Extent2d kernel;
-    model::Extent2d stride;
-    model::Extent2d padding;
-    std::int64_t groups;
-  };
-  const Case cases[] = {
-      {{1, 1, 1}, 1, {1, 1}, {1, 1}, {0, 0}, 1},      // a single product
-      {{1, 1, 90}, 1, {1, 7}, {1, 1}, {0, 3}, 1},     // a row
-      {{3, 90, 1}, 5, {9, 1}, {2, 1}, {4, 0}, 1},     // a column
-      {{5, 6, 7}, 4, {6, 7}, {1, 1}, {0, 0}, 1},      // a kernel as large as its input
-      {{2, 3, 3}, 3, {3, 3}, {50, 50}, {2, 2}, 1},    // a stride beyond the input
-      {{2, 1, 1}, 3, {5, 5}, {1, 1}, {4, 4}, 1},      // more padding than input
-      {{33, 3, 3}, 33, {3, 3}, {1, 1}, {1, 1}, 33},   // one map per group
-      {{7, 4, 4}, 21, {3, 3}, {1, 1}, {1, 1}, 7},     // three maps per group
-      {{65, 1, 2}, 67, {1, 1}, {1, 1}, {0, 0}, 1},    // many channels, no multiple of a tile
-      {{3, 20, 20}, 17, {11, 11}, {4, 4}, {5, 5}, 1}  // a wide kernel
-  };
-  for (const Case& c : cases) {
-    model::Layer layer = LayerOf(LayerKind::kConv2d);
-    layer.channels = c.channels;
-    layer.kernel = c.kernel;
-    layer.stride = c.stride;
-    layer.padding = c.padding;
-    layer.groups = c.groups;
-    const Spec spec = MakeSpec(layer, {c.input}, kLanes);
+  for (const Spec& spec : ExtremeConvolutions(kLanes)) {
     Compare(spec, 1, OfSums(spec));
   }
 }
 
 TEST_P(BatchInnermostTest, ConvolutionsOfKnownNetsMatchTheReference) {
-  const std::pair<Shape, std::int64_t> shapes[] = {
-      {{1, 28, 28}, 10}, {{10, 12, 12}, 20}, {{3, 16, 16}, 32}, {{32, 8, 8}, 64}};
-  for (const auto& [input, channels] : shapes) {
-    model::Layer layer = LayerOf(LayerKind::kConv2d);
-    layer.channels = channels;
-    layer.kernel = {5, 5};
-    layer.padding = input[0] % 2 == 1 ? model::Extent2d{2, 2} : model::Extent2d{0, 0};
-    const Spec spec = MakeSpec(layer, {input}, kLanes);
+  for (const Spec& spec : ConvolutionsOfKnownNets(kLanes)) {
     Compare(spec, 1, OfSums(spec));
   }
 }

@@ -23,41 +23,13 @@ class ChannelsLastTest : public testing::TestWithParam<std::string> {
     for (const std::uint64_t step : {seed, seed + 1000}) {
       Tensors<float> tensors(spec);
       tensors.Randomise(step);
-      const Tensors<double> expected = Reference(spec, tensors, false);
-      const Tensors<double> magnitudes = Reference(spec, tensors, true);
-      tensors.inputs[0] = ToChannelsLast(spec.batch, spec.inputs[0], tensors.inputs[0]);
-      tensors.output_error = ToChannelsLast(spec.batch, spec.output, tensors.output_error);
+      const Expected expected(spec, tensors);
+      MakeChannelsLast(spec, tensors);
       kernel->Forward(tensors.View());
       kernel->Backward(tensors.View());
-      ExpectNear(spec, tensors, expected, magnitudes);
+      MakeChannelsFirst(spec, tensors);
+      expected.ExpectNear(tensors, OfSums(spec));
     }
-  }
-
-  static void ExpectNear(const Spec& spec,
-                         const Tensors<float>& result,
-                         const Tensors<double>& expected,
-                         const Tensors<double>& magnitudes) {
-    const Tolerances tolerances = OfSums(spec);
-    kernels::ExpectNear("output",
-                        ToChannelsFirst(spec.batch, spec.output, result.output),
-                        expected.output,
-                        magnitudes.output,
-                        tolerances.forward);
-    kernels::ExpectNear("input error",
-                        ToChannelsFirst(spec.batch, spec.inputs[0], result.input_errors[0]),
-                        expected.input_errors[0],
-                        magnitudes.input_errors[0],
-                        tolerances.input_error);
-    kernels::ExpectNear("weight gradient",
-                        result.weight_gradient,
-                        expected.weight_gradient,
-                        magnitudes.weight_gradient,
-                        tolerances.weight_gradient);
-    kernels::ExpectNear("bias gradient",
-                        result.bias_gradient,
-                        expected.bias_gradient,
-                        magnitudes.bias_gradient,
-                        tolerances.bias_gradient);
   }
 
   const ScopedIsa isa_;
@@ -78,48 +50,18 @@ TEST_P(ChannelsLastTest, RandomConvolutionsMatchTheReference) {
 }
 
 TEST_P(ChannelsLastTest, ExtremeConvolutionsMatchTheReference) {
-  struct Case {
-    std::int64_t batch;
-    Shape input;
-    std::int64_t channels;
-    model::Extent2d kernel;
-    model::Extent2d stride;
-    model::Extent2d padding;
-    std::int64_t groups;
-  };
-  const Case cases[] = {
-      {1, {1, 1, 1}, 1, {1, 1}, {1, 1}, {0, 0}, 1},      // a single product
-      {1, {1, 1, 90}, 1, {1, 7}, {1, 1}, {0, 3}, 1},     // a row
-      {2, {3, 90, 1}, 5, {9, 1}, {2, 1}, {4, 0}, 1},     // a column
-      {1, {5, 6, 7}, 4, {6, 7}, {1, 1}, {0, 0}, 1},      // a kernel as large as its input
-      {1, {2, 3, 3}, 3, {3, 3}, {50, 50}, {2, 2}, 1},    // a stride beyond the input
-      {3, {2, 1, 1}, 3, {5, 5}, {1, 1}, {4, 4}, 1},      // more padding than input
-      {1, {33, 3, 3}, 33, {3, 3}, {1, 1}, {1, 1}, 33},   // one map per group
-      {1, {7, 4, 4}, 21, {3, 3}, {1, 1}, {1, 1}, 7},     // three maps per group
-      {2, {65, 1, 2}, 67, {1, 1}, {1, 1}, {0, 0}, 1},    // many channels, no multiple of a vector
-      {1, {3, 20, 20}, 17, {11, 11}, {4, 4}, {5, 5}, 1}  // a wide kernel
-  };
-  for (const Case& c : cases) {
-    model::Layer layer = LayerOf(model::LayerKind::kConv2d);
-    layer.channels = c.channels;
-    layer.kernel = c.kernel;
-    layer.stride = c.stride;
-    layer.padding = c.padding;
-    layer.groups = c.groups;
-    Compare(MakeSpec(layer, {c.input}, c.batch), 1);
+  for (const std::int64_t batch : {1, 3}) {
+    for (const Spec& spec : ExtremeConvolutions(batch)) {
+      Compare(spec, 1);
+    }
   }
 }
 
 TEST_P(ChannelsLastTest, ConvolutionsOfKnownNetsMatchTheReference) {
-  const std::pair<Shape, std::int64_t> shapes[] = {
-      {{1, 28, 28}, 10}, {{10, 12, 12}, 20}, {{3, 16, 16}, 32}, {{32, 8, 8}, 64}};
-  for (const auto& [input, channels] : shapes) {
-    model::Layer layer = LayerOf(model::LayerKind::kConv2d);
-    layer.channels = channels;
-    layer.kernel = {5, 5};
-    layer.padding = input[0] % 2 == 1 ? model::Extent2d{2, 2} : model::Extent2d{0, 0};
-    Compare(MakeSpec(layer, {input}, 1), 1);
-    Compare(MakeSpec(layer, {input}, 3), 2);
+  for (const std::int64_t batch : {1, 3}) {
+    for (const Spec& spec : ConvolutionsOfKnownNets(batch)) {
+      Compare(spec, 2);
+    }
   }
 }
 

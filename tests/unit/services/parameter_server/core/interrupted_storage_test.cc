@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,41 +8,11 @@
 #include "services/common/storage/memory_store.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/interrupted_store.h"
 
 // What happens to a bucket while the disk is at work for it.
 namespace adamant::parameter_server {
 namespace {
-
-/// Calls `during` in the middle of the next Flush.
-class InterruptedStore final : public storage::KvStore {
- public:
-  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
-  absl::Status Write(const std::vector<storage::Change>& changes) override {
-    return store_.Write(changes);
-  }
-  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLogged(changes);
-  }
-  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLazily(changes);
-  }
-  absl::Status Flush() override {
-    if (const auto interrupt = std::exchange(during, nullptr)) {
-      interrupt();
-    }
-    return store_.Flush();
-  }
-  absl::Status Scan(std::string_view prefix,
-                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
-      const override {
-    return store_.Scan(prefix, visit);
-  }
-
-  std::function<void()> during;
-
- private:
-  storage::MemoryStore store_;
-};
 
 /// A server that is asked to learn its only bucket, of one shard; the test is the primary.
 class InterruptedStorageTest : public ::testing::Test, protected Driver {
@@ -82,7 +51,8 @@ class InterruptedStorageTest : public ::testing::Test, protected Driver {
   void WantStorage() override {}
 
   FakeClock clock_;
-  InterruptedStore store_;
+  storage::MemoryStore memory_;
+  fakes::InterruptedStore store_{memory_};
   std::vector<std::uint64_t> acknowledged_;  ///< copies that count
   ParameterServer core_{{.job_uid = 7,
                          .self = {.slot = 0, .incarnation = 1},
@@ -95,7 +65,8 @@ class InterruptedStorageTest : public ::testing::Test, protected Driver {
 
 TEST_F(InterruptedStorageTest, ACopyCountsWhenItIsOnDiskItself) {
   Copy(1);
-  store_.during = [this] { Copy(2); };  // the first is given up, all of the next has come
+  // The first is given up, all of the next has come.
+  store_.InterruptNextFlush([this] { Copy(2); });
   ASSERT_TRUE(core_.DoStorage().ok());
   EXPECT_TRUE(acknowledged_.empty());
   ASSERT_TRUE(core_.DoStorage().ok());
@@ -104,11 +75,11 @@ TEST_F(InterruptedStorageTest, ACopyCountsWhenItIsOnDiskItself) {
 
 TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
   Copy(1);
-  store_.during = [this] {
+  store_.InterruptNextFlush([this] {
     core_.SetConfigurations(
         std::vector<Configuration>{{.epoch = kEpoch + 1, .generation = 1, .primary = kPrimary}},
         {});
-  };
+  });
   ASSERT_TRUE(core_.DoStorage().ok());
   ASSERT_TRUE(core_.DoStorage().ok());
   EXPECT_TRUE(acknowledged_.empty());

@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,52 +11,12 @@
 #include "services/common/base/busy_meter.h"
 #include "services/parameter_server/rpc/pending.h"
 #include "services/parameter_server/rpc/watched_store.h"
+#include "tests/fakes/interrupted_store.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 #include "tests/unit/services/parameter_server/rpc/recording_link.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-// Holds one call up.
-class HeldStore final : public storage::KvStore {
- public:
-  explicit HeldStore(storage::KvStore& store) : store_(store) {}
-
-  void HoldNextFlush() { hold_ = true; }
-  void AwaitHeld() {
-    held_.Wait([] { return false; });
-  }
-  void Release() { release_.Set(true); }
-
-  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
-  absl::Status Write(const std::vector<storage::Change>& changes) override {
-    return store_.Write(changes);
-  }
-  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLogged(changes);
-  }
-  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLazily(changes);
-  }
-  absl::Status Flush() override {
-    if (hold_.exchange(false)) {
-      held_.Set(true);
-      release_.Wait([] { return false; });
-    }
-    return store_.Flush();
-  }
-  absl::Status Scan(std::string_view prefix,
-                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
-      const override {
-    return store_.Scan(prefix, visit);
-  }
-
- private:
-  storage::KvStore& store_;
-  std::atomic<bool> hold_ = false;
-  Pending<bool> held_;
-  Pending<bool> release_;
-};
 
 class StorageLoopTest : public ::testing::Test, private Driver {
  protected:
@@ -120,14 +77,14 @@ class StorageLoopTest : public ::testing::Test, private Driver {
 
  protected:
   storage::MemoryStore store_;
-  HeldStore held_store_{store_};
+  fakes::InterruptedStore interrupted_store_{store_};
   FakeClock clock_;
   metrics::Registry registry_;
   RecordingLink link_;
   Pending<bool> stored_;
   Pending<Epoch> served_;
   StorageLoop loop_{link_, registry_};
-  ParameterServer core_{Options(), held_store_, clock_, *this};
+  ParameterServer core_{Options(), interrupted_store_, clock_, *this};
 };
 
 TEST_F(StorageLoopTest, BucketsAreCreated) {
@@ -190,17 +147,22 @@ class HungStorageTest : public StorageLoopTest {
 TEST_F(HungStorageTest, AFlushThatHangsIsBusyUntilItEnds) {
   using std::chrono::seconds;
   PushOne();
-  held_store_.HoldNextFlush();
+  Pending<bool> held;
+  Pending<bool> released;
+  interrupted_store_.InterruptNextFlush([&] {
+    held.Set(true);
+    released.Wait([] { return false; });
+  });
   clock_.Advance(std::chrono::hours(1));
   loop_.Want();
-  held_store_.AwaitHeld();
+  held.Wait([] { return false; });
   Busy();
   EXPECT_EQ(Busy(), seconds(1));
   EXPECT_EQ(Busy(), seconds(2));
   loop_.GoOn();
   EXPECT_EQ(Busy(), seconds(0)) << "another call of the store";
   EXPECT_EQ(Busy(), seconds(1));
-  held_store_.Release();
+  released.Set(true);
   while (Busy() > seconds(0)) {
     std::this_thread::yield();
   }
