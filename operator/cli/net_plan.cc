@@ -42,7 +42,7 @@ class Thread {
                  .state = state_.span(),
                  .pending = {},
                  .scratch = scratch_.span()},
-                {}) {
+                {.push_every = job.replica.push_every, .alone = job.replica.threads == 1}) {
     for (const Shard& shard : job.layout.shards()) {
       const std::size_t begin = job.layout.OffsetOf(shard.tensor) + shard.begin;
       InitialiseShard(1,
@@ -66,11 +66,20 @@ class Thread {
     for (std::int32_t& label : context->labels()) {
       label = static_cast<std::int32_t>(rng.Below(static_cast<std::uint64_t>(job_.graph.classes)));
     }
-    update_.Begin(1, accumulator_);
+    BeginMostSteps();
     return context->Profile(steps, weights_.span(), update_);
   }
 
  private:
+  // A step between the first and the last of a push, as most are.
+  void BeginMostSteps() {
+    update_.Begin(1, accumulator_);
+    if (job_.replica.push_every > 2) {
+      accumulator_.steps = 1;
+      update_.Begin(1, accumulator_);
+    }
+  }
+
   const worker::WorkerJob& job_;
   worker::FloatBuffer weights_;
   worker::FloatBuffer state_;

@@ -44,7 +44,7 @@ class Update final : public GradientSink {
     ShareChange({.kind = OptimiserKind::kMomentum, .rate = 1e-4f, .momentum = 0.9f},
                 gradient,
                 part(momentum_),
-                /*first=*/false,
+                Accrual::kAdd,
                 part(accumulator_),
                 part(weights_));
   }

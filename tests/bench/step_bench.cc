@@ -54,12 +54,13 @@ struct Way {
   bool stored_first = false;  ///< the gradient as a whole, then the update
   bool in_step = false;       ///< all threads sweep the weights from the first on
   std::uint64_t share_every = 1;
+  bool sums = false;  ///< changes are added up though one thread is alone
 };
 
 /// One thread's context and arrays.
 class Trainer {
  public:
-  Trainer(Job& job, std::int64_t batch, Way way, double start)
+  Trainer(Job& job, std::int64_t batch, Way way, bool alone, double start)
       : job_(job),
         batch_(batch),
         context_(
@@ -76,6 +77,7 @@ class Trainer {
                  .scratch = scratch_.span()},
                 {.share_every = way.share_every,
                  .push_every = kPushEvery,
+                 .alone = alone && !way.sums,
                  .start = way.in_step ? 0 : start}) {
     Rng rng(1);
     for (float& value : context_->input()) {
@@ -137,9 +139,9 @@ class Team {
         slices_(static_cast<std::size_t>(threads)),
         ready_(threads + 1) {
     for (std::int64_t i = 0; i < threads; ++i) {
-      threads_.emplace_back([this, &job, batch, way, i] {
+      threads_.emplace_back([this, &job, batch, threads, way, i] {
         const auto count = static_cast<double>(slices_.size());
-        Trainer trainer(job, batch, way, static_cast<double>(i) / count);
+        Trainer trainer(job, batch, way, threads == 1, static_cast<double>(i) / count);
         trainer.Step();
         ready_.arrive_and_wait();
         Work(trainer, slices_[static_cast<std::size_t>(i)]);
@@ -231,6 +233,7 @@ void Arguments(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK_CAPTURE(Steps, handed_over, Way{})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, handed_over_in_step, Way{.in_step = true})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, stored_first, Way{.stored_first = true})->Apply(Arguments);
+BENCHMARK_CAPTURE(Steps, added_up, Way{.sums = true})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, every_fourth, Way{.share_every = 4})->Apply(Arguments);
 
 }  // namespace

@@ -63,6 +63,7 @@ struct Trainer::Member {
              .pending = {},
              .scratch = scratch.span()},
             {.push_every = kPushEvery,
+             .alone = trainer.options_.threads == 1,
              .start = static_cast<double>(index) / static_cast<double>(trainer.options_.threads)}),
         accumulator(trainer.plan_, trainer.layout_.shards().size(), kPushEvery) {}
 

@@ -39,10 +39,9 @@ struct Adagrad {
 
 /// What becomes of an element's change.
 enum class Use {
-  kWrite,       ///< out = change
-  kApply,       ///< weights += change
-  kShareFirst,  ///< weights += change, out = change
-  kShare,       ///< weights += change, out += change
+  kWrite,  ///< out = change
+  kApply,  ///< weights += change
+  kShare,  ///< weights += change, and out as an Accrual says
 };
 
 /// One call's arrays of n elements. `out` may be `gradient`.
@@ -55,38 +54,63 @@ struct Range {
   std::size_t n;
 };
 
-template <Use kUse, bool kDecays, class Rule>
+template <Use kUse, Accrual kAccrual, bool kDecays, class Rule>
 [[gnu::always_inline]] inline void Loop(Rule rule, float decay, const Range& range) {
   const auto [gradient, decaying, state, out, weights, n] = range;
   ADAMANT_INDEPENDENT_ITERATIONS
   for (std::size_t i = 0; i < n; ++i) {
     const float d = kDecays ? gradient[i] + decay * decaying[i] : gradient[i];
     const float change = -rule(d, state + i);
-    if constexpr (kUse != Use::kWrite) {
-      weights[i] += change;
-    }
-    if constexpr (kUse == Use::kShare) {
-      out[i] += change;
-    } else if constexpr (kUse != Use::kApply) {
+    if constexpr (kUse == Use::kWrite) {
       out[i] = change;
+      continue;
+    }
+    const float before = weights[i];
+    const float after = before + change;
+    weights[i] = after;
+    if constexpr (kUse == Use::kShare) {
+      if constexpr (kAccrual == Accrual::kSet) {
+        out[i] = change;
+      } else if constexpr (kAccrual == Accrual::kAdd) {
+        out[i] += change;
+      } else if constexpr (kAccrual == Accrual::kKeepBefore) {
+        out[i] = before;
+      } else if constexpr (kAccrual == Accrual::kDifference) {
+        out[i] = after - out[i];
+      }
     }
   }
 }
 
-template <Use kUse, class Rule>
+template <Use kUse, Accrual kAccrual, class Rule>
 [[gnu::always_inline]] inline void Run(Rule rule, float decay, const Range& range) {
-  decay != 0 ? Loop<kUse, true>(rule, decay, range) : Loop<kUse, false>(rule, decay, range);
+  decay != 0 ? Loop<kUse, kAccrual, true>(rule, decay, range)
+             : Loop<kUse, kAccrual, false>(rule, decay, range);
 }
 
 template <class Rule>
 [[gnu::always_inline]] inline void RunOwn(Use use, Rule rule, float decay, const Range& range) {
-  use == Use::kApply ? Run<Use::kApply>(rule, decay, range) : Run<Use::kWrite>(rule, decay, range);
+  use == Use::kApply ? Run<Use::kApply, Accrual::kLeave>(rule, decay, range)
+                     : Run<Use::kWrite, Accrual::kLeave>(rule, decay, range);
 }
 
 template <class Rule>
-[[gnu::always_inline]] inline void RunShared(Use use, Rule rule, float decay, const Range& range) {
-  use == Use::kShareFirst ? Run<Use::kShareFirst>(rule, decay, range)
-                          : Run<Use::kShare>(rule, decay, range);
+[[gnu::always_inline]] inline void RunShared(Accrual accrual,
+                                             Rule rule,
+                                             float decay,
+                                             const Range& range) {
+  switch (accrual) {
+    case Accrual::kSet:
+      return Run<Use::kShare, Accrual::kSet>(rule, decay, range);
+    case Accrual::kAdd:
+      return Run<Use::kShare, Accrual::kAdd>(rule, decay, range);
+    case Accrual::kKeepBefore:
+      return Run<Use::kShare, Accrual::kKeepBefore>(rule, decay, range);
+    case Accrual::kLeave:
+      return Run<Use::kShare, Accrual::kLeave>(rule, decay, range);
+    case Accrual::kDifference:
+      return Run<Use::kShare, Accrual::kDifference>(rule, decay, range);
+  }
 }
 
 Sgd SgdOf(const RuleStep& step) { return {step.rate}; }
@@ -105,33 +129,43 @@ ADAMANT_MULTIVERSION void OwnAdagrad(Use use, const RuleStep& step, const Range&
   RunOwn(use, AdagradOf(step), step.weight_decay, range);
 }
 
-ADAMANT_MULTIVERSION ADAMANT_RACES void SharedSgd(Use use,
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedSgd(Accrual accrual,
                                                   const RuleStep& step,
                                                   const Range& range) {
-  RunShared(use, SgdOf(step), step.weight_decay, range);
+  RunShared(accrual, SgdOf(step), step.weight_decay, range);
 }
 
-ADAMANT_MULTIVERSION ADAMANT_RACES void SharedMomentum(Use use,
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedMomentum(Accrual accrual,
                                                        const RuleStep& step,
                                                        const Range& range) {
-  RunShared(use, MomentumOf(step), step.weight_decay, range);
+  RunShared(accrual, MomentumOf(step), step.weight_decay, range);
 }
 
-ADAMANT_MULTIVERSION ADAMANT_RACES void SharedAdagrad(Use use,
+ADAMANT_MULTIVERSION ADAMANT_RACES void SharedAdagrad(Accrual accrual,
                                                       const RuleStep& step,
                                                       const Range& range) {
-  RunShared(use, AdagradOf(step), step.weight_decay, range);
+  RunShared(accrual, AdagradOf(step), step.weight_decay, range);
 }
 
 void RunStep(Use use, const RuleStep& step, const Range& range) {
-  const bool shared = use == Use::kShareFirst || use == Use::kShare;
   switch (step.kind) {
     case OptimiserKind::kSgd:
-      return shared ? SharedSgd(use, step, range) : OwnSgd(use, step, range);
+      return OwnSgd(use, step, range);
     case OptimiserKind::kMomentum:
-      return shared ? SharedMomentum(use, step, range) : OwnMomentum(use, step, range);
+      return OwnMomentum(use, step, range);
     case OptimiserKind::kAdagrad:
-      return shared ? SharedAdagrad(use, step, range) : OwnAdagrad(use, step, range);
+      return OwnAdagrad(use, step, range);
+  }
+}
+
+void RunSharedStep(Accrual accrual, const RuleStep& step, const Range& range) {
+  switch (step.kind) {
+    case OptimiserKind::kSgd:
+      return SharedSgd(accrual, step, range);
+    case OptimiserKind::kMomentum:
+      return SharedMomentum(accrual, step, range);
+    case OptimiserKind::kAdagrad:
+      return SharedAdagrad(accrual, step, range);
   }
 }
 
@@ -139,6 +173,13 @@ ADAMANT_MULTIVERSION void AddLoop(const float* change, float* values, std::size_
   ADAMANT_INDEPENDENT_ITERATIONS
   for (std::size_t i = 0; i < n; ++i) {
     values[i] += change[i];
+  }
+}
+
+ADAMANT_MULTIVERSION void DifferenceLoop(const float* now, float* values, std::size_t n) {
+  ADAMANT_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < n; ++i) {
+    values[i] = now[i] - values[i];
   }
 }
 
@@ -191,20 +232,25 @@ void WeightChange(const RuleStep& step,
 void ShareChange(const RuleStep& step,
                  std::span<const float> gradient,
                  std::span<float> state,
-                 bool first,
+                 Accrual accrual,
                  std::span<float> accrued,
                  std::span<float> weights) {
   ADAMANT_CHECK(gradient.size() == weights.size(), "a gradient has one value per weight");
   ADAMANT_CHECK(accrued.size() == weights.size(), "a change accrues for every weight");
   ADAMANT_CHECK(state.size() == StatePerWeight(step.kind) * weights.size(), "state fits the rule");
-  RunStep(first ? Use::kShareFirst : Use::kShare,
-          step,
-          {.gradient = gradient.data(),
-           .decaying = weights.data(),
-           .state = state.data(),
-           .out = accrued.data(),
-           .weights = weights.data(),
-           .n = weights.size()});
+  RunSharedStep(accrual,
+                step,
+                {.gradient = gradient.data(),
+                 .decaying = weights.data(),
+                 .state = state.data(),
+                 .out = accrued.data(),
+                 .weights = weights.data(),
+                 .n = weights.size()});
+}
+
+void TakeDifference(std::span<const float> now, std::span<float> values) {
+  ADAMANT_CHECK(now.size() == values.size(), "one value per weight");
+  DifferenceLoop(now.data(), values.data(), values.size());
 }
 
 void Add(std::span<const float> change, std::span<float> values) {

@@ -31,16 +31,27 @@ void WeightChange(const RuleStep& step,
                   std::span<float> state,
                   std::span<float> change);
 
+/// What ShareChange makes of a thread's own `accrued`.
+enum class Accrual {
+  kSet,         ///< the change
+  kAdd,         ///< the change is added
+  kKeepBefore,  ///< the weights as they were before
+  kLeave,       ///< it stays as it is, and is not read
+  kDifference,  ///< the weights as they are now, less what it was
+};
+
 /// The step of a thread that shares `weights` with others without a lock (kernels/hogwild.h): adds
-/// the change to them and to what `accrued` of it, the thread's own, which the first one
-/// overwrites. One pass, because memory is all that it waits for; the bits are those of
-/// WeightChange and Add.
+/// the change to them, and notes it in `accrued`. One pass, because memory is all that it waits
+/// for; the bits are those of WeightChange and Add.
 void ShareChange(const RuleStep& step,
                  std::span<const float> gradient,
                  std::span<float> state,
-                 bool first,
+                 Accrual accrual,
                  std::span<float> accrued,
                  std::span<float> weights);
+
+/// values[i] = now[i] - values[i]; both have as many elements and do not overlap.
+void TakeDifference(std::span<const float> now, std::span<float> values);
 
 /// values[i] += change[i]; both have as many elements and do not overlap.
 void Add(std::span<const float> change, std::span<float> values);

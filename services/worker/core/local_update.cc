@@ -39,6 +39,16 @@ void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
   const std::uint64_t step = accumulator.steps + 1;
   shares_ = step % options_.share_every == 0 || step == options_.push_every;
   tensor_ = nullptr;
+  const bool last = step == options_.push_every;
+  if (step == 1) {
+    keeps_before_ = options_.alone && options_.share_every == 1 && !last;
+    accrual_ = keeps_before_ ? Accrual::kKeepBefore : Accrual::kSet;
+  } else if (keeps_before_) {
+    keeps_before_ = !last;
+    accrual_ = last ? Accrual::kDifference : Accrual::kLeave;
+  } else {
+    accrual_ = Accrual::kAdd;
+  }
 }
 
 void LocalUpdate::Enter(const TensorPlan& tensor) {
@@ -66,7 +76,7 @@ void LocalUpdate::TakeBlock(std::size_t begin, std::span<float> gradient) {
   if (options_.share_every == 1) {
     if (here) {
       const auto accrued = accumulator_->values.span().subspan(begin, size);
-      ShareChange(rule_, gradient, state, IsFirst(), accrued, weights);
+      ShareChange(rule_, gradient, state, accrual_, accrued, weights);
     } else {
       Share(begin, gradient);
     }
@@ -87,7 +97,21 @@ void LocalUpdate::TakeBlock(std::size_t begin, std::span<float> gradient) {
   }
 }
 
+void LocalUpdate::Settle() {
+  if (!keeps_before_) {
+    return;
+  }
+  for (const TensorPlan& tensor : plan_.tensors) {
+    if (tensor.trained && tensor.optimiser.location == OptimiserLocation::kWorker) {
+      TakeDifference(arrays_.weights.subspan(tensor.offset, tensor.size),
+                     accumulator_->values.span().subspan(tensor.offset, tensor.size));
+    }
+  }
+  keeps_before_ = false;
+}
+
 void LocalUpdate::Flush() {
+  Settle();
   if (shares_) {
     return;
   }

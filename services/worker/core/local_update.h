@@ -5,6 +5,7 @@
 
 #include "services/common/kernels/gradient_sink.h"
 #include "services/common/optimiser/optimiser.h"
+#include "services/common/optimiser/rules.h"
 #include "services/worker/core/accumulator.h"
 #include "services/worker/core/update_plan.h"
 
@@ -15,7 +16,9 @@ namespace adamant::worker {
 
 /// The steps of a training thread: takes the gradient while it is computed, changes the weights and
 /// adds to an accumulator. With share_every > 1 the changes of so many steps go to weights and
-/// accumulator together.
+/// accumulator together. Where nobody else changes the weights, the accumulator keeps them as they
+/// were before its first step, and becomes the difference with its last: most steps then do without
+/// it, and memory is what steps on small batches wait for.
 class LocalUpdate final : public kernels::GradientSink {
  public:
   /// The arrays of the flat parameters that the thread updates.
@@ -29,6 +32,7 @@ class LocalUpdate final : public kernels::GradientSink {
   struct Options {
     std::uint64_t share_every = 1;
     std::uint64_t push_every = 1;  ///< steps of a full accumulator, which lacks none
+    bool alone = false;            ///< no other thread steps on these weights
     double start = 0;              ///< in [0, 1): where in each tensor the sweep begins
   };
 
@@ -43,11 +47,15 @@ class LocalUpdate final : public kernels::GradientSink {
   [[nodiscard]] double start() const override { return options_.start; }
 
   /// Whether the last step has reached weights and accumulator, with all before it.
-  [[nodiscard]] bool shared() const { return shares_; }
+  [[nodiscard]] bool shared() const { return shares_ && !keeps_before_; }
 
   /// Adds what is pending of the last step and those before it to the weights and to their
   /// accumulator.
   void Flush();
+
+  /// Where the weights have changes that their accumulator lacks, it gets them. Before anybody else
+  /// changes the weights.
+  void Settle();
 
  private:
   void Enter(const TensorPlan& tensor);
@@ -64,6 +72,8 @@ class LocalUpdate final : public kernels::GradientSink {
   std::uint64_t job_examples_ = 0;
   Accumulator* accumulator_ = nullptr;
   bool shares_ = true;
+  bool keeps_before_ = false;  // the accumulator, of parameters whose rule runs here
+  Accrual accrual_ = Accrual::kSet;
   const TensorPlan* tensor_ = nullptr;  // of the last piece
   RuleStep rule_;                       // likewise
 };

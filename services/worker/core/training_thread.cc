@@ -45,6 +45,7 @@ TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock&
            .scratch = scratch_.span()},
           {.share_every = replica.options.share_every,
            .push_every = replica.options.push_every,
+           .alone = replica.options.threads == 1,
            .start = static_cast<double>(index) / static_cast<double>(replica.options.threads)}) {
   live_.reserve(replica.options.threads * ThreadPort::kAccumulators);
   for (std::size_t i = 0; i < ThreadPort::kAccumulators; ++i) {
@@ -170,6 +171,12 @@ bool TrainingThread::MeetFetchPoint() {
 }
 
 void TrainingThread::ApplyFetch() {
+  if (accruing_ != nullptr && accruing_->steps > 0) {
+    update_.Settle();
+    if (update_.shared()) {
+      accruing_->live.store(true, std::memory_order_release);
+    }
+  }
   live_.clear();
   for (const auto& port : replica_.ports) {
     for (const auto& accumulator : port->pool) {

@@ -164,9 +164,38 @@ TEST(RulesTest, SharingTheChangeGivesTheBitsOfAddingIt) {
       } else {
         Add(change, added_up);
       }
-      ShareChange(step, gradient, shared_state, first, accrued, shared);
+      ShareChange(
+          step, gradient, shared_state, first ? Accrual::kSet : Accrual::kAdd, accrued, shared);
       EXPECT_EQ(Bits(shared), Bits(added));
       EXPECT_EQ(Bits(accrued), Bits(added_up));
+    }
+  }
+}
+
+TEST(RulesTest, WhatSharedWeightsWereBeforeBecomesTheirDifference) {
+  Rng rng(6);
+  for (const RuleStep& step : Steps()) {
+    std::vector<float> added = Random(rng, 333);
+    std::vector<float> shared = added;
+    const std::vector<float> before = added;
+    std::vector<float> added_state(333 * StatePerWeight(step.kind));
+    std::vector<float> shared_state = added_state;
+    std::vector<float> unused(333);
+    std::vector<float> accrued(333, 7.0f);
+    for (const Accrual accrual : {Accrual::kKeepBefore, Accrual::kLeave, Accrual::kDifference}) {
+      const std::vector<float> gradient = Random(rng, 333);
+      ShareChange(step, gradient, added_state, Accrual::kSet, unused, added);
+      ShareChange(step, gradient, shared_state, accrual, accrued, shared);
+      EXPECT_EQ(Bits(shared), Bits(added));
+      if (accrual != Accrual::kDifference) {
+        EXPECT_EQ(Bits(accrued), Bits(before));
+      }
+    }
+    std::vector<float> difference = before;
+    TakeDifference(shared, difference);
+    EXPECT_EQ(Bits(accrued), Bits(difference));
+    for (std::size_t i = 0; i < difference.size(); ++i) {
+      EXPECT_EQ(difference[i], shared[i] - before[i]);
     }
   }
 }

@@ -83,6 +83,8 @@ class Sequential {
     std::uint64_t pending_steps = 0;
     std::vector<float> sum;
     bool has_sum = false;
+    std::vector<float> before;  // instead of a sum: the weights before it, where one thread steps
+    bool keeps_before = false;
     std::uint64_t steps = 0;
     std::uint64_t progress = 0;
   };
@@ -101,10 +103,31 @@ class Sequential {
     if (thread.pending_steps == 0) {
       return;
     }
-    Accrue(thread.pending, !thread.has_sum, thread.sum);
+    if (!thread.has_sum && !thread.keeps_before && KeepsBefore()) {
+      thread.before = local_;
+      thread.keeps_before = true;
+    }
+    if (!thread.keeps_before) {
+      Accrue(thread.pending, !thread.has_sum, thread.sum);
+      thread.has_sum = true;
+    }
     AddLocal({thread.pending, thread.progress});
-    thread.has_sum = true;
     thread.pending_steps = 0;
+  }
+
+  [[nodiscard]] bool KeepsBefore() const {
+    return options_.threads == 1 && options_.location == OptimiserLocation::kWorker &&
+           options_.share_every == 1 && options_.push_every > 1;
+  }
+
+  void TakeDifference(Thread& thread) {
+    if (thread.keeps_before) {
+      for (std::size_t i = 0; i < local_.size(); ++i) {
+        thread.sum[i] = local_[i] - thread.before[i];
+      }
+      thread.has_sum = true;
+      thread.keeps_before = false;
+    }
   }
 
   std::uint64_t TrainOn(Thread& thread, std::uint32_t index, std::vector<float>& gradient) {
@@ -125,6 +148,7 @@ class Sequential {
       return;
     }
     Share(thread);
+    TakeDifference(thread);
     for (const TensorPlan& tensor : plan_.tensors) {
       if (options_.location == OptimiserLocation::kWorker) {
         Add(Part(tensor, thread.sum), Part(tensor, server_));
@@ -143,6 +167,9 @@ class Sequential {
 
   void MeetFetchPoint() {
     if (!fetched_.empty()) {
+      for (Thread& thread : threads_) {
+        TakeDifference(thread);
+      }
       local_ = fetched_;
       for (const Sum& sum : since_fetch_) {
         AddLocal(sum);
