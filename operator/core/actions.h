@@ -60,14 +60,9 @@ struct SuspendRequested {
   std::string reason{};
 };
 
-/// The user wants another number of workers.
-struct ScaleRequested {
-  std::uint32_t workers = 0;  ///< at least 1
-};
-
-/// The user has changed what limits the job: the deadlines, the restart budget and the failure
-/// rules of `settings` count from now on.
-struct PolicyChanged {
+/// The user has changed the job: the number of workers (at least 1), the deadlines, the restart
+/// budget and the failure rules of `settings` count from now on; nothing else of it does.
+struct SpecChanged {
   JobSettings settings{};
 };
 
@@ -93,8 +88,7 @@ using Event = std::variant<Received,
                            Exported,
                            SuspendRequested,
                            CheckpointRequested,
-                           ScaleRequested,
-                           PolicyChanged,
+                           SpecChanged,
                            ProcessesWait,
                            BodyFailed,
                            Tick>;

@@ -113,10 +113,8 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     OnExported(*exported, now);
   } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
     End(Phase::kSuspended, suspend->reason);
-  } else if (const auto* scale = std::get_if<ScaleRequested>(&event)) {
-    OnScaleRequested(*scale, now);
-  } else if (const auto* policy = std::get_if<PolicyChanged>(&event)) {
-    OnPolicyChanged(*policy);
+  } else if (const auto* changed = std::get_if<SpecChanged>(&event)) {
+    OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
     roster_.OnWaiting(waiting->processes, now);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {
@@ -220,12 +218,13 @@ void JobController::CheckDeadlines() {
   }
 }
 
-void JobController::OnPolicyChanged(const PolicyChanged& event) {
-  settings_.active_deadline = event.settings.active_deadline;
-  settings_.epoch_deadline = event.settings.epoch_deadline;
-  settings_.restart_limit = event.settings.restart_limit;
-  settings_.restart_backoff = event.settings.restart_backoff;
-  settings_.failure_rules = event.settings.failure_rules;
+void JobController::OnSpecChanged(const JobSettings& settings, TimePoint now) {
+  settings_.active_deadline = settings.active_deadline;
+  settings_.epoch_deadline = settings.epoch_deadline;
+  settings_.restart_limit = settings.restart_limit;
+  settings_.restart_backoff = settings.restart_backoff;
+  settings_.failure_rules = settings.failure_rules;
+  Scale(settings.workers, now);
 }
 
 void JobController::FailOn(const absl::Status& status) {

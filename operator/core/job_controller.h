@@ -147,8 +147,8 @@ class JobController {
 
   void LoseSilent(TimePoint now);
   void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
-  void OnScaleRequested(const ScaleRequested& event, TimePoint now);
-  void OnPolicyChanged(const PolicyChanged& event);
+  void OnSpecChanged(const JobSettings& settings, TimePoint now);
+  void Scale(std::uint32_t workers, TimePoint now);
 
   /// A worker that was one too many has ended.
   void OnLeft(Roster::Slot& slot, TimePoint now);

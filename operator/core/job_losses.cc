@@ -106,15 +106,15 @@ void JobController::LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoin
 
 // --- Workers that come and go
 
-void JobController::OnScaleRequested(const ScaleRequested& event, TimePoint now) {
-  if (IsFinal(state_.phase) || event.workers == settings_.workers) {
+void JobController::Scale(std::uint32_t workers, TimePoint now) {
+  if (IsFinal(state_.phase) || workers == settings_.workers) {
     return;
   }
   outbox_.Tell(Note::Kind::kScaled,
                state_.epoch,
-               "the job has " + std::to_string(event.workers) + " workers now, " +
+               "the job has " + std::to_string(workers) + " workers now, " +
                    std::to_string(settings_.workers) + " before");
-  settings_.workers = event.workers;
+  settings_.workers = workers;
   roster_.AddWorkers(now);
   for (const MemberId id : roster_.DismissWorkers(now)) {
     ForgetMember(id, now);

@@ -14,8 +14,8 @@
 
 namespace adamant::controller {
 
-/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for `workers`
-/// and what PolicyChanged changes.
+/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
+/// SpecChanged changes.
 struct JobSettings {
   std::string name{};
   std::uint32_t workers = 1;

@@ -18,11 +18,15 @@ namespace {
 
 bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
 
-// Of a job that has ended, the last leader may have left some.
-bool HaveEnded(const PodViews& pods) {
-  return std::ranges::all_of(pods, [](const auto& pod) {
-    return pod->pod.state == controller::ObservedPod::State::kEnded;
-  });
+// Whether the last leader of a job that has ended may have left something to be done.
+bool MayBeUnclean(const v1::TrainingJob& job, const PodViews& pods) {
+  const v1::CleanUpPolicy& policy = job.spec().run_policy().clean_up_policy();
+  return policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE ||
+         (policy.pods() != v1::CleanUpPolicy::PODS_NONE &&
+          std::ranges::any_of(pods, [&](const auto& pod) {
+            return policy.pods() == v1::CleanUpPolicy::PODS_ALL ||
+                   pod->pod.state != controller::ObservedPod::State::kEnded;
+          }));
 }
 
 }  // namespace
@@ -53,7 +57,7 @@ absl::StatusOr<Clock::TimePoint> JobBodies::WorkOn(const std::shared_ptr<const J
   }
   auto next = body->Work(view, seen);
   if (body->done() && HasEnded(*view->status)) {
-    Drop(view->key);
+    Finish(*view);
     return Expire(*view);
   }
   return next;
@@ -69,8 +73,7 @@ std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>&
     old = std::exchange(body, nullptr);
   }
   if (body == nullptr) {
-    if (view->job == nullptr ||
-        (HasEnded(*view->status) && (LeavesPods(*view->job) || HaveEnded(pods)))) {
+    if (!NeedsBody(*view, pods)) {
       bodies_.erase(key);
       return nullptr;
     }
@@ -79,9 +82,25 @@ std::shared_ptr<JobBody> JobBodies::BodyOf(const std::shared_ptr<const JobView>&
   return body;
 }
 
+bool JobBodies::NeedsBody(const JobView& view, const PodViews& pods) const {
+  if (view.job == nullptr || !HasEnded(*view.status)) {
+    return view.job != nullptr;
+  }
+  const auto finished = finished_.find(ToString(view.key));
+  return (finished == finished_.end() || finished->second != view.uid) &&
+         MayBeUnclean(*view.job, pods);
+}
+
+void JobBodies::Finish(const JobView& view) {
+  Drop(view.key);
+  const MutexLock lock(mutex_);
+  finished_[ToString(view.key)] = view.uid;
+}
+
 void JobBodies::Drop(const ObjectKey& key) {
   std::shared_ptr<JobBody> body;
   const MutexLock lock(mutex_);
+  finished_.erase(ToString(key));
   if (const auto found = bodies_.find(ToString(key)); found != bodies_.end()) {
     body = std::move(found->second);
     bodies_.erase(found);

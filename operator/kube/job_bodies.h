@@ -36,6 +36,9 @@ class JobBodies {
   std::shared_ptr<JobBody> BodyOf(const std::shared_ptr<const JobView>& view, const PodViews& pods);
   absl::StatusOr<Clock::TimePoint> WorkOn(const std::shared_ptr<const JobView>& view,
                                           const JobObjects& seen);
+  bool NeedsBody(const JobView& view, const PodViews& pods) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Finish(const JobView& view);
   absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
   absl::Status RejectInvalid(const JobView& view) const;
 
@@ -44,6 +47,8 @@ class JobBodies {
 
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
+  // The UIDs of those that have ended and left nothing to be done, by job key.
+  std::map<std::string, std::string> finished_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::kube

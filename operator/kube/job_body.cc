@@ -185,6 +185,8 @@ absl::Status JobBody::Open() {
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller, JobController::Restore(Settings(), state->second));
+  } else if (view_->status->has_completion_time()) {
+    return absl::DataLossError("the job has ended, and its state was deleted");
   } else {
     ADAMANT_RETURN_IF_ERROR(CheckExists());
     controller = JobController::Create(Settings(), RandomUid());
@@ -230,7 +232,9 @@ absl::Status JobBody::EndLost(const absl::Status& why, const PodViews& pods) {
       ADAMANT_RETURN_IF_ERROR(RemovePod({.name = pod->pod.name, .uid = pod->pod.uid}));
     }
   }
-  ADAMANT_RETURN_IF_ERROR(WriteStatus(LostStatus(*view_, std::string(why.message()), Now())));
+  if (!view_->status->has_completion_time()) {  // else what became of it is told
+    ADAMANT_RETURN_IF_ERROR(WriteStatus(LostStatus(*view_, std::string(why.message()), Now())));
+  }
   done_ = AllEnded(pods);
   return absl::OkStatus();
 }
@@ -242,7 +246,7 @@ absl::Status JobBody::Begin(const PodViews& pods) {
   for (const auto& pod : pods) {
     if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
       survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
-      made_[pod->pod.process] = pod->pod.uid;
+      pod_memory_.OnMade(pod->pod.process, pod->pod.uid);
     }
   }
   finished_ = false;

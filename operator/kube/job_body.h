@@ -25,6 +25,7 @@
 #include "operator/kube/job_view.h"
 #include "operator/kube/kube_state_store.h"
 #include "operator/kube/node_view.h"
+#include "operator/kube/pod_memory.h"
 #include "operator/kube/pod_object.h"
 #include "operator/kube/status_writer.h"
 #include "services/common/base/clock.h"
@@ -129,7 +130,8 @@ class JobBody {
 
   std::shared_ptr<const JobView> view_;
   KubeStateStore store_;
-  std::uint64_t version_ = 0;  // of the state that is stored
+  std::int64_t generation_ = 0;  // of the spec that the controller was told last
+  std::uint64_t version_ = 0;    // of the state that is stored
   std::unique_ptr<controller::JobController> controller_;
   std::deque<controller::Event> events_;    // for the controller, to be handled in order
   std::deque<controller::Action> actions_;  // of the controller, to be performed in order
@@ -140,9 +142,7 @@ class JobBody {
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
 
-  // Pods that were made or seen, by UID: a view that lacks them is old, or they are gone.
-  std::map<controller::StartProcess, std::string> made_;
-  std::map<controller::StartProcess, std::string> seen_;
+  PodMemory pod_memory_;
 
   // Pods that could not be made, and until when that is not tried again.
   struct Refusal {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "operator/kube/client/json.h"
@@ -68,29 +67,13 @@ controller::NodePatience JobBody::Patience() const {
 
 std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
   std::vector<ObservedPod> observed;
-  std::set<StartProcess> there;
   for (const auto& view : pods) {
     if (view->export_snapshot == 0) {
       observed.push_back(ObserveOne(*view));
-      there.insert(view->pod.process);
-      made_.erase(view->pod.process);
-      seen_[view->pod.process] = view->pod.uid;
+      pod_memory_.OnSeen(view->pod.process, view->pod.uid);
     }
   }
-  const auto add = [&](const StartProcess& process, const std::string& pod_uid, auto state) {
-    if (!there.contains(process)) {
-      observed.push_back({.process = process,
-                          .name = PodName(job_.key.name, process),
-                          .uid = pod_uid,
-                          .state = state});
-    }
-  };
-  for (const auto& [process, pod_uid] : made_) {
-    add(process, pod_uid, ObservedPod::State::kPending);
-  }
-  for (const auto& [process, pod_uid] : seen_) {
-    add(process, pod_uid, ObservedPod::State::kGone);
-  }
+  pod_memory_.Complete(job_.key.name, observed);
   return observed;
 }
 
@@ -123,7 +106,9 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   if (!held_.empty() || !taken_over_.ok()) {
     return taken_over_;
   }
-  const controller::PodPlan plan = Reconcile(controller_->Wanted(), Observe(pods), Patience());
+  const std::vector<StartProcess> wanted = controller_->Wanted();
+  pod_memory_.ForgetBefore(wanted);
+  const controller::PodPlan plan = Reconcile(wanted, Observe(pods), Patience());
   next_loss_.reset();
   if (plan.again_in) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
@@ -189,7 +174,7 @@ absl::Status JobBody::CreatePod(const StartProcess& process) {
     return absl::OkStatus();
   }
   ADAMANT_RETURN_IF_ERROR(created);
-  made_[process] = pod_uid;
+  pod_memory_.OnMade(process, pod_uid);
   return absl::OkStatus();
 }
 
@@ -200,13 +185,7 @@ absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
   }
   const absl::Status status = client_.Delete(kPods, {job_.key.ns, removal.name}, options);
   if (absl::IsNotFound(status) || absl::IsAborted(status)) {  // gone, or another of that name
-    for (auto it = made_.begin(); it != made_.end(); ++it) {
-      if (it->second == removal.uid) {
-        seen_[it->first] = it->second;
-        made_.erase(it);
-        break;
-      }
-    }
+    pod_memory_.OnGone(removal.uid);
     return absl::OkStatus();
   }
   return status;

@@ -21,9 +21,10 @@ controller::JobSettings JobBody::Settings() const {
 }
 
 void JobBody::HandleSpec() {
-  const controller::JobSettings settings = Settings();
-  Handle(controller::ScaleRequested{settings.workers});
-  Handle(controller::PolicyChanged{settings});
+  if (generation_ != view_->generation) {
+    generation_ = view_->generation;
+    Handle(controller::SpecChanged{Settings()});
+  }
 }
 
 }  // namespace adamant::kube

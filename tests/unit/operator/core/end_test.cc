@@ -77,7 +77,7 @@ TEST(EndTest, ProcessesThatHaveNotJoinedAreNotWantedOnceTheirRoleIsStopped) {
   EXPECT_EQ(job.controller().Wanted().size(), 2u);
 }
 
-TEST(PolicyTest, WhatIsChangedCountsFromNowOn) {
+TEST(SpecChangedTest, WhatIsChangedCountsFromNowOn) {
   JobSettings settings = SmallJob();
   settings.restart_limit = 5;
   Harness job(settings);
@@ -87,7 +87,7 @@ TEST(PolicyTest, WhatIsChangedCountsFromNowOn) {
   settings.active_deadline = seconds(90);
   settings.epoch_deadline = seconds(65);
   settings.restart_limit = 0;
-  job.Handle(PolicyChanged{settings});
+  job.Handle(SpecChanged{settings});
   EXPECT_EQ(job.controller().NextTimer(job.now()), job.now() + seconds(5));
   EXPECT_EQ(job.state().phase, Phase::kRunning);
   job.Exit(kWorker0);
@@ -95,14 +95,14 @@ TEST(PolicyTest, WhatIsChangedCountsFromNowOn) {
   EXPECT_THAT(job.state().message, HasSubstr("restart budget of 0"));
 }
 
-TEST(PolicyTest, WhatElseIsDifferentIsNotTakenOver) {
+TEST(SpecChangedTest, WhatElseIsDifferentIsNotTakenOver) {
   Harness job;
   job.Begin();
   job.JoinAll();
   JobSettings settings = SmallJob();
-  settings.workers = 7;
+  settings.parameter_servers = 7;
   settings.epochs = 1;
-  job.Handle(PolicyChanged{settings});
+  job.Handle(SpecChanged{settings});
   EXPECT_EQ(job.controller().Report().epochs, 2u);
   EXPECT_EQ(job.controller().Wanted().size(), 6u);
 }

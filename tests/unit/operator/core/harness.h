@@ -74,7 +74,7 @@ class Harness {
   /// The user wants another number of workers.
   Actions Scale(std::uint32_t workers) {
     settings_.workers = workers;
-    return Handle(ScaleRequested{workers});
+    return Handle(SpecChanged{settings_});
   }
   /// The controller's process stands still.
   void Sleep(std::chrono::milliseconds time) { now_ += time; }

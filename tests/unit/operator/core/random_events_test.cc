@@ -357,7 +357,7 @@ class Cluster {
       }
       case 4:  // the user wants another number of workers
         settings_.workers = 1 + static_cast<std::uint32_t>(rng_.Below(4));
-        Run(controller_->Handle(ScaleRequested{settings_.workers}, now_));
+        Run(controller_->Handle(SpecChanged{settings_}, now_));
         return;
       default:  // a process dies
         End(id, "was killed by signal 9");

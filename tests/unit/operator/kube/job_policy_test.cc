@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "operator/kube/custom_resources.h"
+#include "operator/kube/job_bodies.h"
+#include "proto/adamant/v1/resources.pb.h"
 #include "tests/unit/operator/kube/job_body_rig.h"
 
 // What a job's run policy does, and how long its pods may wait.
@@ -54,6 +56,13 @@ class JobPolicyTest : public JobBodyRig {
     return deleted;
   }
 
+  void RunAll() {
+    SetNode("node1", "True");
+    for (const std::string& name : kPodNames) {
+      RunOn("node1", name);
+    }
+  }
+
   // To the job's end, by a deadline, and to the end of what it leads out.
   void Fail() {
     Change({{"activeDeadline", "1s"}});
@@ -89,6 +98,45 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
   EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
 }
 
+TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
+  LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
+  RunAll();
+  Fail();
+  body_ = nullptr;
+  for (const std::string& name : kPodNames) {
+    ConfirmDeletion(name);
+  }
+  EXPECT_THAT(Names(kPersistentVolumeClaims), Contains("mnist-parameter-server-0-1"));
+  view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
+  ASSERT_TRUE(view_->status->has_completion_time());
+  JobBodies bodies(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+
+  const JobObjects objects = Objects();
+  const std::uint64_t requests = server_.requests();
+  ASSERT_TRUE(bodies.Work(view_, objects).ok());
+  EXPECT_EQ(server_.requests(), requests) << "nothing is left to be asked for";
+}
+
+TEST_F(JobPolicyTest, TheNextLeaderDeletesThePodsThatTheLastOneLeft) {
+  LeadWith({{"cleanUpPolicy", {{"pods", "All"}}}});
+  RunAll();
+  Fail();
+  body_ = nullptr;
+  for (const std::string& name : kPodNames) {
+    ConfirmDeletion(name);
+  }
+  const controller::StartProcess process{.id = {controller::Role::kWorker, 0}, .generation = 1};
+  Json pod = client_.Create(kPods, PodObject(kJob, *view_->job, process, 1, kPodSettings)).value();
+  pod["status"]["phase"] = "Succeeded";
+  ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
+  view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
+  JobBodies bodies(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  EXPECT_TRUE(IsBeingDeleted(PodName(kJob.key.name, process)) || Names(kPods).empty());
+}
+
 TEST_F(JobPolicyTest, PodsOfASuspendedJobGoWhateverThePolicy) {
   LeadWith({{"cleanUpPolicy", {{"pods", "None"}}}});
   Change({{"suspend", true}});
@@ -105,10 +153,7 @@ TEST_F(JobPolicyTest, APodThatHasNoNodeMayWaitForAsLongAsItTakes) {
   }
   EXPECT_EQ(Names(kPods), kPodNames);
   EXPECT_THAT(Deleted(), Each(false));
-  SetNode("node1", "True");
-  for (const std::string& name : kPodNames) {
-    RunOn("node1", name);
-  }
+  RunAll();
   for (int i = 0; i < 14; ++i) {
     WorkAfter(minutes(1));
   }

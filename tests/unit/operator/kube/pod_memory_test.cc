@@ -1,0 +1,73 @@
+#include "operator/kube/pod_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace adamant::kube {
+namespace {
+
+using controller::ObservedPod;
+using controller::Role;
+using controller::StartProcess;
+using State = ObservedPod::State;
+
+constexpr StartProcess kFirst{.id = {Role::kWorker, 0}, .generation = 1};
+constexpr StartProcess kSecond{.id = {Role::kWorker, 0}, .generation = 2};
+constexpr StartProcess kOther{.id = {Role::kWorker, 1}, .generation = 1};
+
+// What is added to an empty view.
+std::vector<ObservedPod> Missing(const PodMemory& memory) {
+  std::vector<ObservedPod> observed;
+  memory.Complete("job", observed);
+  return observed;
+}
+
+auto Is(const StartProcess& process, State state) {
+  return testing::AllOf(testing::Field(&ObservedPod::process, process),
+                        testing::Field(&ObservedPod::state, state));
+}
+
+TEST(PodMemoryTest, WhatWasMadeIsPendingAndWhatWasSeenIsGone) {
+  PodMemory memory;
+  memory.OnMade(kFirst, "a");
+  memory.OnSeen(kOther, "b");
+  EXPECT_THAT(Missing(memory),
+              testing::ElementsAre(Is(kFirst, State::kPending), Is(kOther, State::kGone)));
+  memory.OnSeen(kFirst, "a");
+  EXPECT_THAT(Missing(memory),
+              testing::ElementsAre(Is(kFirst, State::kGone), Is(kOther, State::kGone)));
+}
+
+TEST(PodMemoryTest, WhatTheViewShowsIsNotAdded) {
+  PodMemory memory;
+  memory.OnMade(kFirst, "a");
+  std::vector<ObservedPod> observed{{.process = kFirst, .state = State::kRunning}};
+  memory.Complete("job", observed);
+  EXPECT_THAT(observed, testing::ElementsAre(Is(kFirst, State::kRunning)));
+}
+
+TEST(PodMemoryTest, APodThatTheApiDoesNotKnowIsGone) {
+  PodMemory memory;
+  memory.OnMade(kFirst, "a");
+  memory.OnMade(kOther, "b");
+  memory.OnGone("a");
+  EXPECT_THAT(Missing(memory),
+              testing::ElementsAre(Is(kFirst, State::kGone), Is(kOther, State::kPending)));
+}
+
+TEST(PodMemoryTest, EarlierGenerationsThanTheWantedOnesAreForgotten) {
+  PodMemory memory;
+  memory.OnSeen(kFirst, "a");
+  memory.OnMade(kSecond, "b");
+  memory.OnMade(kOther, "c");
+  memory.ForgetBefore(std::vector{kFirst});
+  EXPECT_EQ(Missing(memory).size(), 3u) << "another controller may have made the later one";
+  memory.ForgetBefore(std::vector{kSecond, kOther});
+  EXPECT_THAT(Missing(memory),
+              testing::ElementsAre(Is(kSecond, State::kPending), Is(kOther, State::kPending)));
+}
+
+}  // namespace
+}  // namespace adamant::kube
