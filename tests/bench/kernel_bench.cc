@@ -27,6 +27,7 @@
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/lanes.h"
 #include "services/common/kernels/operation_onednn.h"
+#include "services/common/kernels/pool.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/analysis.h"
@@ -144,10 +145,9 @@ std::unique_ptr<Kernel<float>> Make(const Spec& spec, Family family, internal::O
   const bool convolution = spec.layer.kind == model::LayerKind::kConv2d;
   switch (family) {
     case Family::kBatchInnermost:
-      return convolution ? internal::MakeConv2dBatchInnermost(spec)
-                         : internal::MakePoolBatchInnermost(spec);
+      return convolution ? internal::MakeConv2dBatchInnermost(spec) : internal::MakePool(spec);
     case Family::kChannelsLast:
-      return internal::MakeConv2dChannelsLast(spec);
+      return convolution ? internal::MakeConv2dChannelsLast(spec) : internal::MakePool(spec);
     case Family::kOneDnn:
       break;
   }
@@ -226,9 +226,9 @@ void Register() {
         continue;
       }
       for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}, kLanes}) {
-        if (batch < kLanes && convolution) {
+        if (batch < kLanes) {
           Add(c, batch, Family::kChannelsLast, "own", {pass, pass_name});
-        } else if (batch == kLanes) {
+        } else {
           Add(c, batch, Family::kBatchInnermost, "own", {pass, pass_name});
         }
         Add(c, batch, Family::kOneDnn, "one_dnn", {pass, pass_name});

@@ -7,6 +7,7 @@
 #include "services/common/kernels/cost.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
+#include "services/common/kernels/pool.h"
 #include "services/common/kernels/reference.h"
 #include "services/common/kernels/relu.h"
 #include "services/common/kernels/small_batch.h"
@@ -43,8 +44,8 @@ class OneDnnBackend final : public Backend {
                                                        : internal::MakeConv2dOneDnn(dnn_, spec);
       case LayerKind::kMaxPool:
       case LayerKind::kAveragePool:
-        return innermost ? internal::MakePoolBatchInnermost(spec, spec.relu)
-                         : internal::MakePoolOneDnn(dnn_, spec);
+        return internal::OwnPoolIsBest(spec) ? internal::MakePool(spec)
+                                             : internal::MakePoolOneDnn(dnn_, spec);
       case LayerKind::kFlatten:
         if (innermost || spec.input_layout == MapLayout::kBatchInnermost) {
           return internal::MakeFlattenBatchInnermost(spec);

@@ -15,12 +15,6 @@ namespace adamant::kernels::internal {
 /// with examples instead of channels in a vector.
 std::unique_ptr<Kernel<float>> MakeConv2dBatchInnermost(const Spec& spec);
 
-/// A max or average pool with any window, stride and padding; the gradient of a maximum goes to its
-/// first largest input. Batches as above. Keeps nothing from Forward to Backward, and does not need
-/// its output there. `relu`, for max pools: the layer is followed by a ReLU, which is done in the
-/// same pass; `output` is then the ReLU's, and `output_error` the gradient with respect to that.
-std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool relu = false);
-
 /// kFlatten between the batch innermost and another layout.
 std::unique_ptr<Kernel<float>> MakeFlattenBatchInnermost(const Spec& spec);
 

@@ -98,4 +98,9 @@ bool OwnChannelsLastIsBest(const Spec& spec) {
          ShareOfPeakOwnChannelsLast(spec) > ShareOfPeakOneDnn(spec);
 }
 
+bool OwnPoolIsBest(const Spec& spec) {
+  return spec.layout == MapLayout::kBatchInnermost ||
+         (spec.layout == MapLayout::kChannelsLast && spec.batch < kFewestInnermost);
+}
+
 }  // namespace adamant::kernels::internal

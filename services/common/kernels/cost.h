@@ -15,4 +15,8 @@ std::optional<double> EstimateCost(const Spec& spec);
 /// few examples, whose channels leave many lanes of oneDNN's vectors empty.
 bool OwnChannelsLastIsBest(const Spec& spec);
 
+/// Whether a pool is better done by our own kernel than by oneDNN: always with the batch innermost;
+/// with the channels last for few examples.
+bool OwnPoolIsBest(const Spec& spec);
+
 }  // namespace adamant::kernels::internal

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "services/common/kernels/isa.h"
+#include "services/common/kernels/pool.h"
 #include "tests/unit/services/common/kernels/reference_comparison.h"
 
 namespace adamant::kernels {
@@ -32,7 +33,7 @@ std::unique_ptr<Kernel<float>> Make(Spec spec, std::int64_t batch) {
   spec.layout = spec.input_layout = MapLayout::kBatchInnermost;
   spec.batch = batch;
   return spec.layer.kind == LayerKind::kConv2d ? internal::MakeConv2dBatchInnermost(spec)
-                                               : internal::MakePoolBatchInnermost(spec);
+                                               : internal::MakePool(spec);
 }
 
 /// `view` moved on to the block of examples that begins with `first`.
@@ -180,11 +181,13 @@ TEST_P(BatchInnermostTest, AMaxPoolWithItsReluIsTheTwoInARow) {
       x -= 1;  // so that some windows have nothing above 0
     }
     Tensors<float> apart = fused;
-    const auto both = internal::MakePoolBatchInnermost(spec, /*relu=*/true);
+    spec.relu = true;
+    const auto both = internal::MakePool(spec);
     both->Forward(fused.View());
     both->Backward(fused.View());
 
-    const auto pool = internal::MakePoolBatchInnermost(spec);
+    spec.relu = false;
+    const auto pool = internal::MakePool(spec);
     pool->Forward(apart.View());
     for (std::size_t i = 0; i < apart.output.size(); ++i) {
       if (apart.output[i] <= 0) {

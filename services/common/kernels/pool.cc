@@ -1,20 +1,23 @@
-// Own pools. Loops, outermost first: block of examples and channel; row and column of the output;
-// part of the examples that a vector holds; row and column of the window, the latter two unrolled
-// for windows of 2x2 and 3x3, where these lie wholly on the input. Nothing is kept between the
-// passes: the backward one finds the largest input again, which costs less than to store and read
-// its place.
+// Own pools. A pixel of a map holds a block of examples, or all channels. Loops, outermost first:
+// map (block of examples and channel, or example); row and column of the output; part of the pixel
+// that a vector holds; row and column of the window, the latter two unrolled for windows of 2x2 and
+// 3x3, where these lie wholly on the input. Nothing is kept between the passes: the backward one
+// finds the largest input again, which costs less than to store and read its place.
+#include "services/common/kernels/pool.h"
+
 #include "services/common/kernels/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 // NOLINTNEXTLINE(readability-identifier-naming)
-#define HWY_TARGET_INCLUDE "services/common/kernels/pool_batch_innermost.cc"
+#define HWY_TARGET_INCLUDE "services/common/kernels/pool.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "services/common/base/check.h"
-#include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/simd-inl.h"
 
@@ -28,9 +31,12 @@ struct PoolRange {
   std::int64_t count = 0;
 };
 
-/// A pool in units of pixels; a pixel is kLanes floats.
+/// A pool in units of pixels.
 struct PoolShape {
-  std::int64_t maps = 0;  // of all blocks
+  std::string name;
+  bool relu = false;
+  std::int64_t maps = 0;
+  std::int64_t pixel = 0;  // floats of one
   std::int64_t in_width = 0;
   std::int64_t in_plane = 0;
   std::int64_t window = 0;         // area, padding included
@@ -52,6 +58,7 @@ struct PoolWindow {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t row_step;
+  std::int64_t column_step;
 };
 
 class Pool : public Kernel<float> {
@@ -59,7 +66,7 @@ class Pool : public Kernel<float> {
   explicit Pool(PoolShape shape) : shape_(std::move(shape)) {}
 
   [[nodiscard]] std::string name() const final {
-    return "own batch innermost " + SupportedIsas().front();
+    return "own " + shape_.name + " " + SupportedIsas().front();
   }
 
   void Forward(const Operands<float>& o) final {
@@ -92,20 +99,51 @@ class Pool : public Kernel<float> {
   [[nodiscard]] const PoolShape& shape() const { return shape_; }
 
   [[nodiscard]] PoolWindow WindowOf(const PoolRange& row, const PoolRange& column) const {
-    return {.offset = (row.first * shape_.in_width + column.first) * kLanes,
+    return {.offset = (row.first * shape_.in_width + column.first) * shape_.pixel,
             .rows = row.count,
             .columns = column.count,
-            .row_step = shape_.in_width * kLanes};
+            .row_step = shape_.in_width * shape_.pixel,
+            .column_step = shape_.pixel};
+  }
+
+  /// Calls `visit(window, at, lanes)` for the windows of a map, and in each for the floats of a
+  /// pixel from `at` on that a vector holds: `lanes` of them, a constant but for the last.
+  template <class Visit>
+  HWY_INLINE void ForParts(const Visit& visit) const {
+    const std::int64_t pixel = shape_.pixel;
+    for (const PoolRange& row : shape_.rows) {
+      for (const PoolRange& column : shape_.columns) {
+        const PoolWindow window = WindowOf(row, column);
+        std::int64_t part = 0;
+        for (; part + kVector <= pixel; part += kVector) {
+          visit(window, window.offset + part, kVector);
+        }
+        if (part < pixel) {
+          visit(window, window.offset + part, pixel - part);
+        }
+      }
+    }
   }
 
  private:
-  [[nodiscard]] std::int64_t InPlane() const { return shape_.in_plane * kLanes; }
+  [[nodiscard]] std::int64_t InPlane() const { return shape_.in_plane * shape_.pixel; }
   [[nodiscard]] std::int64_t OutPlane() const {
-    return static_cast<std::int64_t>(shape_.rows.size() * shape_.columns.size()) * kLanes;
+    return static_cast<std::int64_t>(shape_.rows.size() * shape_.columns.size()) * shape_.pixel;
   }
 
   const PoolShape shape_;
 };
+
+/// LoadFirst and StoreFirst, without a mask where all lanes are there.
+HWY_INLINE Vector Load(std::int64_t lanes, const float* from) {
+  const Floats d;
+  return lanes == kVector ? hn::LoadU(d, from) : LoadFirst(lanes, from);
+}
+
+HWY_INLINE void Store(std::int64_t lanes, Vector values, float* to) {
+  const Floats d;
+  lanes == kVector ? hn::StoreU(values, d, to) : StoreFirst(lanes, values, to);
+}
 
 /// Whether the loops for H x W serve the window; those for 0 x 0 serve all.
 template <int H, int W>
@@ -114,9 +152,8 @@ HWY_INLINE bool Serves(const PoolWindow& window) {
 }
 
 /// Writes, or adds where windows overlap.
-HWY_INLINE void Give(Vector value, bool add, float* to) {
-  const Floats d;
-  hn::StoreU(add ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
+HWY_INLINE void Give(std::int64_t lanes, Vector value, bool add, float* to) {
+  Store(lanes, add ? hn::Add(Load(lanes, to), value) : value, to);
 }
 
 /// Windows of H x W, or of any size if these are 0; those at a border may see less. The gradient
@@ -124,38 +161,28 @@ HWY_INLINE void Give(Vector value, bool add, float* to) {
 template <int H, int W>
 class MaxPool final : public Pool {
  public:
-  MaxPool(PoolShape shape, bool relu) : Pool(std::move(shape)), relu_(relu) {}
+  using Pool::Pool;
 
  protected:
   void ForwardMap(const float* input, float* output) const override {
-    const Floats d;
-    for (const PoolRange& row : shape().rows) {
-      for (const PoolRange& column : shape().columns) {
-        const PoolWindow window = WindowOf(row, column);
-        for (std::int64_t part = 0; part < kLanes; part += kVector, output += kVector) {
-          const Largest largest = Find(input + window.offset + part, window);
-          hn::StoreU(relu_ ? hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), largest.value)
-                           : largest.value,
-                     d,
-                     output);
-        }
-      }
-    }
+    const bool relu = shape().relu;
+    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+      const Floats d;
+      const Vector value = Find(lanes, input + at, window).value;
+      const Vector positive = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+      Store(lanes, relu ? positive : value, output);
+      output += lanes;
+    });
   }
 
   void BackwardMap(const float* input,
                    const float* output_error,
                    float* input_error) const override {
-    for (const PoolRange& row : shape().rows) {
-      for (const PoolRange& column : shape().columns) {
-        const PoolWindow window = WindowOf(row, column);
-        for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
-          const Largest largest = Find(input + window.offset + part, window);
-          float* const to = input_error + window.offset + part;
-          Distribute(largest, output_error, window, to);
-        }
-      }
-    }
+    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+      const Largest largest = Find(lanes, input + at, window);
+      Distribute(lanes, largest, output_error, window, input_error + at);
+      output_error += lanes;
+    });
   }
 
  private:
@@ -164,26 +191,26 @@ class MaxPool final : public Pool {
     Vector place;  // in the window, counted row by row
   };
 
-  HWY_INLINE static Largest Find(const float* at, const PoolWindow& window) {
+  HWY_INLINE static Largest Find(std::int64_t lanes, const float* at, const PoolWindow& window) {
     if constexpr (H > 0) {
       if (Serves<H, W>(window)) {
-        return FindIn<H, W>(at, window);
+        return FindIn<H, W>(lanes, at, window);
       }
     }
-    return FindIn<0, 0>(at, window);
+    return FindIn<0, 0>(lanes, at, window);
   }
 
   template <int Rows, int Columns>
-  HWY_INLINE static Largest FindIn(const float* at, const PoolWindow& window) {
+  HWY_INLINE static Largest FindIn(std::int64_t lanes, const float* at, const PoolWindow& window) {
     const Floats d;
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    Largest result = {hn::LoadU(d, at), hn::Zero(d)};  // the first is it until a larger one comes
+    Largest result = {Load(lanes, at), hn::Zero(d)};  // the first is it until a larger one comes
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
       HWY_UNROLL(3)
       for (std::int64_t j = i == 0 ? 1 : 0; j < columns; ++j) {
-        const Vector x = hn::LoadU(d, at + i * window.row_step + j * kLanes);
+        const Vector x = Load(lanes, at + i * window.row_step + j * window.column_step);
         const auto larger = hn::Or(hn::Gt(x, result.value), hn::IsNaN(x));
         const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
         result.value = hn::IfThenElse(larger, x, result.value);
@@ -193,28 +220,30 @@ class MaxPool final : public Pool {
     return result;
   }
 
-  HWY_INLINE void Distribute(const Largest& largest,
+  HWY_INLINE void Distribute(std::int64_t lanes,
+                             const Largest& largest,
                              const float* output_error,
                              const PoolWindow& window,
                              float* to) const {
     if constexpr (H > 0) {
       if (Serves<H, W>(window)) {
-        return DistributeIn<H, W>(largest, output_error, window, to);
+        return DistributeIn<H, W>(lanes, largest, output_error, window, to);
       }
     }
-    DistributeIn<0, 0>(largest, output_error, window, to);
+    DistributeIn<0, 0>(lanes, largest, output_error, window, to);
   }
 
   template <int Rows, int Columns>
-  HWY_INLINE void DistributeIn(const Largest& largest,
+  HWY_INLINE void DistributeIn(std::int64_t lanes,
+                               const Largest& largest,
                                const float* output_error,
                                const PoolWindow& window,
                                float* to) const {
     const Floats d;
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    Vector error = hn::LoadU(d, output_error);
-    if (relu_) {
+    Vector error = Load(lanes, output_error);
+    if (shape().relu) {
       error = hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), error);
     }
     HWY_UNROLL(3)
@@ -222,14 +251,13 @@ class MaxPool final : public Pool {
       HWY_UNROLL(3)
       for (std::int64_t j = 0; j < columns; ++j) {
         const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
-        Give(hn::IfThenElseZero(hn::Eq(largest.place, place), error),
+        Give(lanes,
+             hn::IfThenElseZero(hn::Eq(largest.place, place), error),
              shape().overlap,
-             to + i * window.row_step + j * kLanes);
+             to + i * window.row_step + j * window.column_step);
       }
     }
   }
-
-  const bool relu_;
 };
 
 /// As MaxPool. Divides by the whole window, padding included.
@@ -240,47 +268,38 @@ class AveragePool final : public Pool {
 
  protected:
   void ForwardMap(const float* input, float* output) const override {
-    const Floats d;
-    const Vector area = hn::Set(d, static_cast<float>(shape().window));
-    for (const PoolRange& row : shape().rows) {
-      for (const PoolRange& column : shape().columns) {
-        const PoolWindow window = WindowOf(row, column);
-        for (std::int64_t part = 0; part < kLanes; part += kVector, output += kVector) {
-          hn::StoreU(hn::Div(SumOf(input + window.offset + part, window), area), d, output);
-        }
-      }
-    }
+    const auto area = static_cast<float>(shape().window);
+    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+      const Floats d;
+      Store(lanes, hn::Div(SumOf(lanes, input + at, window), hn::Set(d, area)), output);
+      output += lanes;
+    });
   }
 
   void BackwardMap(const float* /*input*/,
                    const float* output_error,
                    float* input_error) const override {
-    const Floats d;
-    const Vector area = hn::Set(d, static_cast<float>(shape().window));
-    for (const PoolRange& row : shape().rows) {
-      for (const PoolRange& column : shape().columns) {
-        const PoolWindow window = WindowOf(row, column);
-        for (std::int64_t part = 0; part < kLanes; part += kVector, output_error += kVector) {
-          const Vector share = hn::Div(hn::LoadU(d, output_error), area);
-          float* const to = input_error + window.offset + part;
-          Distribute(share, window, to);
-        }
-      }
-    }
+    const auto area = static_cast<float>(shape().window);
+    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+      const Floats d;
+      const Vector share = hn::Div(Load(lanes, output_error), hn::Set(d, area));
+      Distribute(lanes, share, window, input_error + at);
+      output_error += lanes;
+    });
   }
 
  private:
-  HWY_INLINE static Vector SumOf(const float* at, const PoolWindow& window) {
+  HWY_INLINE static Vector SumOf(std::int64_t lanes, const float* at, const PoolWindow& window) {
     if constexpr (H > 0) {
       if (Serves<H, W>(window)) {
-        return SumIn<H, W>(at, window);
+        return SumIn<H, W>(lanes, at, window);
       }
     }
-    return SumIn<0, 0>(at, window);
+    return SumIn<0, 0>(lanes, at, window);
   }
 
   template <int Rows, int Columns>
-  HWY_INLINE static Vector SumIn(const float* at, const PoolWindow& window) {
+  HWY_INLINE static Vector SumIn(std::int64_t lanes, const float* at, const PoolWindow& window) {
     const Floats d;
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
@@ -289,52 +308,58 @@ class AveragePool final : public Pool {
     for (std::int64_t i = 0; i < rows; ++i) {
       HWY_UNROLL(3)
       for (std::int64_t j = 0; j < columns; ++j) {
-        sum = hn::Add(sum, hn::LoadU(d, at + i * window.row_step + j * kLanes));
+        sum = hn::Add(sum, Load(lanes, at + i * window.row_step + j * window.column_step));
       }
     }
     return sum;
   }
 
-  HWY_INLINE void Distribute(Vector share, const PoolWindow& window, float* to) const {
+  HWY_INLINE void Distribute(std::int64_t lanes,
+                             Vector share,
+                             const PoolWindow& window,
+                             float* to) const {
     if constexpr (H > 0) {
       if (Serves<H, W>(window)) {
-        return DistributeIn<H, W>(share, window, to);
+        return DistributeIn<H, W>(lanes, share, window, to);
       }
     }
-    DistributeIn<0, 0>(share, window, to);
+    DistributeIn<0, 0>(lanes, share, window, to);
   }
 
   template <int Rows, int Columns>
-  HWY_INLINE void DistributeIn(Vector share, const PoolWindow& window, float* to) const {
+  HWY_INLINE void DistributeIn(std::int64_t lanes,
+                               Vector share,
+                               const PoolWindow& window,
+                               float* to) const {
     const std::int64_t rows = Rows > 0 ? Rows : window.rows;
     const std::int64_t columns = Columns > 0 ? Columns : window.columns;
     HWY_UNROLL(3)
     for (std::int64_t i = 0; i < rows; ++i) {
       HWY_UNROLL(3)
       for (std::int64_t j = 0; j < columns; ++j) {
-        Give(share, shape().overlap, to + i * window.row_step + j * kLanes);
+        Give(lanes, share, shape().overlap, to + i * window.row_step + j * window.column_step);
       }
     }
   }
 };
 
 template <int H, int W>
-std::unique_ptr<Kernel<float>> MakePoolOf(const Spec& spec, PoolShape shape, bool relu) {
+std::unique_ptr<Kernel<float>> MakePoolOf(const Spec& spec, PoolShape shape) {
   if (spec.layer.kind == model::LayerKind::kMaxPool) {
-    return std::make_unique<MaxPool<H, W>>(std::move(shape), relu);
+    return std::make_unique<MaxPool<H, W>>(std::move(shape));
   }
   return std::make_unique<AveragePool<H, W>>(std::move(shape));
 }
 
-std::unique_ptr<Kernel<float>> MakePool(const Spec& spec, PoolShape shape, bool relu) {
+std::unique_ptr<Kernel<float>> MakePoolFor(const Spec& spec, PoolShape shape) {
   const model::Extent2d& kernel = spec.layer.kernel;
   if (kernel.height == 2 && kernel.width == 2) {
-    return MakePoolOf<2, 2>(spec, std::move(shape), relu);
+    return MakePoolOf<2, 2>(spec, std::move(shape));
   }
   if (kernel.height == 3 && kernel.width == 3) {
-    return MakePoolOf<3, 3>(spec, std::move(shape), relu);
+    return MakePoolOf<3, 3>(spec, std::move(shape));
   }
-  return MakePoolOf<0, 0>(spec, std::move(shape), relu);
+  return MakePoolOf<0, 0>(spec, std::move(shape));
 }
 
 }  // namespace adamant::kernels::internal::HWY_NAMESPACE
@@ -368,18 +393,22 @@ std::int64_t Total(const std::vector<PoolRange>& ranges) {
 
 }  // namespace
 
-HWY_EXPORT(MakePool);
+HWY_EXPORT(MakePoolFor);
 
-std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool relu) {
-  ADAMANT_CHECK(spec.layout == MapLayout::kBatchInnermost && spec.batch % kLanes == 0,
-                "whole blocks of examples");
-  ADAMANT_CHECK(!relu || spec.layer.kind == model::LayerKind::kMaxPool,
+std::unique_ptr<Kernel<float>> MakePool(const Spec& spec) {
+  const bool innermost = spec.layout == MapLayout::kBatchInnermost;
+  ADAMANT_CHECK(innermost ? spec.batch % kLanes == 0 : spec.layout == MapLayout::kChannelsLast,
+                "whole blocks of examples, or the channels last");
+  ADAMANT_CHECK(!spec.relu || spec.layer.kind == model::LayerKind::kMaxPool,
                 "only the largest input is the same before and behind a ReLU");
   const model::Layer& l = spec.layer;
   const Shape& in = spec.inputs[0];
   const Shape& out = spec.output;
   PoolShape shape = {
-      .maps = spec.batch / kLanes * out[0],
+      .name = innermost ? "batch innermost" : "channels last",
+      .relu = spec.relu,
+      .maps = innermost ? spec.batch / kLanes * out[0] : spec.batch,
+      .pixel = innermost ? kLanes : out[0],
       .in_width = in[2],
       .in_plane = in[1] * in[2],
       .window = l.kernel.height * l.kernel.width,
@@ -387,7 +416,7 @@ std::unique_ptr<Kernel<float>> MakePoolBatchInnermost(const Spec& spec, bool rel
       .columns = RangesOf(in[2], out[2], l.kernel.width, l.stride.width, l.padding.width)};
   shape.overlap = l.kernel.height > l.stride.height || l.kernel.width > l.stride.width;
   shape.partition = !shape.overlap && Total(shape.rows) == in[1] && Total(shape.columns) == in[2];
-  return HWY_DYNAMIC_DISPATCH(MakePool)(spec, std::move(shape), relu);
+  return HWY_DYNAMIC_DISPATCH(MakePoolFor)(spec, std::move(shape));
 }
 
 }  // namespace adamant::kernels::internal
