@@ -10,8 +10,8 @@
 
 namespace adamant::kube {
 
-/// The pods that were made or seen. A view that lacks one is older than the pod, or the pod is gone.
-/// Threads: one.
+/// The pods that were made or seen. A view that lacks one is older than the pod, or the pod is
+/// gone. Threads: one.
 class PodMemory {
  public:
   /// The API has made it, or says that it is there.

@@ -11,6 +11,7 @@ costs. One program on each of two cores leads to lower figures than a cluster ha
 """
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import json
@@ -65,8 +66,10 @@ class Operator:
              "--image", "none"], stderr=open(cluster.folder / "operator.log", "w"))
 
     def stop(self):
+        begin = time.monotonic()
         self._process.terminate()
         self._process.wait(60)
+        print(f"stopped in {time.monotonic() - begin:.1f} s", flush=True)
 
     def status(self, name):
         """A number of /proc: VmRSS in kB, VmHWM in kB, Threads."""
@@ -86,13 +89,41 @@ class Operator:
               f"{self.status('Threads')} threads, {self.cpu():.1f} s of processor time", flush=True)
 
 
-def quantile(text, name, share):
-    """Upper bound of the bucket that the quantile of a Prometheus histogram falls into, over all its label sets."""
-    buckets = {}
+class Durations:
+    """How long reconciles took, and keys waited in the work queue, from one phase to the next."""
+
+    NAMES = ("controller_runtime_reconcile_time_seconds", "workqueue_queue_duration_seconds")
+
+    def __init__(self, operator):
+        self._operator = operator
+        self._last = self._read()
+
+    def describe(self, what):
+        """Since the last call."""
+        now = self._read()
+        for name in self.NAMES:
+            buckets = now[name] - self._last[name]
+            print(f"{what}: {name}: n {buckets[float('inf')]:.0f}, p50 ≤ {quantile(buckets, 0.5):g} s, "
+                  f"p99 ≤ {quantile(buckets, 0.99):g} s", flush=True)
+        self._last = now
+
+    def _read(self):
+        text = self._operator.metrics()
+        return {name: histogram(text, name) for name in self.NAMES}
+
+
+def histogram(text, name):
+    """The buckets of a Prometheus histogram, all its label sets together: how many values are at most each bound."""
+    buckets = collections.Counter()
     for bound, count in re.findall(rf'^{name}_bucket\{{.*?le="([^"]+)".*?\}} (\S+)$', text, re.MULTILINE):
-        buckets[float(bound)] = buckets.get(float(bound), 0) + float(count)
-    total = buckets.get(float("inf"), 0)
-    return min((bound for bound, count in buckets.items() if count >= share * total), default=float("nan"))
+        buckets[float(bound)] += float(count)
+    return buckets
+
+
+def quantile(buckets, share):
+    """The upper bound of the bucket that it falls into."""
+    enough = share * buckets[float("inf")]
+    return min((bound for bound, count in buckets.items() if count >= enough), default=float("nan"))
 
 
 class Streams:
@@ -170,7 +201,7 @@ def make_jobs(arguments, operator, jobs, watch):
     operator.describe("all pods made")
 
 
-def open_streams(arguments, operator, watch, stack):
+def open_streams(arguments, operator, watch, stack, durations):
     memory, threads = operator.status("VmRSS"), operator.status("Threads")
     count = 3 * arguments.jobs
     streams = Streams(operator)
@@ -178,6 +209,7 @@ def open_streams(arguments, operator, watch, stack):
     streams.open_for(change.object for change in additions(watch))
     streams.await_count("welcomed", count, arguments.patience)
     streams.await_count("training", arguments.jobs, arguments.patience)
+    durations.describe("all streams opened")
     time.sleep(SETTLE)
     used, messages = operator.cpu(), streams.messages()
     time.sleep(SETTLE)
@@ -186,9 +218,10 @@ def open_streams(arguments, operator, watch, stack):
           f"{(operator.status('VmRSS') - memory) / count:.0f} kB a stream, "
           f"{operator.status('Threads') - threads} more threads", flush=True)
     operator.describe("all streams open")
+    durations.describe("heartbeats alone")
 
 
-def churn(arguments, operator, jobs):
+def churn(arguments, operator, jobs, durations):
     """Every minute the oldest jobs are deleted and as many new ones made."""
     for minute in range(arguments.churn // 60):
         oldest = minute * arguments.churn_jobs
@@ -196,6 +229,7 @@ def churn(arguments, operator, jobs):
         jobs.make(range(arguments.jobs + oldest, arguments.jobs + oldest + arguments.churn_jobs))
         time.sleep(60)
         operator.describe(f"churn, minute {minute + 1}")
+        durations.describe(f"churn, minute {minute + 1}")
 
 
 def run(arguments):
@@ -209,18 +243,12 @@ def run(arguments):
         watch = stack.enter_context(Watch(cluster.api, "/api/v1/pods"))
         time.sleep(SETTLE)
         operator.describe("idle")
+        durations = Durations(operator)
         make_jobs(arguments, operator, jobs, watch)
+        durations.describe("all pods made")
         if arguments.streams:
-            open_streams(arguments, operator, watch, stack)
-        churn(arguments, operator, jobs)
-        report(operator)
-
-
-def report(operator):
-    text = operator.metrics()
-    for name in sorted(set(re.findall(r"^(\w+)_bucket\{", text, re.MULTILINE))):
-        if "reconcile" in name or "workqueue" in name:
-            print(f"{name}: p50 ≤ {quantile(text, name, 0.5):g} s, p99 ≤ {quantile(text, name, 0.99):g} s")
+            open_streams(arguments, operator, watch, stack, durations)
+        churn(arguments, operator, jobs, durations)
 
 
 def main():

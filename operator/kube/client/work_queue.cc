@@ -86,6 +86,11 @@ void WorkQueue::ShutDown() {
   shut_down_ = true;
   due_.clear();
   delayed_.clear();
+  ready_.clear();
+  waiting_.clear();
+  if (observer_ != nullptr) {
+    observer_->OnDepth(0);
+  }
   changed_.NotifyAll();
 }
 

@@ -56,7 +56,7 @@ class WorkQueue {
   /// Forgets the failures of a key, after a success.
   void Forget(const std::string& key);
 
-  /// Waits for a key; nullopt after ShutDown once none is left. Call Done when it is worked on.
+  /// Waits for a key; nullopt after ShutDown. Call Done when it is worked on.
   std::optional<std::string> Take();
 
   /// The same without waiting: nullopt also when no key is ready.
@@ -64,8 +64,8 @@ class WorkQueue {
 
   void Done(const std::string& key);
 
-  /// Adds are ignored from now on, and keys whose time has not come are dropped. Keys that are
-  /// ready are still handed out.
+  /// Adds are ignored from now on, and keys that nobody has taken yet are dropped: whoever works on
+  /// them next finds out by itself, and sooner than a long queue is done.
   void ShutDown();
 
   /// Waits until no key is ready or being worked on; false if `timeout` passed before.

@@ -143,8 +143,8 @@ TEST_F(ThreadsTest, WorkersShareAQueueWithoutSharingAKey) {
     queue.Add(std::to_string(key));
     queue.AddAfter(std::to_string(key), milliseconds(1));
   }
-  queue.ShutDown();
   EXPECT_TRUE(queue.WaitUntilIdle(kPatience));
+  queue.ShutDown();
   workers.clear();
   // What was added last was worked on after that.
   for (std::size_t key = 0; key < kKeys; ++key) {

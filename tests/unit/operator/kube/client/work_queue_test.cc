@@ -108,17 +108,20 @@ TEST_F(WorkQueueTest, AllRetriesTogetherHaveARate) {
   EXPECT_LE(ready, 11);
 }
 
-TEST_F(WorkQueueTest, ShuttingDownHandsOutWhatIsReadyAndTakesNothingNew) {
+TEST_F(WorkQueueTest, ShuttingDownDropsWhatNobodyHasTakenAndTakesNothingNew) {
+  queue_.Add("taken");
+  EXPECT_EQ(queue_.Take(), "taken");
+  queue_.Add("taken");
   queue_.Add("ready");
   queue_.AddAfter("later", seconds(1));
   queue_.ShutDown();
   queue_.Add("new");
   queue_.Retry("new");
   clock_.Advance(seconds(2));
-  EXPECT_EQ(queue_.Take(), "ready");
   EXPECT_EQ(queue_.Take(), std::nullopt);
   EXPECT_FALSE(queue_.WaitUntilIdle(milliseconds(0)));
-  queue_.Done("ready");
+  queue_.Done("taken");
+  EXPECT_EQ(queue_.Take(), std::nullopt);
   EXPECT_TRUE(queue_.WaitUntilIdle(milliseconds(0)));
 }
 
