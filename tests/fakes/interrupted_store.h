@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +13,8 @@
 
 namespace adamant::fakes {
 
-/// Passes everything on to another store, and calls a function in the middle of a Flush.
+/// Passes everything on to another store, calls a function in the middle of a Flush, and keeps the
+/// ranges that were to be erased.
 /// Threads: any.
 class InterruptedStore final : public storage::KvStore {
  public:
@@ -24,8 +27,20 @@ class InterruptedStore final : public storage::KvStore {
     interrupt_ = std::move(interrupt);
   }
 
+  /// By Write, since the last call.
+  std::vector<storage::Change> TakeErasedRanges() {
+    const MutexLock lock(mutex_);
+    return std::exchange(erased_, {});
+  }
+
   absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
   absl::Status Write(const std::vector<storage::Change>& changes) override {
+    {
+      const MutexLock lock(mutex_);
+      std::ranges::copy_if(changes, std::back_inserter(erased_), [](const storage::Change& change) {
+        return change.erase && !change.end.empty();
+      });
+    }
     return store_.Write(changes);
   }
   absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
@@ -55,6 +70,7 @@ class InterruptedStore final : public storage::KvStore {
   storage::KvStore& store_;
   Mutex mutex_;
   std::function<void()> interrupt_ ABSL_GUARDED_BY(mutex_);
+  std::vector<storage::Change> erased_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::fakes

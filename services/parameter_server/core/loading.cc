@@ -149,6 +149,7 @@ absl::Status ParameterServer::StoreLoaded(BucketId id,
 
 std::vector<storage::Change> ParameterServer::EraseLog(BucketId id) {
   logged_until_[id] = 0;
+  erased_until_[id] = 0;
   return {EraseEntries(id, 0, kToTheEnd), EraseLogEnd(id)};
 }
 

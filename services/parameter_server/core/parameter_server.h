@@ -304,6 +304,7 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
   std::vector<FlushedBucket> BeginFlush();
   void EndFlush(std::span<const FlushedBucket> flushed);
+  void NoteErased(std::span<const FlushedBucket> flushed);
   absl::Status Unmark(const std::set<BucketId>& buckets);
   absl::Status LoadBucket(BucketId id, const LoadTask& task);
   Bucket::Content Create(BucketId id, const LoadTask& task);
@@ -344,7 +345,10 @@ class ParameterServer : private ReplicaHost {
 
   // Of the thread that waits for the disk.
   std::vector<Lsn> logged_until_;  // by bucket: the last entry stored
-  std::size_t scrub_next_ = 0;     // shards by id, then the records of each bucket
+  // By bucket: entries up to this are erased, and are not looked at again, because a store may have
+  // to pass by everything that ever was there.
+  std::vector<Lsn> erased_until_;
+  std::size_t scrub_next_ = 0;  // shards by id, then the records of each bucket
   Clock::TimePoint scrub_at_;
   ScrubTotals scrubbed_;
 

@@ -188,6 +188,7 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
       changes.push_back(EraseEntries(task.bucket, lsn - 1, kToTheEnd));
     }
     logged_until_[task.bucket] = lsn;
+    erased_until_[task.bucket] = std::min(erased_until_[task.bucket], lsn - 1);
     changes.push_back(StoreEntry(task.bucket, task.generation, *task.entry));
   }
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("log/write"));
@@ -225,13 +226,19 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
     }
   }
   // Where only records are logged, the log is done with once they are written.
+  if (logged()) {
+    written.clear();
+  }
   for (const auto& [bucket, lsn] : written) {
-    if (!logged() && lsn > 0) {
-      changes.push_back(EraseEntries(bucket, 0, lsn));
+    if (lsn > erased_until_[bucket]) {
+      changes.push_back(EraseEntries(bucket, erased_until_[bucket], lsn));
     }
   }
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("record/write"));
   ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
+  for (const auto& [bucket, lsn] : written) {
+    erased_until_[bucket] = std::max(erased_until_[bucket], lsn);
+  }
   ADAMANT_FAILPOINT("record/answer");
   for (std::size_t i = 0; i < puts.size(); ++i) {
     if (puts[i].done != nullptr) {
@@ -291,14 +298,27 @@ absl::Status ParameterServer::Flush() {
   for (BucketId id = 0; id < flushed.size(); ++id) {
     const auto& [life, epoch, committed] = flushed[id];
     if (logged() && committed > 0 && logged_until_[id] > 0) {
-      changes.push_back(EraseEntries(id, 0, committed));
+      if (committed > erased_until_[id]) {
+        changes.push_back(EraseEntries(id, erased_until_[id], committed));
+      }
       changes.push_back(StoreLogEnd(id, epoch, committed));
     }
   }
   ADAMANT_FAILPOINT("flush/erase_log");
   // On a full disk the entries stay until the next flush; they would be skipped by their lsn.
   const absl::Status erased = changes.empty() ? absl::OkStatus() : store_.Write(changes);
+  if (erased.ok()) {
+    NoteErased(flushed);
+  }
   return absl::IsResourceExhausted(erased) ? absl::OkStatus() : erased;
+}
+
+void ParameterServer::NoteErased(std::span<const FlushedBucket> flushed) {
+  for (BucketId id = 0; id < flushed.size(); ++id) {
+    if (logged_until_[id] > 0) {
+      erased_until_[id] = std::max(erased_until_[id], flushed[id].committed);
+    }
+  }
 }
 
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(

@@ -119,5 +119,51 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   EXPECT_EQ(later.GetRecord("ledger/0").record.version, 1u);
 }
 
+// A store may have to pass by all that ever was in a range that is erased.
+TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
+  for (const PersistenceMode mode : {PersistenceMode::kDelayed, PersistenceMode::kWal}) {
+    storage::MemoryStore memory;
+    fakes::InterruptedStore store(memory);
+    ServerOptions options{.job_uid = 7,
+                          .self = {.slot = 0, .incarnation = 1},
+                          .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                          .optimisers = {{.location = OptimiserLocation::kWorker}}};
+    options.mode = mode;
+    ParameterServer server(options, store, clock_, *this);
+    ASSERT_TRUE(server.ReadStored().ok());
+    const Holder self = options.self;
+    for (const bool created : {false, true}) {
+      server.SetConfigurations(std::vector<Configuration>{{.epoch = 1,
+                                                           .generation = 1,
+                                                           .primary = self,
+                                                           .members = {self},
+                                                           .created = created}},
+                               {});
+      ASSERT_TRUE(server.DoStorage().ok());
+    }
+    store.TakeErasedRanges();
+    std::string last;
+    int ranges = 0;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      const std::vector<float> ones(4, 1);
+      server.Submit({.writer = {.slot = 0, .incarnation = 1},
+                     .updates = {{.bucket_epoch = 1, .sequence = i + 1, .values = ones}}},
+                    [](const std::vector<ShardAck>&) {});
+      ASSERT_TRUE(server.PutRecord("ledger/0", i, "value", [](const RecordAnswer&) {}).ok());
+      ASSERT_TRUE(server.DoStorage().ok());
+      ASSERT_TRUE(server.DoStorage().ok());
+      ASSERT_TRUE(server.Flush().ok());
+      for (const storage::Change& range : store.TakeErasedRanges()) {
+        EXPECT_GE(range.key, last);
+        last = range.end;
+        ++ranges;
+      }
+    }
+    EXPECT_EQ(ranges, 5);
+    ParameterServer later(options, store, clock_, *this);
+    ASSERT_TRUE(later.ReadStored().ok());
+  }
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server
