@@ -71,6 +71,15 @@ class JobPolicyTest : public JobBodyRig {
     }
     ASSERT_THAT(Message(), HasSubstr("ran longer than spec.runPolicy.activeDeadline, 1 s"));
   }
+  // The job ends, and its leader before the pods have.
+  void EndWithTheLeader() {
+    RunAll();
+    Fail();
+    body_ = nullptr;
+    for (const std::string& name : kPodNames) {
+      ConfirmDeletion(name);
+    }
+  }
 };
 
 TEST_F(JobPolicyTest, ADeadlineThatIsChangedCounts) {
@@ -100,12 +109,7 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
 
 TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
   LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
-  RunAll();
-  Fail();
-  body_ = nullptr;
-  for (const std::string& name : kPodNames) {
-    ConfirmDeletion(name);
-  }
+  EndWithTheLeader();
   EXPECT_THAT(Names(kPersistentVolumeClaims), Contains("mnist-parameter-server-0-1"));
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
   ASSERT_TRUE(view_->status->has_completion_time());
@@ -121,12 +125,7 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
 
 TEST_F(JobPolicyTest, TheNextLeaderDeletesThePodsThatTheLastOneLeft) {
   LeadWith({{"cleanUpPolicy", {{"pods", "All"}}}});
-  RunAll();
-  Fail();
-  body_ = nullptr;
-  for (const std::string& name : kPodNames) {
-    ConfirmDeletion(name);
-  }
+  EndWithTheLeader();
   const controller::StartProcess process{.id = {controller::Role::kWorker, 0}, .generation = 1};
   Json pod = client_.Create(kPods, PodObject(kJob, *view_->job, process, 1, kPodSettings)).value();
   pod["status"]["phase"] = "Succeeded";
