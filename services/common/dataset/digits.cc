@@ -140,12 +140,13 @@ std::vector<Point> Flatten(const Stroke& stroke, const std::vector<Point>& point
 
 // Raises the canvas to the ink of a piece from `a` to `b`, by each pixel's distance from it.
 void DrawPiece(Canvas& canvas, Point a, Point b, double radius, const Pen& pen) {
-  const double reach = radius + pen.edge;
+  const double reach = radius + 0.5 * pen.edge;  // there is no ink beyond
+  const double reach_squared = reach * reach;
   const auto first = [reach](double u, double v) {
-    return std::max(0, static_cast<int>(std::floor(std::min(u, v) - reach)));
+    return std::max(0, static_cast<int>(std::floor(std::min(u, v) - reach - 0.5)));
   };
   const auto last = [reach](double u, double v) {
-    return std::min(kSide - 1, static_cast<int>(std::ceil(std::max(u, v) + reach)));
+    return std::min(kSide - 1, static_cast<int>(std::ceil(std::max(u, v) + reach - 0.5)));
   };
   const double dx = b.x - a.x;
   const double dy = b.y - a.y;
@@ -155,8 +156,14 @@ void DrawPiece(Canvas& canvas, Point a, Point b, double radius, const Pen& pen) 
       const double px = x + 0.5 - a.x;
       const double py = y + 0.5 - a.y;
       const double t = std::clamp((px * dx + py * dy) / length_squared, 0.0, 1.0);
-      const double distance = std::hypot(px - t * dx, py - t * dy);
-      const double value = pen.ink * std::clamp((radius - distance) / pen.edge + 0.5, 0.0, 1.0);
+      const double away_x = px - t * dx;
+      const double away_y = py - t * dy;
+      const double squared = away_x * away_x + away_y * away_y;
+      if (squared > reach_squared) {
+        continue;
+      }
+      const double edge = (radius - std::sqrt(squared)) / pen.edge;
+      const double value = pen.ink * std::clamp(edge + 0.5, 0.0, 1.0);
       double& pixel = canvas[static_cast<std::size_t>(y) * kSide + x];
       pixel = std::max(pixel, value);
     }
@@ -221,7 +228,7 @@ std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::u
   }
   AddNoise(canvas, rng);
   for (std::uint64_t i = 0; i < kPixels; ++i) {
-    pixels[i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(canvas[i], 0.0, 1.0)));
+    pixels[i] = static_cast<std::uint8_t>(255 * std::clamp(canvas[i], 0.0, 1.0) + 0.5);
   }
   return static_cast<std::uint8_t>(label);
 }
