@@ -41,6 +41,7 @@ spec:
     workers: {workers}
     dataServers: 1
     parameterServers: {parameter_servers}
+  detection: {{hang: {hang}}}
   runPolicy:
     epochs: 100000
     checkpointInterval: {checkpoint_interval}
@@ -58,10 +59,10 @@ def layers(hidden):
     return "".join(lines)
 
 
-def manifest(parameter_servers, workers=1, hidden=(64,), checkpoint_interval="5m"):
+def manifest(parameter_servers, workers=1, hidden=(64,), checkpoint_interval="5m", hang="2m"):
     """`parameter_servers`: the text of that field, "{count: 3, copies: 3, buckets: 8}"."""
     return MANIFEST.format(layers=layers(hidden), workers=workers, parameter_servers=parameter_servers,
-                           checkpoint_interval=checkpoint_interval)
+                           checkpoint_interval=checkpoint_interval, hang=hang)
 
 
 def _folder(variable):

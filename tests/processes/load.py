@@ -37,10 +37,10 @@ class Report:
 class LoadedCluster(Cluster):
     """A cluster whose workers are a load: settings are those of load_settings.h."""
 
-    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), checkpoint_interval="5m", proxied=(),
-                 disks=None, durable_disks=False, **settings):
+    def __init__(self, parameter_servers, *, count, workers=1, hidden=(64,), checkpoint_interval="5m", hang="2m",
+                 proxied=(), disks=None, durable_disks=False, **settings):
         text = " ".join(f"{key}={int(value)}" for key, value in settings.items())
-        super().__init__(manifest(parameter_servers, workers, hidden, checkpoint_interval), parameter_servers=count,
+        super().__init__(manifest(parameter_servers, workers, hidden, checkpoint_interval, hang), parameter_servers=count,
                          workers=workers, worker_program=PROGRAM, environment={"ADAMANT_LOAD": text}, proxied=proxied,
                          disks=disks, durable_disks=durable_disks)
 

@@ -94,6 +94,10 @@ DECIDING = ["file/rename", "controller/start_process", "controller/send", "contr
             "controller/change_record", "checkpoint/hold", "checkpoint/take", "checkpoint/erase_older"]
 RESTORING = ["controller/restore"]
 
+# Where one stands still for good, while it goes on telling its controller that it lives.
+HANG = 10  # seconds that it may
+HANGING = [{"server/apply": "pause(600000)@30"}, {"storage/sync": "pause(600000)@1"}]
+
 # Comes after some hundred megabytes of changes.
 ELSEWHERE = {"storage/move"}
 
@@ -180,6 +184,24 @@ class FailpointsTest(unittest.TestCase):
             cluster.terminate(server)
             self.follow(cluster, server, before, [{LEAVING: "crash"}])
         cluster.finish_and_check(self)
+
+    def test_server_that_hangs_is_replaced(self):
+        cluster = self.enterContext(self.cluster(servers(4, 3, 8), count=4, hang=f"{HANG}s"))
+        server = cluster.servers[1]
+        for failpoints in HANGING:
+            with cluster.fault(f"{server} hangs at {', '.join(failpoints)}"):
+                told = len(self.hangs(cluster, server))
+                before = len(cluster.starts(server))
+                cluster.arm(server, failpoints)
+                cluster.kill(server)
+                cluster.await_that(lambda: len(self.hangs(cluster, server)) > told, f"{server} is lost as it hangs")
+                cluster.await_that(lambda: len(cluster.starts(server)) > before + 1, f"the start of {server}")
+                cluster.dead[server] = cluster.starts(server)[before]
+        cluster.finish_and_check(self)
+
+    @staticmethod
+    def hangs(cluster, server):
+        return [text for text in cluster.told("lost") if text.startswith(server) and f"no progress for {HANG} s" in text]
 
     def test_controller_ends(self):
         cluster = self.enterContext(self.cluster(servers(4, 3, 8), count=4))
