@@ -9,7 +9,7 @@ from operator_rig import DEPLOYMENT, OPERATORS, TestCase, has_ended, is_running,
 EPOCHS = 12
 
 
-class LostPodTest(TestCase):
+class FaultTest(TestCase):
 
     def lose_pods(self, slot):
         """Of one job a pod is deleted, and later the process of its replacement is killed."""
@@ -56,9 +56,6 @@ class LostPodTest(TestCase):
 
     def test_a_parameter_server_comes_back_with_its_shards(self):
         self.lose_pods("parameter-server-0")
-
-
-class LostOperatorTest(TestCase):
 
     def start_training(self, name):
         job = self.start(name, epochs=EPOCHS)

@@ -67,7 +67,7 @@ class LifeTest(TestCase):
 
     def test_workers_come_and_go_while_a_job_runs(self):
         examples = 20000  # too few for batches of 900 workers
-        job = self.start("elastic", epochs=120, train=f"{{digits: {{seed: 1, examples: {examples}}}}}")
+        job = self.start("elastic", epochs=50, train=f"{{digits: {{seed: 1, examples: {examples}}}}}")
         job.await_epoch(2)
         begin = self.scale(job, 4)
         measured("2 → 4 workers, ready", self.await_workers(job, 4, begin).time - begin)
@@ -79,7 +79,7 @@ class LifeTest(TestCase):
         begin = self.scale(job, 1)
         measured("4 → 1 workers, the others gone", self.await_workers(job, 1, begin).time - begin)
         self.assertIn(job.status()["phase"], ("Running", "Evaluating"))
-        self.assert_succeeds(job, 120, examples=examples)
+        self.assert_succeeds(job, 50, examples=examples)
         self.assertEqual([name for name in job.created() if "-worker-" in name],
                          [f"elastic-worker-{slot}-1" for slot in range(4)])
         self.assert_event(job, "scaled: the job has 1 workers now, 4 before")

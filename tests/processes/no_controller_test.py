@@ -40,7 +40,8 @@ class NoControllerTest(unittest.TestCase):
         unattended = [int(row["epoch"]) for row in rows if row["top1"] == ""]
         alone = self.opened_alone()
         self.assertEqual(alone, list(range(alone[0], alone[-1] + 1)))
-        self.assertEqual(unattended, list(range(alone[0] - 1, alone[-1])))
+        # The last one may have ended before the controller was back, and not have been followed by another one yet.
+        self.assertIn(unattended, (list(range(alone[0] - 1, alone[-1])), list(range(alone[0] - 1, alone[-1] + 1))))
         self.assertLess(alone[-1], EPOCHS)
         self.assertGreater(float(rows[-1]["top1"]), 0.5)
         self.cluster.await_that(lambda: self.cluster.pid("controller") is None, "the end of the job")
