@@ -42,7 +42,7 @@ if(ADAMANT_SANITIZE)
   add_compile_options(-fsanitize=${ADAMANT_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${ADAMANT_SANITIZE})
   if(ADAMANT_SANITIZE MATCHES "undefined")
-    # Those that are left out make a third of the time to compile. The address sanitizer sees most of what they would.
+    # Those that are left out are a quarter of the time to compile. The address sanitizer sees most of what they would.
     add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null,object-size,vptr)
   endif()
 endif()
@@ -51,10 +51,14 @@ if(ADAMANT_FAILPOINTS)
   add_compile_definitions(ADAMANT_FAILPOINTS)
 endif()
 
-# adamant_library(name SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ...)
-# One static library per folder. DEPS are what its headers need, PRIVATE_DEPS what only its sources need.
+# adamant_library(name SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ... [ALONE ...])
+# One static library per folder. DEPS are what its headers need, PRIVATE_DEPS what only its sources need. ALONE: sources with
+# names of their own that others have too; in unity builds they are compiled by themselves.
 function(adamant_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS;ALONE" ${ARGN})
+  if(ARG_ALONE)
+    set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   if(ARG_SRCS)
     add_library(${name} STATIC)
     target_sources(${name} PRIVATE ${ARG_SRCS})
@@ -95,11 +99,14 @@ function(adamant_benchmark name)
   add_dependencies(benchmarks ${name})
 endfunction()
 
-# adamant_test(name SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+# adamant_test(name SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds] [ALONE ...])
 # A GoogleTest program, one ctest entry. LABELS default to "unit"; threaded unit tests add "threads" (run under TSan),
 # tests of whole processes are "integration". The target <label>_tests builds all tests of a label.
 function(adamant_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS;ALONE" ${ARGN})
+  if(ARG_ALONE)
+    set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()

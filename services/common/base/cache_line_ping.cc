@@ -12,7 +12,7 @@
 namespace adamant {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kTripsPerSample = 16;
 constexpr std::size_t kSamples = 400;
@@ -42,12 +42,12 @@ void Return(Ball& ball) {
 }
 
 /// False when the patience ends first.
-bool RoundTrips(Ball& ball, std::uint64_t count, Clock::time_point end) {
+bool RoundTrips(Ball& ball, std::uint64_t count, SteadyClock::time_point end) {
   std::uint64_t trip = ball.trips.load(std::memory_order_relaxed);
   for (std::uint64_t i = 0; i < count; ++i, trip += 2) {
     ball.trips.store(trip + 1, std::memory_order_release);
     for (std::uint32_t spins = 1; ball.trips.load(std::memory_order_acquire) != trip + 2; ++spins) {
-      if (spins % 1024 == 0 && Clock::now() > end) {
+      if (spins % 1024 == 0 && SteadyClock::now() > end) {
         return false;
       }
     }
@@ -63,14 +63,14 @@ std::optional<double> CacheLinePing() {
   }
   Ball ball;
   std::jthread other([&ball] { Return(ball); });
-  const Clock::time_point end = Clock::now() + kPatience;
+  const SteadyClock::time_point end = SteadyClock::now() + kPatience;
   std::vector<double> samples;
   samples.reserve(kSamples);
   bool playing = RoundTrips(ball, kWarmUp, end);
   while (playing && samples.size() < kSamples) {
-    const Clock::time_point begin = Clock::now();
+    const SteadyClock::time_point begin = SteadyClock::now();
     playing = RoundTrips(ball, kTripsPerSample, end);
-    const std::chrono::duration<double, std::nano> elapsed = Clock::now() - begin;
+    const std::chrono::duration<double, std::nano> elapsed = SteadyClock::now() - begin;
     if (playing) {
       samples.push_back(elapsed.count() / (2 * kTripsPerSample));
     }
