@@ -228,7 +228,7 @@ std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::u
   }
   AddNoise(canvas, rng);
   for (std::uint64_t i = 0; i < kPixels; ++i) {
-    pixels[i] = static_cast<std::uint8_t>(255 * std::clamp(canvas[i], 0.0, 1.0) + 0.5);
+    pixels[i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(canvas[i], 0.0, 1.0)));
   }
   return static_cast<std::uint8_t>(label);
 }
