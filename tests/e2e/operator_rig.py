@@ -25,7 +25,7 @@ OPERATORS = "adamant-system"
 DEPLOYMENT = "deployment/adamant-operator"
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 EXAMPLES = 40000  # of an epoch of tiny_job: a third of a second or more
-PATIENCE = 90  # seconds for what a job does, on a busy machine
+PATIENCE = 240  # seconds for what a job does, on a busy machine
 
 
 def require():
