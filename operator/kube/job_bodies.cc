@@ -87,14 +87,14 @@ bool JobBodies::NeedsBody(const JobView& view, const PodViews& pods) const {
     return view.job != nullptr;
   }
   const auto finished = finished_.find(ToString(view.key));
-  return (finished == finished_.end() || finished->second != view.uid) &&
-         MayBeUnclean(*view.job, pods);
+  const Finished now{.uid = view.uid, .generation = view.generation};
+  return (finished == finished_.end() || finished->second != now) && MayBeUnclean(*view.job, pods);
 }
 
 void JobBodies::Finish(const JobView& view) {
   Drop(view.key);
   const MutexLock lock(mutex_);
-  finished_[ToString(view.key)] = view.uid;
+  finished_[ToString(view.key)] = {.uid = view.uid, .generation = view.generation};
 }
 
 void JobBodies::Drop(const ObjectKey& key) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,8 +48,13 @@ class JobBodies {
 
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<JobBody>> bodies_ ABSL_GUARDED_BY(mutex_);  // by job key
-  // The UIDs of those that have ended and left nothing to be done, by job key.
-  std::map<std::string, std::string> finished_ ABSL_GUARDED_BY(mutex_);
+  // Those that have ended and left nothing to be done by this spec, by job key.
+  struct Finished {
+    std::string uid;
+    std::int64_t generation;
+    bool operator==(const Finished&) const = default;
+  };
+  std::map<std::string, Finished> finished_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::kube

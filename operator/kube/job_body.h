@@ -143,13 +143,6 @@ class JobBody {
   bool finished_ = false;
 
   PodMemory pod_memory_;
-
-  // Pods that could not be made, and until when that is not tried again.
-  struct Refusal {
-    absl::Status status;
-    Clock::TimePoint until = Clock::TimePoint::min();
-  };
-  std::map<controller::StartProcess, Refusal> refusals_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
   std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter

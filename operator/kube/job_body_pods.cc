@@ -148,14 +148,10 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
 // What was refused is not asked for again with every event.
 absl::Status JobBody::TryToCreatePod(const StartProcess& process) {
   const Clock::TimePoint now = context_.clock.Now();
-  Refusal& last = refusals_[process];
-  if (now < last.until) {
-    return last.status;
-  }
-  last = {.status = CreatePod(process), .until = now + kRetry};
-  const absl::Status status = last.status;
-  if (status.ok()) {
-    refusals_.erase(process);
+  ADAMANT_RETURN_IF_ERROR(pod_memory_.RefusalOf(process, now));
+  const absl::Status status = CreatePod(process);
+  if (!status.ok()) {
+    pod_memory_.OnRefused(process, status, now + kRetry);
   }
   return status;
 }

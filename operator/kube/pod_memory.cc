@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "operator/kube/pod_object.h"
 
@@ -11,8 +12,28 @@ namespace adamant::kube {
 using controller::ObservedPod;
 using controller::StartProcess;
 
+namespace {
+
+template <typename Map>
+void EraseBefore(const StartProcess& process, Map& map) {
+  map.erase(map.lower_bound({.id = process.id, .generation = 0}), map.lower_bound(process));
+}
+
+}  // namespace
+
 void PodMemory::OnMade(const StartProcess& process, const std::string& uid) {
   pods_[process] = {.uid = uid, .seen = false};
+  refusals_.erase(process);
+}
+
+void PodMemory::OnRefused(const StartProcess& process, absl::Status why, Clock::TimePoint until) {
+  refusals_.insert_or_assign(process, Refusal{.why = std::move(why), .until = until});
+}
+
+absl::Status PodMemory::RefusalOf(const StartProcess& process, Clock::TimePoint now) const {
+  const auto found = refusals_.find(process);
+  return found == refusals_.end() || found->second.until <= now ? absl::OkStatus()
+                                                                : found->second.why;
 }
 
 void PodMemory::OnSeen(const StartProcess& process, const std::string& uid) {
@@ -27,7 +48,8 @@ void PodMemory::OnGone(const std::string& uid) {
 
 void PodMemory::ForgetBefore(std::span<const StartProcess> wanted) {
   for (const StartProcess& process : wanted) {
-    pods_.erase(pods_.lower_bound({.id = process.id, .generation = 0}), pods_.lower_bound(process));
+    EraseBefore(process, pods_);
+    EraseBefore(process, refusals_);
   }
 }
 

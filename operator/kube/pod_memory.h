@@ -5,17 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "operator/core/actions.h"
 #include "operator/core/reconcile.h"
+#include "services/common/base/clock.h"
 
 namespace adamant::kube {
 
-/// The pods that were made or seen. A view that lacks one is older than the pod, or the pod is
-/// gone. Threads: one.
+/// The pods that were made, seen or refused. A view that lacks one that was made is older than the
+/// pod, or the pod is gone. Threads: one.
 class PodMemory {
  public:
   /// The API has made it, or says that it is there.
   void OnMade(const controller::StartProcess& process, const std::string& uid);
+
+  /// It could not be made, and is not asked for again before `until`.
+  void OnRefused(const controller::StartProcess& process, absl::Status why, Clock::TimePoint until);
+
+  /// Why it was refused, until it may be asked for again; then OK.
+  [[nodiscard]] absl::Status RefusalOf(const controller::StartProcess& process,
+                                       Clock::TimePoint now) const;
 
   /// A view shows it.
   void OnSeen(const controller::StartProcess& process, const std::string& uid);
@@ -36,7 +45,13 @@ class PodMemory {
     bool seen = false;
   };
 
+  struct Refusal {
+    absl::Status why;
+    Clock::TimePoint until;
+  };
+
   std::map<controller::StartProcess, Pod> pods_;
+  std::map<controller::StartProcess, Refusal> refusals_;
 };
 
 }  // namespace adamant::kube

@@ -10,7 +10,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstBackOff{800};
-constexpr std::chrono::milliseconds kLastBackOff{30'000};
+constexpr std::chrono::milliseconds kLongestFlakyBackOff{3'200};
 constexpr std::chrono::minutes kForgetFailures{2};
 constexpr std::chrono::milliseconds kShort{500};  // a watch that has not worked
 
@@ -108,9 +108,13 @@ Clock::Duration WatchPlan::EndedWatch(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kCancelled:
       return Clock::Duration::zero();
+    case absl::StatusCode::kUnavailable:
+      if (worked && clock_.Now() - began_ < kFlaky) {
+        return BackOff(kLongestFlakyBackOff);
+      }
+      [[fallthrough]];
     case absl::StatusCode::kOk:
     case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kUnavailable:
       return worked && !version_.empty() ? Clock::Duration::zero() : BackOff();
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnauthenticated:
@@ -121,18 +125,18 @@ Clock::Duration WatchPlan::EndedWatch(const absl::Status& status) {
   }
 }
 
-Clock::Duration WatchPlan::BackOff() {
+Clock::Duration WatchPlan::BackOff(std::chrono::milliseconds longest) {
   const Clock::TimePoint now = clock_.Now();
   if (now - failed_ > kForgetFailures) {
     failures_ = 0;
   }
   failed_ = now;
   std::chrono::milliseconds wait = kFirstBackOff;
-  for (int i = 0; i < failures_ && wait < kLastBackOff; ++i) {
+  for (int i = 0; i < failures_ && wait < longest; ++i) {
     wait *= 2;
   }
   ++failures_;
-  return std::chrono::duration_cast<Clock::Duration>(std::min(wait, kLastBackOff) *
+  return std::chrono::duration_cast<Clock::Duration>(std::min(wait, longest) *
                                                      rng_.Uniform(1.0, 2.0));
 }
 

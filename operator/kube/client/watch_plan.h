@@ -19,7 +19,9 @@ namespace adamant::kube {
 /// A watch that ends or breaks is resumed after the last version seen, at once if it had worked; a
 /// version that is too old, or a stream that makes no sense, means a list again. Failures wait 0.8
 /// s, then twice as long each time up to 30 s, times 1 to 2 by chance; two minutes without one
-/// start over.
+/// start over. A watch that had worked, but broke within `kFlaky`, is a failure too, which waits
+/// for at most 3.2 s, times 1 to 2: where connections break every second, new ones at once would
+/// cost both sides a handshake a second each, and hear little more.
 ///
 /// A connection whose other end is gone says nothing, and neither does a watch on which nothing
 /// happens, but for a bookmark a minute. So a watch that has been silent for `kIdle` is ended and
@@ -31,6 +33,7 @@ class WatchPlan {
  public:
   static constexpr std::chrono::seconds kIdle{25};
   static constexpr std::chrono::seconds kQuietLifetime{20};
+  static constexpr std::chrono::seconds kFlaky{10};
   static constexpr std::chrono::seconds kShortestLifetime{300};
   static constexpr std::chrono::seconds kLongestLifetime{600};
 
@@ -62,11 +65,13 @@ class WatchPlan {
   [[nodiscard]] const std::string& resource_version() const { return version_; }
 
  private:
+  static constexpr std::chrono::milliseconds kLongestBackOff{30'000};
+
   bool Advance(std::string version);
   void Relist() { version_.clear(); }
   Clock::Duration EndedWatchList(const absl::Status& status);
   Clock::Duration EndedWatch(const absl::Status& status);
-  Clock::Duration BackOff();
+  Clock::Duration BackOff(std::chrono::milliseconds longest = kLongestBackOff);
 
   const Clock& clock_;
   Rng rng_;

@@ -71,6 +71,7 @@ class JobPolicyTest : public JobBodyRig {
     }
     ASSERT_THAT(Message(), HasSubstr("ran longer than spec.runPolicy.activeDeadline, 1 s"));
   }
+
   // The job ends, and its leader before the pods have.
   void EndWithTheLeader() {
     RunAll();
@@ -80,6 +81,21 @@ class JobPolicyTest : public JobBodyRig {
       ConfirmDeletion(name);
     }
   }
+
+  // A pod that ended before its job did.
+  void LeaveAnEndedPod() {
+    Json pod = client_.Create(kPods, PodObject(kJob, *view_->job, kEnded, 1, kPodSettings)).value();
+    pod["status"]["phase"] = "Succeeded";
+    ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
+  }
+
+  [[nodiscard]] bool EndedPodIsLeft() const {
+    return !Names(kPods).empty() && !IsBeingDeleted(PodName(kJob.key.name, kEnded));
+  }
+
+ private:
+  static constexpr controller::StartProcess kEnded{.id = {controller::Role::kWorker, 0},
+                                                   .generation = 1};
 };
 
 TEST_F(JobPolicyTest, ADeadlineThatIsChangedCounts) {
@@ -126,14 +142,27 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
 TEST_F(JobPolicyTest, TheNextLeaderDeletesThePodsThatTheLastOneLeft) {
   LeadWith({{"cleanUpPolicy", {{"pods", "All"}}}});
   EndWithTheLeader();
-  const controller::StartProcess process{.id = {controller::Role::kWorker, 0}, .generation = 1};
-  Json pod = client_.Create(kPods, PodObject(kJob, *view_->job, process, 1, kPodSettings)).value();
-  pod["status"]["phase"] = "Succeeded";
-  ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
+  LeaveAnEndedPod();
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
   JobBodies bodies(context_, [](const std::string& /*key*/) {});
   ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
-  EXPECT_TRUE(IsBeingDeleted(PodName(kJob.key.name, process)) || Names(kPods).empty());
+  EXPECT_FALSE(EndedPodIsLeft());
+}
+
+TEST_F(JobPolicyTest, APolicyThatIsChangedAfterTheEndCounts) {
+  LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
+  EndWithTheLeader();
+  LeaveAnEndedPod();
+  view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
+  JobBodies bodies(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+  EXPECT_TRUE(EndedPodIsLeft());
+
+  const Json patch = {{"spec", {{"runPolicy", {{"cleanUpPolicy", {{"pods", "All"}}}}}}}};
+  view_ = ParseJobObject(client_.Patch(kTrainingJobs, kJob.key, PatchType::kMerge, patch).value());
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  EXPECT_FALSE(EndedPodIsLeft());
 }
 
 TEST_F(JobPolicyTest, PodsOfASuspendedJobGoWhateverThePolicy) {

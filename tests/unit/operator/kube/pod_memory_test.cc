@@ -69,5 +69,20 @@ TEST(PodMemoryTest, EarlierGenerationsThanTheWantedOnesAreForgotten) {
               testing::ElementsAre(Is(kSecond, State::kPending), Is(kOther, State::kPending)));
 }
 
+TEST(PodMemoryTest, WhatWasRefusedIsNotAskedForUntilItsTime) {
+  const absl::Status why = absl::ResourceExhaustedError("quota");
+  const Clock::TimePoint now{};
+  PodMemory memory;
+  memory.OnRefused(kFirst, why, now + std::chrono::seconds(1));
+  EXPECT_EQ(memory.RefusalOf(kFirst, now), why);
+  EXPECT_EQ(memory.RefusalOf(kOther, now), absl::OkStatus());
+  EXPECT_EQ(memory.RefusalOf(kFirst, now + std::chrono::seconds(1)), absl::OkStatus());
+  memory.OnMade(kFirst, "a");
+  EXPECT_EQ(memory.RefusalOf(kFirst, now), absl::OkStatus());
+  memory.OnRefused(kFirst, why, now + std::chrono::seconds(1));
+  memory.ForgetBefore(std::vector{kSecond});
+  EXPECT_EQ(memory.RefusalOf(kFirst, now), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace adamant::kube

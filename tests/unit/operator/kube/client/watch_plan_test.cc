@@ -159,11 +159,24 @@ TEST_F(WatchPlanTest, AWatchThatEndsAtOnceIsNotRepeatedAtOnce) {
   EXPECT_GT(plan_.Ended(absl::DeadlineExceededError("504")), kAtOnce);
 }
 
-TEST_F(WatchPlanTest, AWatchThatIsCutEverySecondIsResumedAtOnce) {
+TEST_F(WatchPlanTest, AWatchThatIsCutIsResumedAtOnce) {
   Complete("10");
+  clock_.Advance(WatchPlan::kFlaky);
+  EXPECT_EQ(plan_.Ended(absl::UnavailableError("connection reset by peer")), kAtOnce);
+  EXPECT_EQ(plan_.Next().step, Step::kWatch);
+}
+
+TEST_F(WatchPlanTest, AWatchThatIsCutEverySecondIsResumedAfterAFewSeconds) {
+  Complete("10");
+  double base = 0.8;
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(seconds(1));
-    EXPECT_EQ(plan_.Ended(absl::UnavailableError("connection reset by peer")), kAtOnce);
+    const std::chrono::duration<double> wait =
+        plan_.Ended(absl::UnavailableError("connection reset by peer"));
+    EXPECT_GE(wait.count(), base);
+    EXPECT_LE(wait.count(), 2 * base);
+    base = std::min(3.2, 2 * base);
+    clock_.Advance(std::chrono::duration_cast<Clock::Duration>(wait));
     EXPECT_EQ(plan_.Next().step, Step::kWatch);
   }
 }
