@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The API server, etcd or many pods at once fail while a job trains on a real cluster: training goes on.
 
-ADAMANT_OUTAGE_SECONDS: how long each fault lasts (6), ADAMANT_OUTAGE_EXAMPLES: in an epoch (40000), ADAMANT_OUTAGE_OF:
-whose connections are cut, "operators" or everybody's. docs/bench/operator.md has figures of longer outages.
+ADAMANT_OUTAGE_SECONDS: how long each fault lasts (6), ADAMANT_OUTAGE_EXAMPLES: in an epoch (40000), ADAMANT_OUTAGE_BEFORE:
+the epochs before it, whose pace counts (6), ADAMANT_OUTAGE_OF: whose connections are cut, "operators" or everybody's.
+docs/bench/operator.md has figures of longer outages.
 """
 
 import os
@@ -13,7 +14,8 @@ from operator_rig import EXAMPLES, Job, TestCase, is_running, measured, require,
 
 OUTAGE = float(os.environ.get("ADAMANT_OUTAGE_SECONDS", "6"))
 OF_AN_EPOCH = int(os.environ.get("ADAMANT_OUTAGE_EXAMPLES", EXAMPLES))
-EPOCHS_BEFORE = 8
+WARM = 2  # epochs
+EPOCHS_BEFORE = WARM + int(os.environ.get("ADAMANT_OUTAGE_BEFORE", "6"))
 ONLY_OPERATORS = os.environ.get("ADAMANT_OUTAGE_OF") == "operators"
 API_START = 12  # seconds for a stopped API server to serve again, and for the operator to tell what was going on
 ETCD_PERIOD = 20  # seconds
@@ -30,8 +32,8 @@ class OutageTest(TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        trial = cls.start_job("trial", EPOCHS_BEFORE)
-        fastest = pace(trial.await_epoch(2), trial.await_epoch(EPOCHS_BEFORE))
+        trial = cls.start_job("trial", WARM + 6)
+        fastest = pace(trial.await_epoch(WARM), trial.await_epoch(WARM + 6))
         trial.await_phase("Succeeded")
         cls.epochs_a_second = 1.5 * fastest
 
@@ -45,7 +47,7 @@ class OutageTest(TestCase):
         far as the outage."""
         self.epochs = EPOCHS_BEFORE + 4 + round(self.epochs_a_second * (OUTAGE + recovery))
         self.job = self.start_job(name, self.epochs)
-        self.warm = self.job.await_epoch(2)
+        self.warm = self.job.await_epoch(WARM)
         self.before = self.job.await_epoch(EPOCHS_BEFORE)
         self.begin = time.monotonic()
 
