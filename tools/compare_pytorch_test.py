@@ -5,6 +5,7 @@ import contextlib
 import io
 import pathlib
 import sys
+import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "pytorch"))
@@ -64,6 +65,49 @@ class LearningTest(unittest.TestCase):
         self.assertEqual(result.seconds, [2, None, 4])
         self.assertEqual(result.median, 3)
         self.assertEqual(result.top1_text(), "99.03% (98.90%–99.20%)")
+
+
+class OneAtATime:
+    """Both sides; fails when a program starts while another one runs."""
+
+    def __init__(self):
+        self.running = None
+        self.learned = []
+
+    def ours(self, command, *_):
+        return self.start("ours", command)
+
+    def theirs(self, command, _net, _batch, threads, processes, *_):
+        return self.start(f"theirs {threads} {processes}", command)
+
+    def start(self, name, command):
+        if self.running:
+            raise AssertionError(f"{name} starts while {self.running} runs")
+        self.running = name
+        if command == "learn":
+            self.learned.append(name)
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.running = None
+
+    def lines(self):
+        return LearningTest.lines(0.99)
+
+    def ask(self, _request):
+        return {"examples_per_second": 1, "processors": 2}
+
+
+class CompareLearningTest(unittest.TestCase):
+    def test_programs_train_one_after_another(self):
+        both = OneAtATime()
+        options = types.SimpleNamespace(mnist="mnist", seeds=2, seconds=1, quick=True)
+        results = comparison.compare_learning(both, options)
+        self.assertEqual(both.learned, ["ours", "theirs 2 1", "theirs 1 2"] * 2)
+        self.assertEqual([result.seconds for result in results], [[1, 1]] * 3)
 
 
 class PageTest(unittest.TestCase):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmark programs and writes their medians and spreads as a page.
 
-  tests/bench/report.py [--folder build/release/bench] [--repetitions 7] [--write docs/bench/all.md] [NAME...]
+  tests/bench/report.py [--folder build/release/bench] [--repetitions 7] [--seconds 0.1] [--write docs/bench/all.md]
+                        [NAME...]
 
 NAME: programs to run, all by default. Those of Google Benchmark are run with JSON output and become tables; the others
 print tables of their own, which are quoted.
@@ -29,9 +30,10 @@ def run(command):
     return process.stdout
 
 
-def section(folder, name, repetitions):
+def section(folder, name, repetitions, seconds):
     if name in GOOGLE_BENCHMARKS:
-        command = [folder / name, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}"]
+        command = [folder / name, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}",
+                   f"--benchmark_min_time={seconds}"]
         body = bench_report.table_of_benchmarks(json.loads(run(command)))
     else:
         command = [folder / name, *(part.format(repetitions=repetitions) for part in OTHERS[name])]
@@ -44,6 +46,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "release" / "bench")
     parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.1, help="at least, of a repetition of Google Benchmark")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE")
     arguments = parser.parse_args()
     known = [*GOOGLE_BENCHMARKS, *OTHERS]
@@ -53,7 +56,7 @@ def main():
             f"Medians (smallest–largest) of {arguments.repetitions} repetitions, by `tests/bench/report.py`.\n")
     print(page, end="")
     for name in arguments.names or known:
-        part = section(arguments.folder, name, arguments.repetitions)
+        part = section(arguments.folder, name, arguments.repetitions, arguments.seconds)
         print(part, end="", flush=True)
         page += part
     if arguments.write:

@@ -234,6 +234,7 @@ BENCHMARK_CAPTURE(Steps, handed_over, Way{})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, handed_over_in_step, Way{.in_step = true})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, stored_first, Way{.stored_first = true})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, added_up, Way{.sums = true})->Apply(Arguments);
+BENCHMARK_CAPTURE(Steps, every_second, Way{.share_every = 2})->Apply(Arguments);
 BENCHMARK_CAPTURE(Steps, every_fourth, Way{.share_every = 4})->Apply(Arguments);
 
 }  // namespace

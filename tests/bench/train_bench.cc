@@ -87,7 +87,11 @@ nlohmann::json Repeat(Trainer& trainer, const Examples& examples, const Options&
   line["processors"] = work.processor_seconds / work.seconds;
   line["gflops"] = 1e-9 * flop;
   line["product_gflops"] = 1e-9 * product;
-  line["share_of_product"] = flop / (product * static_cast<double>(options.threads));
+  const auto threads = static_cast<double>(trainer.mode().threads);
+  line["threads"] = threads;
+  line["mode"] = trainer.mode().Name();
+  line["share_every"] = trainer.mode().share_every;
+  line["share_of_product"] = flop / (product * threads);
   return line;
 }
 
@@ -117,6 +121,7 @@ absl::Status Speed(const Options& options) {
   ADAMANT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                            Trainer::Create(std::move(graph),
                                            {.threads = options.threads,
+                                            .ping = CacheLinePing(),
                                             .batch_size = options.batch,
                                             .rate = kSpeedRate,
                                             .seed = options.seed}));
@@ -131,7 +136,7 @@ absl::Status Speed(const Options& options) {
   for (int i = 0; i < options.repetitions; ++i) {
     const nlohmann::json line = Repeat(*trainer, examples, options);
     Print(line);
-    const double enough = kUndisturbed * static_cast<double>(options.threads);
+    const double enough = kUndisturbed * static_cast<double>(trainer->mode().threads);
     (line["processors"] < enough ? disturbed : kept)
         .push_back(line["examples_per_second"].get<double>());
   }
@@ -147,6 +152,7 @@ absl::Status Learn(const Options& options) {
       const std::unique_ptr<Trainer> trainer,
       Trainer::Create(std::move(graph),
                       {.threads = options.threads,
+                       .ping = CacheLinePing(),
                        .batch_size = options.batch,
                        .rate = options.rate,
                        .decay_over = options.epochs * train.size(),
@@ -186,7 +192,9 @@ void AddTraining(CLI::App& command, Options& options) {
   command.add_option("--batch", options.batch, "Examples in a batch")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "Threads that train")
+  command
+      .add_option(
+          "--threads", options.threads, "Threads that train, at most: a worker's rule decides")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Of weights and order")->capture_default_str();

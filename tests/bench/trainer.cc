@@ -55,20 +55,22 @@ std::vector<ParameterOptimiser> OptimisersOf(const model::Graph& graph,
 struct Trainer::Member {
   Member(Trainer& trainer, std::size_t index)
       : state(trainer.plan_.elements),
+        pending(trainer.mode_.share_every > 1 ? trainer.plan_.elements : 0),
         scratch(worker::UpdatePlan::kBlock),
-        update(
-            trainer.plan_,
-            {.weights = trainer.weights_.span(),
-             .state = state.span(),
-             .pending = {},
-             .scratch = scratch.span()},
-            {.push_every = kPushEvery,
-             .alone = trainer.options_.threads == 1,
-             .start = static_cast<double>(index) / static_cast<double>(trainer.options_.threads)}),
+        update(trainer.plan_,
+               {.weights = trainer.weights_.span(),
+                .state = state.span(),
+                .pending = pending.span(),
+                .scratch = scratch.span()},
+               {.share_every = trainer.mode_.share_every,
+                .push_every = kPushEvery,
+                .alone = trainer.mode_.threads == 1,
+                .start = static_cast<double>(index) / static_cast<double>(trainer.mode_.threads)}),
         accumulator(trainer.plan_, trainer.layout_.shards().size(), kPushEvery) {}
 
   std::unique_ptr<graph::Context> context;
   worker::FloatBuffer state;
+  worker::FloatBuffer pending;
   worker::FloatBuffer scratch;
   worker::LocalUpdate update;
   worker::Accumulator accumulator;
@@ -95,7 +97,13 @@ absl::Status Trainer::Prepare() {
   plan.protocols.assign(graph_.parameters.size(), worker::UpdateProtocol::kGradients);
   plan.push_every = kPushEvery;
   plan.batch_size = options_.batch_size;
-  plan.threads = options_.threads;
+  mode_ = worker::ChooseParallelMode({.threads = options_.threads,
+                                      .batch_size = options_.batch_size,
+                                      .push_every = kPushEvery,
+                                      .parameters = layout_.elements(),
+                                      .flop_per_example = graph_.flop_per_example},
+                                     options_.ping);
+  plan.threads = mode_.threads;
   ADAMANT_ASSIGN_OR_RETURN(plan_, worker::UpdatePlan::Make(graph_, layout_, plan));
   weights_ = worker::FloatBuffer(plan_.elements);
   for (const Shard& shard : layout_.shards()) {
@@ -105,9 +113,9 @@ absl::Status Trainer::Prepare() {
                     shard,
                     weights_.span().subspan(begin, shard.size()));
   }
-  members_.resize(options_.threads);
-  std::vector<absl::Status> errors(options_.threads);
-  RunPinned(options_.threads, [&](std::size_t index) {
+  members_.resize(mode_.threads);
+  std::vector<absl::Status> errors(mode_.threads);
+  RunPinned(mode_.threads, [&](std::size_t index) {
     auto context = graph::Context::Create(graph_,
                                           static_cast<std::int64_t>(options_.batch_size),
                                           graph::Backend::kOneDnn,
@@ -149,8 +157,8 @@ Work Trainer::Train(const Examples& examples,
                     double seconds) {
   const std::size_t batches_in_order = order.size() / options_.batch_size;
   std::atomic<std::uint64_t> next{0};
-  std::barrier<> start_line(static_cast<std::ptrdiff_t>(options_.threads));
-  RunPinned(options_.threads, [&](std::size_t index) {
+  std::barrier<> start_line(static_cast<std::ptrdiff_t>(mode_.threads));
+  RunPinned(mode_.threads, [&](std::size_t index) {
     Member& member = *members_[index];
     // A thread's first calls into the libraries take memory.
     DropGradient drop;

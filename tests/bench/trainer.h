@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,13 +10,15 @@
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/accumulator.h"
+#include "services/worker/core/parallel_mode.h"
 #include "services/worker/core/update_plan.h"
 #include "tests/bench/examples.h"
 
 namespace adamant::bench {
 
 struct TrainerOptions {
-  std::size_t threads = 1;
+  std::size_t threads = 1;     ///< at most: a worker's rule decides (parallel_mode.h)
+  std::optional<double> ping;  ///< nanoseconds of a cache line between two cores, for that rule
   std::size_t batch_size = 32;
   double rate = 0.001;
   std::uint64_t decay_over = 0;  ///< examples over which the rate falls linearly to 0; 0: constant
@@ -33,7 +36,8 @@ struct Work {
 
 /// The training threads of a worker without its services: each takes the next batch of a data set
 /// in memory, runs graph::Context::Train on the weights that all share into a
-/// worker::LocalUpdate with momentum (0.9) of its own, from its own place in the parameters on.
+/// worker::LocalUpdate with momentum (0.9) of its own, from its own place in the parameters on; in
+/// the mode that a worker would choose.
 /// Threads are pinned. Threads: one caller.
 class Trainer {
  public:
@@ -55,6 +59,7 @@ class Trainer {
   [[nodiscard]] double Top1(const Examples& examples) const;
 
   [[nodiscard]] const model::Graph& graph() const { return graph_; }
+  [[nodiscard]] const worker::ParallelMode& mode() const { return mode_; }
 
  private:
   struct Member;
@@ -70,6 +75,7 @@ class Trainer {
   const model::Graph graph_;
   const ShardLayout layout_;
   const TrainerOptions options_;
+  worker::ParallelMode mode_;
   worker::UpdatePlan plan_;
   worker::FloatBuffer weights_;
   std::vector<std::unique_ptr<Member>> members_;  // by thread

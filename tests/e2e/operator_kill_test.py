@@ -42,19 +42,20 @@ def pace(begin, end):
 
 
 class Killer:
-    """Kills the leader at its next write of a kind."""
+    """Kills the leader, or the standby, at its next write of a kind."""
 
     def __init__(self, system):
         self._system = system
         self._lock = threading.Lock()
         self._point = None
         self.seen = set()
+        self.victims = []
         self.killed = threading.Event()
 
-    def arm(self, kind, after):
+    def arm(self, kind, after, leads=True):
         with self._lock:
             self.killed.clear()
-            self._point = (kind, after)
+            self._point = (kind, after, leads)
 
     def on_write(self, kind, pod, send):
         self.seen.add(kind)
@@ -64,13 +65,14 @@ class Killer:
         if self._after:
             send()
         self._system.cluster.kill_container(OPERATORS, pod)
+        self.victims.append(pod)
         self.killed.set()
         self._system.cluster.kubectl("delete", "pod", pod, "-n", OPERATORS, "--force", "--grace-period=0")
         return False
 
     def _is_now(self, kind, pod):
         with self._lock:
-            if self._point is None or self._point[0] != kind or pod != self._system.leader():
+            if self._point is None or self._point[0] != kind or self._point[2] != (pod == self._system.leader()):
                 return False
             self._after = self._point[1]
             self._point = None
@@ -123,15 +125,32 @@ class KillTest(TestCase):
                 self.assert_succeeds(job, EPOCHS)
 
     def kill_at(self, kind, after, name):
-        leader = self.system.leader()
         self.killer.arm(kind, after)
         begin = time.monotonic()
         job = self.start(name, epochs=EPOCHS)
-        self.assertTrue(self.killer.killed.wait(60), f"{kind} does not happen; seen: {sorted(self.killer.seen)}")
-        killed = time.monotonic()
-        change = self.system.await_leader_but([leader], begin)
+        killed = self.await_kill(kind)
+        change = self.system.await_leader_but(self.killer.victims, begin)
         measured(f"killed {'after' if after else 'before'} {kind} → another leads", change.time - killed)
         return job
+
+    def await_kill(self, kind):
+        self.assertTrue(self.killer.killed.wait(60), f"{kind} does not happen; seen: {sorted(self.killer.seen)}")
+        return time.monotonic()
+
+    def test_nor_does_the_death_of_the_standby_as_it_takes_over(self):
+        jobs = []
+        for after in (False, True):
+            self.killer.arm("POST pods", after)
+            jobs.append(self.start(f"standby-{'after' if after else 'before'}", epochs=EPOCHS))
+            self.await_kill("POST pods")
+            self.killer.arm("PATCH leases", after, leads=False)
+            killed = self.await_kill("PATCH leases")
+            change = self.system.await_leader_but(self.killer.victims, killed)
+            measured(f"standby killed {'after' if after else 'before'} it took the lease → another leads",
+                     change.time - killed)
+            self.system.await_operators()
+        for job in jobs:
+            self.assert_succeeds(job, EPOCHS)
 
     def assert_not_disturbed(self, witness, begin):
         self.assertEqual(witness.created(begin), [])

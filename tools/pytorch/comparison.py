@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import statistics
 
 import bench_report
@@ -22,7 +23,7 @@ class Program:
     """One side in a round, with what it measured."""
 
     child: object
-    threads: int
+    threads: int  # that it may use; ours may choose to use fewer
     requests: list[str] = dataclasses.field(default_factory=lambda: [""])  # per round; of PyTorch: variants
     series: dict[str, Series] = dataclasses.field(default_factory=dict)  # examples per second, by request
     shares: Series = None  # of sgemm's speed; ours only
@@ -33,9 +34,10 @@ class Program:
         for request in self.requests:
             line = self.child.ask(request)
             self.lines.append(line)
-            self.series.setdefault(request, Series(self.threads)).add(line["examples_per_second"], line["processors"])
+            threads = line.get("threads", self.threads)
+            self.series.setdefault(request, Series(threads)).add(line["examples_per_second"], line["processors"])
             if "share_of_product" in line:
-                self.shares = self.shares or Series(self.threads)
+                self.shares = self.shares or Series(threads)
                 self.shares.add(line["share_of_product"], line["processors"])
 
     def choose_variants(self, variants):
@@ -145,12 +147,12 @@ def compare_learning(sides, options):
     variants = {name: fastest_variant(sides, *cut, options) for name, cut in their.items()}
     results = [Learning("Adamant, 2 threads")] + [Learning(f"{name} ({variants[name]})") for name in their]
     for seed in range(1, options.seeds + 1):
-        children = [sides.ours("learn", LEARN_NET, LEARN_BATCH, 2, "--seed", seed, *data)]
+        starts = [functools.partial(sides.ours, "learn", LEARN_NET, LEARN_BATCH, 2, "--seed", seed, *data)]
         for name, (threads, processes) in their.items():
-            children.append(sides.theirs("learn", LEARN_NET, LEARN_BATCH, threads, processes,
-                                         "--variant", variants[name], "--seed", seed, *data))
-        for result, child in zip(results, children, strict=True):
-            with child:
+            starts.append(functools.partial(sides.theirs, "learn", LEARN_NET, LEARN_BATCH, threads, processes,
+                                            "--variant", variants[name], "--seed", seed, *data))
+        for result, start in zip(results, starts, strict=True):
+            with start() as child:  # one after another: each has both processors
                 result.add(child.lines())
     return results
 
@@ -205,8 +207,8 @@ class Page:
             self.begin("One processor", ["net", "batch", "Adamant", "of sgemm's speed", "PyTorch", "its best", "ratio"])
         else:
             self.begin("Two processors",
-                       ["net", "batch", "cache-line ping, ns", "Adamant, 1 thread", "Adamant, 2 threads", "of 1 thread",
-                        "PyTorch, 2 threads", "PyTorch, 2 processes", "its best", "ratio to the better"])
+                       ["net", "batch", "cache-line ping, ns", "Adamant, 1 thread", "Adamant, 2 threads", "in mode",
+                        "of 1 thread", "PyTorch, 2 threads", "PyTorch, 2 processes", "its best", "ratio to the better"])
 
     def add_speed(self, speed):
         for program in speed.programs.values():
@@ -222,8 +224,14 @@ class Page:
         two = programs["ours, 2"]
         best = speed.best_of("their threads", "their processes")
         self.row(name, str(speed.batch), self.ping_text(two.lines), ours.result.text(), two.result.text(),
-                 Ratio(two.result, ours.result).text(), programs["their threads"].result.text(),
-                 programs["their processes"].result.text(), best.best, Ratio(two.result, best.result).text())
+                 self.mode_text(two.lines), Ratio(two.result, ours.result).text(),
+                 programs["their threads"].result.text(), programs["their processes"].result.text(), best.best, Ratio(two.result, best.result).text())
+
+    @staticmethod
+    def mode_text(lines):
+        """The way in which ours uses two processors; it is chosen when the program starts."""
+        mode, every = lines[0]["mode"], lines[0]["share_every"]
+        return mode if every == 1 else f"{mode} {every}"
 
     @staticmethod
     def ping_text(lines):

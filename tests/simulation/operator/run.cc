@@ -54,7 +54,11 @@ void CheckEnd(Cluster& cluster, Outcome& outcome) {
       cluster.world.violations.Report("the job failed: " + state->message);
     }
   }
-  outcome.writes = cluster.replicas.front()->transport().writes();
+  for (const auto& replica : cluster.replicas) {
+    if (replica->leads()) {
+      outcome.writes = replica->transport().writes();
+    }
+  }
   cluster.checker.CheckLosses(user.uid());
 }
 
@@ -107,18 +111,22 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   return outcome;
 }
 
-Outcome RunWithCrash(std::uint64_t seed, std::size_t n, bool after) {
+Outcome RunWithCrashes(std::uint64_t seed, const std::vector<LeaderCrash>& crashes) {
   Outcome outcome;
   Cluster cluster(seed);
   cluster.user.Apply();
-  Replica& leader = *cluster.replicas.front();
-  if (n > 0) {
-    leader.CrashAtWrite(n, after);
-    cluster.RunUntil([&] { return leader.crashes() > 0; },
+  std::size_t leader = 0;
+  for (const LeaderCrash& crash : crashes) {
+    Replica& replica = *cluster.replicas[leader];
+    const int before = replica.crashes();
+    replica.CrashAtWrite(crash.write, crash.after);
+    replica.Lead();
+    cluster.RunUntil([&] { return replica.crashes() > before; },
                      kPatience,
-                     "the leader does not get to its write " + std::to_string(n));
-    cluster.replicas.back()->Lead();
+                     "the leader does not get to its write " + std::to_string(crash.write));
+    leader = (leader + 1) % cluster.replicas.size();
   }
+  cluster.replicas[leader]->Lead();
   Conclude(cluster, outcome);
   return outcome;
 }

@@ -20,14 +20,20 @@ struct Outcome {
   std::uint64_t requests = 0;
   std::uint64_t restarts = 0;
   Clock::Duration virtual_time{};
-  std::vector<std::string> writes;  ///< of the first leader: "PUT configmaps"
+  std::vector<std::string> writes;  ///< of the last leader, until the job ended: "PUT configmaps"
 };
 
 /// Runs the job of this seed, with the faults of this seed, until it has ended and is deleted.
 Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
 
-/// The same job without faults, but for one: the leader dies at its `n`th write, counted from 1,
-/// right before it or right after, and another operator takes over. 0: it does not die.
-Outcome RunWithCrash(std::uint64_t seed, std::size_t n, bool after);
+/// A leader dies at its write with this number, counted from 1: right before it, or right after.
+struct LeaderCrash {
+  std::size_t write = 1;
+  bool after = false;
+};
+
+/// The same job without faults but for these: the first leader dies, the operator that takes over
+/// dies, and so on.
+Outcome RunWithCrashes(std::uint64_t seed, const std::vector<LeaderCrash>& crashes);
 
 }  // namespace adamant::orchestration

@@ -1,5 +1,5 @@
 // Runs many seeds of the operator's simulation. Environment:
-//   ADAMANT_SIMULATION_SEEDS        how many (500)
+//   ADAMANT_SIMULATION_SEEDS        how many (1000)
 //   ADAMANT_SIMULATION_FIRST_SEED   from which on (1)
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 }
 
 TEST(OperatorSimulationTest, EverySeedKeepsThePromises) {
-  const std::uint64_t seeds = FromEnvironment("ADAMANT_SIMULATION_SEEDS", 500);
+  const std::uint64_t seeds = FromEnvironment("ADAMANT_SIMULATION_SEEDS", 1000);
   const std::uint64_t first = FromEnvironment("ADAMANT_SIMULATION_FIRST_SEED", 1);
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t faults = 0;

@@ -15,8 +15,8 @@ ParallelWork AdamMnist(std::uint64_t batch) {
 }
 
 TEST(ParallelModeTest, NearCoresShareEveryBatchUnlessItIsSmall) {
-  EXPECT_EQ(ChooseParallelMode(AdamMnist(1), 30).share_every, 4u);
-  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 30).share_every, 1u);
+  EXPECT_EQ(ChooseParallelMode(AdamMnist(1), 30).share_every, 8u);
+  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 30).share_every, 2u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 30).share_every, 1u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 30).Name(), "Hogwild");
 }
@@ -40,7 +40,7 @@ TEST(ParallelModeTest, OnlyWhetherThePingIsNearMatters) {
 }
 
 TEST(ParallelModeTest, OneThreadWhereTwoWouldBeSlower) {
-  ParallelWork work = AdamMnist(1);
+  ParallelWork work = AdamMnist(4);
   work.push_every = 1;
   EXPECT_EQ(ChooseParallelMode(work, 160), ParallelMode{});
   EXPECT_EQ(ChooseParallelMode(work, 160).Name(), "OneThread");
