@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -17,7 +16,7 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/core/state.h"
 #include "operator/kube/client/json.h"
-#include "operator/kube/epoch_objects.h"
+#include "operator/kube/epoch_files.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/local/export_model.h"
 #include "operator/local/recorder.h"
@@ -45,29 +44,6 @@ absl::StatusOr<Json> ReadInput(const SaveModelFlags& flags, const std::string& n
   return kube::ParseJson(text);
 }
 
-// In order. The model is worth more than a row: what is damaged is told and left out.
-std::vector<controller::EpochResult> ReadResults(const std::string& folder) {
-  std::set<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().filename().string().starts_with(kube::kEpochEntryPrefix)) {
-      files.insert(it->path());
-    }
-  }
-  std::vector<controller::EpochResult> results;
-  for (const std::filesystem::path& file : files) {
-    const auto bytes = ReadFile(file, kMaxInputBytes);
-    auto result = bytes.ok() ? controller::DecodeResult(*bytes) : bytes.status();
-    if (result.ok()) {
-      results.push_back(*std::move(result));
-    } else {
-      PrintError(file.filename().string() + ": " + std::string(result.status().message()));
-    }
-  }
-  return results;
-}
-
 absl::Status SaveModel(const SaveModelFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json object, ReadInput(flags, "job.json"));
   ADAMANT_ASSIGN_OR_RETURN(const Json from, ReadInput(flags, "source.json"));
@@ -75,7 +51,11 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
-  std::vector<controller::EpochResult> results = ReadResults(flags.inputs);
+  kube::EpochFiles files = kube::ReadEpochFiles(flags.inputs);
+  for (const std::string& problem : files.problems) {  // the model is worth more than a row
+    PrintError(problem);
+  }
+  std::vector<controller::EpochResult>& results = files.results;
   const std::uint64_t epochs = results.empty() ? 0 : results.back().epoch;
   if (results.size() < epochs) {
     PrintError("there are no results of " + std::to_string(epochs - results.size()) + " of " +

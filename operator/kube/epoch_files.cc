@@ -1,0 +1,44 @@
+#include "operator/kube/epoch_files.h"
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/status/statusor.h"
+#include "operator/kube/epoch_objects.h"
+#include "services/common/base/files.h"
+
+namespace adamant::kube {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;  // of an object, and so of an entry
+
+}  // namespace
+
+EpochFiles ReadEpochFiles(const std::string& folder) {
+  EpochFiles files;
+  std::set<std::filesystem::path> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with(kEpochEntryPrefix)) {
+      paths.insert(it->path());
+    }
+  }
+  if (error) {
+    files.problems.push_back(folder + ": " + error.message());
+  }
+  for (const std::filesystem::path& path : paths) {
+    const auto bytes = ReadFile(path, kMaxBytes);
+    auto result = bytes.ok() ? controller::DecodeResult(*bytes) : bytes.status();
+    if (result.ok()) {
+      files.results.push_back(*std::move(result));
+    } else {
+      files.problems.push_back(path.filename().string() + ": " +
+                               std::string(result.status().message()));
+    }
+  }
+  return files;
+}
+
+}  // namespace adamant::kube
