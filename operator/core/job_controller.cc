@@ -79,11 +79,15 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   if (!survivors.running.empty()) {
     state_.last_snapshot = (state_.last_snapshot / kSnapshotsOfATerm + 1) * kSnapshotsOfATerm;
   }
+  // What was lost before a job ended counts no more when it resumes.
+  const absl::Status judged =
+      had_ended ? absl::OkStatus() : roster_.JudgeGivenUp(survivors.running);
   roster_.StartRole(Role::kDataServer, survivors.running, now);
   if (TrainingExamples() > 0) {  // else the others could not be told how long the job is
     roster_.StartRole(Role::kParameterServer, survivors.running, now);
     roster_.StartRole(Role::kWorker, survivors.running, now);
   }
+  FailOn(judged);
   placement_.Begin(!survivors.others && survivors.running.empty(), now);
   if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written
     outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});

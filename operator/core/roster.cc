@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/status_macros.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -40,6 +42,20 @@ void Roster::StartRole(Role role, std::span<const StartProcess> known, TimePoint
       slot.deadline = now + WaitAfter(settings_.restart_backoff, record.losses);
     }
   }
+}
+
+absl::Status Roster::JudgeGivenUp(std::span<const StartProcess> known) {
+  for (Slot& slot : slots_) {
+    const SlotRecord& record = Record(slot.id);
+    const bool given_up =
+        record.joined != 0 && record.uid.empty() && record.concluded < record.generation;
+    const StartProcess last{.id = slot.id, .generation = record.generation};
+    if (given_up && !IsSurplus(slot.id) && std::ranges::find(known, last) == known.end()) {
+      slot.loss = Loss{.how = "was silent"};
+      ADAMANT_RETURN_IF_ERROR(Conclude(slot));
+    }
+  }
+  return absl::OkStatus();
 }
 
 void Roster::Start(Slot& slot, TimePoint now) {

@@ -65,6 +65,11 @@ class Roster {
   /// it is expected to join again, or its end to be reported.
   void StartRole(Role role, std::span<const StartProcess> known, TimePoint now);
 
+  /// Judges those whom the last controller had taken for lost, as they were silent, and whose end
+  /// it did not live to hear of; nobody will tell of that who is not among `known`. Before
+  /// StartRole. Errors: as Conclude.
+  absl::Status JudgeGivenUp(std::span<const StartProcess> known);
+
   /// Judges a Join and binds the slot to the connection. Does not send Welcome.
   Joined OnJoin(ConnectionId connection, const Join& join, TimePoint now);
 

@@ -52,12 +52,16 @@ std::vector<controller::Bucket> RecordsOf(const v1::ShardMap& map) {
 void Checker::OnChange(const kube::MemoryApiStore::Change& change) {
   if (change.resource.ends_with("/pods")) {
     OnPod(change);
-  } else if (change.resource.ends_with("/configmaps") && !change.after.is_null()) {
+  } else if (change.resource.ends_with("/configmaps") && change.after.is_null()) {
+    OnConfigMapGone(change.before);
+  } else if (change.resource.ends_with("/configmaps")) {
     OnResults(change.after);
     OnState(change.after);
   } else if (change.resource.ends_with("/shardmaps") && !change.after.is_null()) {
     OnShardMap(change.before, change.after);
-  } else if (change.resource.ends_with("/trainingjobs") && !change.after.is_null()) {
+  } else if (change.resource.ends_with("/trainingjobs") && change.after.is_null()) {
+    JobOf(kube::UidOf(change.before)).deleted = true;
+  } else if (change.resource.ends_with("/trainingjobs")) {
     JobOf(kube::UidOf(change.after)).losses.OnSpec(change.after["spec"], world_.scheduler.Now());
   } else if (change.resource.ends_with("/nodes") && !change.after.is_null()) {
     OnNode(change.after);
@@ -111,7 +115,16 @@ void Checker::OnPodOfJob(const kube::PodView& view, const kube::MemoryApiStore::
   job.losses.OnPod(view, away != away_.end() && now < away->second, now);
 }
 
-// Until the state says that an epoch has ended its result may change.
+void Checker::OnConfigMapGone(const Json& object) {
+  const Job& job = JobOf(UidOfJob(object));
+  const std::string name = kube::KeyOf(object).name;
+  if (job.results.contains(name) && !job.deleted) {
+    Report(name + " was deleted");
+  }
+}
+
+// Until the state says that an epoch has ended its result may change. They go with their job; a
+// controller that has not heard of that may make their object anew, with less in it.
 void Checker::OnResults(const Json& object) {
   const std::string name = kube::KeyOf(object).name;
   if (name.find("-epochs-") == std::string::npos) {
@@ -120,7 +133,7 @@ void Checker::OnResults(const Json& object) {
   Job& job = JobOf(UidOfJob(object));
   const Json results = object.value("binaryData", Json::object());
   for (const auto& [key, value] : job.results[name].items()) {
-    if (key < job.first_open && results.value(key, "") != value) {
+    if (key < job.first_open && results.value(key, "") != value && !job.deleted) {
       Report("the result " + key + " was dropped or has changed");
     }
   }

@@ -59,7 +59,8 @@ class Checker final : public DeathWatch {
     std::map<std::uint64_t, std::string> writers;  // by term
     std::map<std::string, kube::Json> results;     // stored EpochResults, by object
     std::string first_open;                        // entry of the first without result
-    std::set<controller::StartProcess> pods;       // ever made
+    bool deleted = false;
+    std::set<controller::StartProcess> pods;  // ever made
     LossBook losses;
     Clock::TimePoint ended{};  // when its phase became final
     bool suspended = false;    // at some time: counts began anew
@@ -70,6 +71,7 @@ class Checker final : public DeathWatch {
   void OnPodOfJob(const kube::PodView& view, const kube::MemoryApiStore::Change& change);
 
   void OnPod(const kube::MemoryApiStore::Change& change);
+  void OnConfigMapGone(const kube::Json& object);
   void OnResults(const kube::Json& object);
   void OnState(const kube::Json& object);
   void OnShardMap(const kube::Json& before, const kube::Json& after);

@@ -7,6 +7,8 @@
 namespace adamant::controller {
 namespace {
 
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
@@ -46,6 +48,37 @@ TEST_F(TakeoverTest, ALossThatWasCountedIsNotCountedAgain) {
   const auto started = Pick<StartProcess>(job_.Pass(std::chrono::seconds(2)));
   ASSERT_THAT(started, SizeIs(1));
   EXPECT_EQ(started.front().generation, dead.generation + 1);
+}
+
+TEST_F(TakeoverTest, ASilentProcessThatIsGoneIsCountedByTheNextController) {
+  job_.Pass(SmallJob().silence_timeout, {kWorker0});
+  ASSERT_EQ(job_.state().restarts, 0U) << "its end is not known yet";
+  const std::uint64_t generation = job_.GenerationOf(kWorker0);
+  EXPECT_THAT(Pick<StartProcess>(TakeOver()), ElementsAre(StartProcess{kWorker0, generation + 1}));
+  EXPECT_EQ(job_.state().restarts, 1U);
+  TakeOver();
+  EXPECT_EQ(job_.state().restarts, 1U);
+}
+
+TEST_F(TakeoverTest, ASilentProcessThatIsGoneSpendsTheLastOfTheBudget) {
+  JobSettings settings = SmallJob();
+  settings.restart_limit = 0;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  job.Pass(settings.silence_timeout, {kWorker0});
+  ASSERT_EQ(job.state().phase, Phase::kRunning);
+  job.RestartController({.running = job.controller().Wanted()});
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_THAT(job.state().message, HasSubstr("worker-0 was silent and the restart budget"));
+}
+
+TEST_F(TakeoverTest, WhatWasSilentBeforeTheEndCountsNoMoreInAJobThatResumes) {
+  job_.Pass(SmallJob().silence_timeout, {kWorker0});
+  job_.Handle(BodyFailed{"the end"});
+  job_.RestartController();
+  EXPECT_EQ(job_.state().phase, Phase::kStarting);
+  EXPECT_EQ(job_.state().restarts, 0U);
 }
 
 TEST_F(TakeoverTest, AJobThatHasFailedStaysSoUnlessItResumes) {

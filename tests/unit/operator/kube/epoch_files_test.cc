@@ -32,13 +32,10 @@ class EpochFilesTest : public testing::Test {
 
   const std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) /
-      (std::string("epoch_files_") +
-       testing::UnitTest::GetInstance()->current_test_info()->name());
+      (std::string("epoch_files_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
-auto Epoch(std::uint64_t epoch) {
-  return testing::Field(&controller::EpochResult::epoch, epoch);
-}
+auto Epoch(std::uint64_t epoch) { return testing::Field(&controller::EpochResult::epoch, epoch); }
 
 TEST_F(EpochFilesTest, ResultsComeInTheOrderOfTheirEpochs) {
   WriteResult("00000000000000000010", 10);
