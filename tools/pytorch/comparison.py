@@ -225,7 +225,8 @@ class Page:
         best = speed.best_of("their threads", "their processes")
         self.row(name, str(speed.batch), self.ping_text(two.lines), ours.result.text(), two.result.text(),
                  self.mode_text(two.lines), Ratio(two.result, ours.result).text(),
-                 programs["their threads"].result.text(), programs["their processes"].result.text(), best.best, Ratio(two.result, best.result).text())
+                 programs["their threads"].result.text(), programs["their processes"].result.text(), best.best,
+                 Ratio(two.result, best.result).text())
 
     @staticmethod
     def mode_text(lines):
