@@ -67,6 +67,7 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
     join.set_replication_address("127.0.0.1:1");
     join.set_job(job);
     stub_->async()->Attend(&context_, this);
+    AddHold();  // heartbeats come from another thread; until the stream is over
     Send(std::move(first));
     StartRead(&received_);
     StartCall();
@@ -82,6 +83,12 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
   }
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
+
+  /// Whether the operator has ended the stream, as it does when the job is gone.
+  [[nodiscard]] bool done() {
+    MutexLock lock(mutex_);
+    return done_;
+  }
 
   void SendHeartbeat() {
     if (!welcomed_) {
@@ -104,6 +111,11 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
 
   void OnReadDone(bool ok) override {
     if (!ok) {
+      {
+        MutexLock lock(mutex_);
+        over_ = true;
+      }
+      RemoveHold();
       return;
     }
     ++counts_.received;
@@ -114,7 +126,7 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
   void OnWriteDone(bool ok) override {
     MutexLock lock(mutex_);
     outgoing_.pop_front();
-    if (ok && !outgoing_.empty()) {
+    if (ok && !over_ && !outgoing_.empty()) {
       StartWrite(&outgoing_.front());
     }
   }
@@ -128,8 +140,11 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
 
  private:
   void Send(v1::MemberMessage message) {
-    ++counts_.sent;
     MutexLock lock(mutex_);
+    if (over_) {
+      return;
+    }
+    ++counts_.sent;
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) {
       StartWrite(&outgoing_.front());
@@ -182,6 +197,7 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
   Mutex mutex_;
   CondVar changed_;
   std::deque<v1::MemberMessage> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;  // nothing may be written any more
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -219,12 +235,19 @@ class Members {
       }
       if (moment == 0) {
         Print();
+        Forget();
       }
       std::this_thread::sleep_until(next);
     }
   }
 
  private:
+  /// Closes the connections whose streams are done, as processes do that end.
+  void Forget() {
+    MutexLock lock(mutex_);
+    std::erase_if(members_, [](const std::unique_ptr<Member>& member) { return member->done(); });
+  }
+
   void Print() const {
     std::cout << nlohmann::json{{"open", counts_.open.load()},
                                 {"welcomed", counts_.welcomed.load()},

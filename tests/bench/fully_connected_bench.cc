@@ -1,11 +1,11 @@
-// A fully connected layer with its update, by batch: our kernel for small batches, which hands its
-// gradient over piece by piece, against matrix products, which store it first. Decides kSmallBatch.
+// Two fully connected layers with their updates, by batch: our kernel for small batches against
+// matrix products. Decides kSmallBatch, and how many rows the products hand over at a time.
 //
 //   make bench
 //   build/release/bench/fully_connected_bench
 //
-// The layer of 320 to 400 and that of 400 to 400 of adam-mnist in turn, so that caches hold what
-// they hold in a step. CPU time.
+// in -> out and out -> out, as in adam-mnist (320, 400) and in adam-imagenet (2400, 3000), in turn,
+// so that caches hold what they hold in a step. CPU time.
 
 #include <benchmark/benchmark.h>
 
@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "services/common/kernels/fully_connected.h"
 #include "services/common/kernels/operation_onednn.h"
-#include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/kernels/vector_ops.h"
 #include "services/common/optimiser/rules.h"
@@ -57,7 +57,6 @@ class Update final : public GradientSink {
 struct Layer {
   Layer(std::int64_t batch, std::int64_t in, std::int64_t out, bool own)
       : weight(static_cast<std::size_t>(in * out), 0.01f),
-        gradient(weight),
         bias(static_cast<std::size_t>(out)),
         bias_gradient(bias),
         input(static_cast<std::size_t>(batch * in), 0.5f),
@@ -79,19 +78,11 @@ struct Layer {
     operands.bias = bias.data();
     operands.output_error = output_error.data();
     operands.input_errors = {&input_errors, 1};
-    operands.weight_gradient = gradient.data();
     operands.bias_gradient = bias_gradient.data();
     operands.sink = &update;
   }
 
-  void Backward() {
-    kernel->Backward(operands);
-    if (!kernel->HandsOverWeightGradient()) {
-      update.Take(0, gradient);
-    }
-  }
-
-  std::vector<float> weight, gradient, bias, bias_gradient;
+  std::vector<float> weight, bias, bias_gradient;
   std::vector<float> input, input_error, output, output_error;
   Update update;
   std::unique_ptr<Kernel<float>> kernel;
@@ -102,22 +93,23 @@ struct Layer {
 
 void TwoLayers(benchmark::State& state, bool own) {
   const ThreadMode mode;
-  Layer first(state.range(0), 320, 400, own);
-  Layer second(state.range(0), 400, 400, own);
+  Layer first(state.range(0), state.range(2), state.range(3), own);
+  Layer second(state.range(0), state.range(3), state.range(3), own);
   for (auto _ : state) {
     first.kernel->Forward(first.operands);
     second.kernel->Forward(second.operands);
     if (state.range(1) != 0) {
-      second.Backward();
-      first.Backward();
+      second.kernel->Backward(second.operands);
+      first.kernel->Backward(first.operands);
     }
   }
   benchmark::DoNotOptimize(second.output.data());
 }
 
 void Arguments(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"batch", "backward"})
-      ->ArgsProduct({{1, 2, 4, 8, 12, 16, 24, 32}, {0, 1}})
+  benchmark->ArgNames({"batch", "backward", "in", "out"})
+      ->ArgsProduct({{1, 2, 4, 8, 12, 16, 24, 32, 64, 128}, {0, 1}, {320}, {400}})
+      ->ArgsProduct({{1, 4, 8, 16, 32, 128}, {0, 1}, {2400}, {3000}})
       ->Unit(benchmark::kMicrosecond);
 }
 BENCHMARK_CAPTURE(TwoLayers, own, true)->Apply(Arguments);

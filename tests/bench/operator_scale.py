@@ -129,16 +129,21 @@ def quantile(buckets, share):
 class Streams:
     """The load generator: a stream for each pod that the watch tells of."""
 
-    def __init__(self, operator):
+    def __init__(self, operator, watch):
         program = REPOSITORY / "build/release/bench/control_streams"
         self._process = subprocess.Popen([program, "--controller", operator.control], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, text=True)
+        self._watch = watch
+        self._opened = 0
         self.counts = {}
         threading.Thread(target=self._read, daemon=True).start()
 
-    def open_for(self, pods):
-        for pod in pods:
-            labels = pod["metadata"]["labels"]
+    def open_new(self):
+        """For the pods that were made since the last call."""
+        made = additions(self._watch)[self._opened:]
+        self._opened += len(made)
+        for change in made:
+            labels = change.object["metadata"]["labels"]
             print(labels["adamant.dev/job-uid"], labels["adamant.dev/role"], labels["adamant.dev/slot"],
                   file=self._process.stdin)
         self._process.stdin.flush()
@@ -201,12 +206,10 @@ def make_jobs(arguments, operator, jobs, watch):
     operator.describe("all pods made")
 
 
-def open_streams(arguments, operator, watch, stack, durations):
+def open_streams(arguments, operator, streams, durations):
     memory, threads = operator.status("VmRSS"), operator.status("Threads")
     count = 3 * arguments.jobs
-    streams = Streams(operator)
-    stack.callback(streams.close)
-    streams.open_for(change.object for change in additions(watch))
+    streams.open_new()
     streams.await_count("welcomed", count, arguments.patience)
     streams.await_count("training", arguments.jobs, arguments.patience)
     durations.describe("all streams opened")
@@ -221,15 +224,22 @@ def open_streams(arguments, operator, watch, stack, durations):
     durations.describe("heartbeats alone")
 
 
-def churn(arguments, operator, jobs, durations):
-    """Every minute the oldest jobs are deleted and as many new ones made."""
-    for minute in range(arguments.churn // 60):
-        oldest = minute * arguments.churn_jobs
-        jobs.delete(range(oldest, oldest + arguments.churn_jobs))
-        jobs.make(range(arguments.jobs + oldest, arguments.jobs + oldest + arguments.churn_jobs))
-        time.sleep(60)
-        operator.describe(f"churn, minute {minute + 1}")
-        durations.describe(f"churn, minute {minute + 1}")
+def churn(arguments, operator, jobs, streams, durations):
+    """Evenly in time the oldest job is deleted and a new one made, whose pods open their streams. Says each minute how the
+    operator stands."""
+    begin = time.monotonic()
+    for oldest in range(arguments.churn * arguments.churn_jobs // 60):
+        time.sleep(max(0, begin + oldest * 60 / arguments.churn_jobs - time.monotonic()))
+        jobs.delete([oldest])
+        jobs.make([arguments.jobs + oldest])
+        if streams:
+            streams.open_new()
+        if (oldest + 1) % arguments.churn_jobs == 0:
+            minute = (oldest + 1) // arguments.churn_jobs
+            operator.describe(f"churn, minute {minute}")
+            durations.describe(f"churn, minute {minute}")
+            if streams:
+                print(f"streams: {streams.counts}", flush=True)
 
 
 def run(arguments):
@@ -246,9 +256,11 @@ def run(arguments):
         durations = Durations(operator)
         make_jobs(arguments, operator, jobs, watch)
         durations.describe("all pods made")
-        if arguments.streams:
-            open_streams(arguments, operator, watch, stack, durations)
-        churn(arguments, operator, jobs, durations)
+        streams = Streams(operator, watch) if arguments.streams else None
+        if streams:
+            stack.callback(streams.close)
+            open_streams(arguments, operator, streams, durations)
+        churn(arguments, operator, jobs, streams, durations)
 
 
 def main():

@@ -5,12 +5,12 @@
 #include "services/common/kernels/batch_innermost.h"
 #include "services/common/kernels/channels_last.h"
 #include "services/common/kernels/cost.h"
+#include "services/common/kernels/fully_connected.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/pool.h"
 #include "services/common/kernels/reference.h"
 #include "services/common/kernels/relu.h"
-#include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/thread_mode.h"
 
 namespace adamant::kernels {

@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "services/common/kernels/fully_connected.h"
 #include "services/common/kernels/fully_connected_small_batch-inl.h"
 #include "services/common/kernels/isa.h"
-#include "services/common/kernels/small_batch.h"
 #include "services/common/kernels/vector_ops.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -92,6 +92,5 @@ dnnl::memory::desc MapDesc(std::int64_t batch, const Shape& shape, dnnl::memory:
 std::unique_ptr<Kernel<float>> MakeConv2dOneDnn(OneDnn& dnn, const Spec& spec);
 std::unique_ptr<Kernel<float>> MakePoolOneDnn(OneDnn& dnn, const Spec& spec);
 std::unique_ptr<Kernel<float>> MakeElementwiseOneDnn(OneDnn& dnn, const Spec& spec);
-std::unique_ptr<Kernel<float>> MakeFullyConnectedOneDnn(const Spec& spec);
 
 }  // namespace adamant::kernels::internal
