@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "operator/kube/client/connection_watch.h"
@@ -74,11 +75,20 @@ void Prepare(web::http::client::native_handle connection, bool tls) {
   }
 }
 
+/// Whether the library failed before it had a connection.
+bool IsOfConnecting(std::string_view what, int code) {
+  return code == static_cast<int>(std::errc::host_unreachable) ||
+         what.find("Error in SSL handshake") != std::string_view::npos;
+}
+
 absl::Status StatusOf(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const web::http::http_exception& error) {
-    return absl::UnavailableError(ExplainFailure(error.what(), error.error_code().value()));
+    const int code = error.error_code().value();
+    const std::string reason = ExplainFailure(error.what(), code);
+    return IsOfConnecting(error.what(), code) ? absl::NotFoundError(reason)
+                                              : absl::UnavailableError(reason);
   } catch (const StaleConnection&) {
     return absl::AbortedError("stale connection");
   } catch (const web::uri_exception& error) {

@@ -22,8 +22,9 @@ class HttpCall {
 
   virtual ~HttpCall() = default;
 
-  /// The response without its body. Errors: Unavailable, with the library's reason;
-  /// DeadlineExceeded; Cancelled; Aborted if the connection was of no use and nothing was sent.
+  /// The response without its body. Errors: Unavailable, with the library's reason; NotFound if
+  /// no connection could be made; DeadlineExceeded; Cancelled; Aborted if the connection was
+  /// of no use and nothing was sent.
   virtual absl::StatusOr<HttpResponse> WaitForHead(Deadline deadline) = 0;
 
   /// After the head: the next bytes of the body as they arrive, valid until the next call; none at

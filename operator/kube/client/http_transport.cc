@@ -131,6 +131,7 @@ absl::StatusOr<HttpResponse> HttpTransport::PerformAs(const Credential& credenti
   if (!credential.token.empty()) {
     request.headers["authorization"] = "Bearer " + credential.token;
   }
+  ADAMANT_RETURN_IF_ERROR(CheckPresence());
   ADAMANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Connections> connections,
                            ConnectionsFor(credential.tls));
   while (true) {
@@ -142,11 +143,39 @@ absl::StatusOr<HttpResponse> HttpTransport::PerformAs(const Credential& credenti
       continue;  // each time, one of the connections that had been kept is gone
     }
     if (!response.ok()) {
-      return Explain(Waited(response.status(), "no answer", request.timeout), *connections);
+      const absl::Status status =
+          Explain(Waited(response.status(), "no answer", request.timeout), *connections);
+      return absl::IsNotFound(status) ? Absent(status) : status;
     }
+    Present();
     ADAMANT_RETURN_IF_ERROR(read(*call, *response));
     return response;
   }
+}
+
+absl::Status HttpTransport::CheckPresence() {
+  const MutexLock lock(mutex_);
+  const auto now = SteadyClock::now();
+  if (absence_.ok()) {
+    return absl::OkStatus();
+  }
+  if (now < next_attempt_) {
+    return absence_;
+  }
+  next_attempt_ = now + options_.absence;  // the others wait for what this one finds
+  return absl::OkStatus();
+}
+
+absl::Status HttpTransport::Absent(const absl::Status& reason) {
+  const MutexLock lock(mutex_);
+  absence_ = absl::UnavailableError(reason.message());
+  next_attempt_ = SteadyClock::now() + options_.absence;
+  return absence_;
+}
+
+void HttpTransport::Present() {
+  const MutexLock lock(mutex_);
+  absence_ = absl::OkStatus();
 }
 
 absl::Status HttpTransport::Explain(const absl::Status& status, const Connections& connections) {

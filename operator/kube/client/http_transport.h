@@ -22,6 +22,9 @@ struct HttpTransportOptions {
   std::string user_agent = "adamant";
   std::size_t max_line = std::size_t{16} << 20;   ///< bytes of one line of a stream
   std::size_t max_body = std::size_t{256} << 20;  ///< bytes of a body that is not streamed
+  /// After a server was not there, requests fail for so long without an attempt to connect: with
+  /// TLS one costs the library tens of milliseconds of processor time, and many threads attempt.
+  std::chrono::milliseconds absence = std::chrono::milliseconds(500);
 };
 
 /// The Transport to the server of a Config: HTTP by an HttpClient, with what `credentials` give.
@@ -63,6 +66,10 @@ class HttpTransport final : public Transport {
                                          HttpCall::Deadline deadline,
                                          const Read& read,
                                          const Cancellation& cancellation);
+  /// Unavailable if the server is absent and this is not the request that attempts it.
+  absl::Status CheckPresence();
+  absl::Status Absent(const absl::Status& reason);
+  void Present();
   /// Adds why the server's certificate was refused.
   static absl::Status Explain(const absl::Status& status, const Connections& connections);
   absl::StatusOr<std::shared_ptr<const Connections>> ConnectionsFor(const TlsMaterial& material);
@@ -80,6 +87,8 @@ class HttpTransport final : public Transport {
   Mutex mutex_;
   std::shared_ptr<const Connections> connections_ ABSL_GUARDED_BY(mutex_);
   std::optional<TlsMaterial> unusable_ ABSL_GUARDED_BY(mutex_);  // has been warned of
+  absl::Status absence_ ABSL_GUARDED_BY(mutex_);                 // why it is absent; OK: it is not
+  HttpCall::Deadline next_attempt_ ABSL_GUARDED_BY(mutex_);
 };
 
 /// A Transport to the server of `config` by cpprestsdk. `credentials` must outlive it.

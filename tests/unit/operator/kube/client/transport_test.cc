@@ -210,7 +210,7 @@ TEST(TransportTest, ARequestWithABodyIsNeverSentTwice) {
 TEST(TransportTest, ARestartedServerIsReachedAgain) {
   ScriptedApiServer server;
   server.Always("", Reply::Json(200, "{}"));
-  TransportRig transport(ConfigFor(server));
+  TransportRig transport(ConfigFor(server), {.absence = std::chrono::milliseconds(0)});
   ASSERT_TRUE(transport.Get("/").ok());
   server.Refuse(true);
   server.CutConnections();
@@ -218,6 +218,18 @@ TEST(TransportTest, ARestartedServerIsReachedAgain) {
   EXPECT_TRUE(absl::IsUnavailable(transport.Get("/").status()));
   server.Refuse(false);
   EXPECT_TRUE(transport.Get("/").ok());
+}
+
+TEST(TransportTest, AServerThatWasNotThereIsLeftAloneForAWhile) {
+  ScriptedApiServer server;
+  server.Always("", Reply::Json(200, "{}"));
+  TransportRig transport(ConfigFor(server), {.absence = std::chrono::hours(1)});
+  server.Refuse(true);
+  const absl::Status first = transport.Get("/").status();
+  EXPECT_TRUE(absl::IsUnavailable(first)) << first;
+  server.Refuse(false);
+  EXPECT_EQ(transport.Get("/").status(), first);
+  EXPECT_TRUE(TransportRig(ConfigFor(server)).Get("/").ok());
 }
 
 TEST(TransportTest, AServerThatRefusesConnectionsIsNamed) {
