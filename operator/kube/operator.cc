@@ -251,6 +251,7 @@ void Operator::Work(const std::string& key) {
   }
   const auto view = jobs_.Get(*parsed);
   if (view == nullptr || view->deleting) {
+    queue->Forget(key);  // another job of that name begins anew
     return bodies_->Drop(*parsed);
   }
   const auto next = bodies_->Work(view, ObjectsOf(*view));

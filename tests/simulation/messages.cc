@@ -3,32 +3,32 @@
 namespace adamant::simulation {
 namespace {
 
-constexpr const char* kNames[] = {"member message",
-                                  "controller message",
-                                  "Hello",
-                                  "Acknowledge",
-                                  "HandBack",
-                                  "KeepAlive",
-                                  "HelloAnswer",
-                                  "Deal",
-                                  "Acknowledged",
-                                  "Drained",
-                                  "EpochClosed",
-                                  "ExchangeHello",
-                                  "ExchangeHelloReply",
-                                  "Push",
-                                  "Fetch",
-                                  "PushReply",
-                                  "FetchReply",
-                                  "GetRecord",
-                                  "PutRecord",
-                                  "record answer",
-                                  "PeerHello",
-                                  "PeerHelloReply",
-                                  "peer message",
-                                  "FlushRequest",
-                                  "FlushReply"};
-static_assert(std::size(kNames) == std::variant_size_v<Message>);
+constexpr const char* kMessageNames[] = {"member message",
+                                         "controller message",
+                                         "Hello",
+                                         "Acknowledge",
+                                         "HandBack",
+                                         "KeepAlive",
+                                         "HelloAnswer",
+                                         "Deal",
+                                         "Acknowledged",
+                                         "Drained",
+                                         "EpochClosed",
+                                         "ExchangeHello",
+                                         "ExchangeHelloReply",
+                                         "Push",
+                                         "Fetch",
+                                         "PushReply",
+                                         "FetchReply",
+                                         "GetRecord",
+                                         "PutRecord",
+                                         "record answer",
+                                         "PeerHello",
+                                         "PeerHelloReply",
+                                         "peer message",
+                                         "FlushRequest",
+                                         "FlushReply"};
+static_assert(std::size(kMessageNames) == std::variant_size_v<Message>);
 
 constexpr const char* kPeerNames[] = {"Prepare",
                                       "PrepareAck",
@@ -83,7 +83,7 @@ std::string NameOf(const Message& message) {
   if (const auto* letter = std::get_if<PeerLetter>(&message)) {
     return kPeerNames[letter->message.kind.index()];
   }
-  return kNames[message.index()];
+  return kMessageNames[message.index()];
 }
 
 void PushFrame::Copy() {
