@@ -34,7 +34,7 @@ class Thread {
   explicit Thread(const worker::WorkerJob& job)
       : job_(job),
         weights_(job.plan.elements),
-        state_(job.plan.elements),
+        state_(job.plan.StateSize()),
         scratch_(worker::UpdatePlan::kBlock),
         accumulator_(job.plan, job.layout.shards().size(), 1),
         update_(job.plan,

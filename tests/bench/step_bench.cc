@@ -65,7 +65,7 @@ class Trainer {
         batch_(batch),
         context_(
             bench::Must(graph::Context::Create(job.graph, batch, graph::Backend::kOneDnn, true))),
-        state_(job.plan.elements),
+        state_(job.plan.StateSize()),
         pending_(way.share_every > 1 ? job.plan.elements : 0),
         scratch_(UpdatePlan::kBlock),
         gradient_(way.stored_first ? job.plan.elements : 0),

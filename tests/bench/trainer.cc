@@ -54,7 +54,7 @@ std::vector<ParameterOptimiser> OptimisersOf(const model::Graph& graph,
 /// A training thread, apart from the thread: made, used and freed on one processor.
 struct Trainer::Member {
   Member(Trainer& trainer, std::size_t index)
-      : state(trainer.plan_.elements),
+      : state(trainer.plan_.StateSize()),
         pending(trainer.mode_.share_every > 1 ? trainer.plan_.elements : 0),
         scratch(worker::UpdatePlan::kBlock),
         update(trainer.plan_,

@@ -31,7 +31,7 @@ spec:
   data:
     train: {train}
     validation: {validation}
-  optimiser: {{kind: Momentum, rate: 0.005}}
+  optimiser: {optimiser}
   distribution:
     workers: {workers}
     dataServers: {data_servers}
@@ -48,7 +48,8 @@ def manifest(**values):
     """A small job on generated digits; `values` replace the defaults below."""
     defaults = dict(
         name="tiny", layers=LAYERS, train="{digits: {seed: 1, examples: 3000}}",
-        validation="{digits: {seed: 2, examples: 500}}", workers=2, data_servers=1, parameter_servers=2, epochs=3,
+        validation="{digits: {seed: 2, examples: 500}}",
+        optimiser="{kind: Momentum, rate: 0.005}", workers=2, data_servers=1, parameter_servers=2, epochs=3,
         epoch_completion=1, seed=1, restarts=10)
     assert values.keys() <= defaults.keys(), values
     return MANIFEST.format(**{**defaults, **values})

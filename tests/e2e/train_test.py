@@ -85,6 +85,17 @@ class TrainTest(adamant.TestCase):
             models.append((run.folder / "model.safetensors").read_bytes())
         self.assertEqual(models[0], models[1])
 
+    def test_every_rule_trains_where_it_may_run(self):
+        for name, rule in {"sgd-worker": "kind: Sgd, rate: 0.05",
+                           "sgd-server": "kind: Sgd, location: Server, rate: 0.05",
+                           "momentum-server": "kind: Momentum, location: Server, momentum: 0.5, rate: 0.01",
+                           "adagrad-server": "kind: Adagrad, location: Server, rate: 0.05"}.items():
+            with self.subTest(name):
+                run = self.run_in(name)
+                code, output = run.train(self.job(optimiser=f"{{{rule}}}", workers=1, epochs=6)).wait()
+                self.assertEqual(code, 0, output)
+                self.assertGreater(float(run.rows()[-1]["top1"]), 0.6)
+
     def test_another_seed_gives_another_model(self):
         models = []
         for seed in (1, 2):

@@ -24,7 +24,7 @@ class LocalUpdate final : public kernels::GradientSink {
   /// The arrays of the flat parameters that the thread updates.
   struct Arrays {
     std::span<float> weights;  ///< shared
-    std::span<float> state;    ///< of the rule, if it runs here; may be empty
+    std::span<float> state;    ///< UpdatePlan::StateSize
     std::span<float> pending;  ///< of the steps that are not shared yet; empty if share_every is 1
     std::span<float> scratch;  ///< UpdatePlan::kBlock
   };

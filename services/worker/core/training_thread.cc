@@ -21,20 +21,13 @@ void AddTo(std::atomic<T>& total, T value) {
   total.store(total.load(kRelaxed) + value, kRelaxed);
 }
 
-bool NeedsState(const UpdatePlan& plan) {
-  return std::any_of(plan.tensors.begin(), plan.tensors.end(), [](const TensorPlan& tensor) {
-    return tensor.optimiser.location == OptimiserLocation::kWorker &&
-           StatePerWeight(tensor.optimiser.kind) > 0;
-  });
-}
-
 }  // namespace
 
 TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock& clock)
     : replica_(replica),
       clock_(clock),
       port_(*replica.ports[index]),
-      state_(NeedsState(replica.plan) ? replica.plan.elements : 0),
+      state_(replica.plan.StateSize()),
       pending_(replica.options.share_every > 1 ? replica.plan.elements : 0),
       scratch_(UpdatePlan::kBlock),
       update_(

@@ -97,6 +97,14 @@ absl::StatusOr<UpdatePlan> UpdatePlan::Make(const model::Graph& graph,
   return plan;
 }
 
+std::uint64_t UpdatePlan::StateSize() const {
+  const bool needed = std::any_of(tensors.begin(), tensors.end(), [](const TensorPlan& tensor) {
+    return tensor.optimiser.location == OptimiserLocation::kWorker &&
+           StatePerWeight(tensor.optimiser.kind) > 0;
+  });
+  return needed ? elements : 0;
+}
+
 const TensorPlan& UpdatePlan::TensorOf(std::uint64_t parameter) const {
   const auto after = std::upper_bound(
       tensors.begin(), tensors.end(), parameter, [](std::uint64_t value, const TensorPlan& tensor) {

@@ -55,6 +55,10 @@ struct UpdatePlan {
                                          const ShardLayout& layout,
                                          const UpdatePlanOptions& options);
 
+  /// Elements of the state of a thread's rules: one for each parameter, or none where no rule that
+  /// workers run has one.
+  [[nodiscard]] std::uint64_t StateSize() const;
+
   /// The tensor that the flat parameter lies in.
   [[nodiscard]] const TensorPlan& TensorOf(std::uint64_t parameter) const;
 };
