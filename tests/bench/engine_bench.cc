@@ -144,12 +144,14 @@ void Layer(benchmark::State& state) {
   std::vector<float> bias = floats(node.bias < 0 ? none : net.parameters[node.bias].shape, 1);
   std::vector<float> weight_gradient = weight;
   std::vector<float> bias_gradient = bias;
+  std::vector<std::uint8_t> kept(static_cast<std::size_t>((*kernel)->KeptBytes()));
   const float* const inputs[] = {input.data()};
   float* const input_errors[] = {from < 0 ? nullptr : input_error.data()};
   const kernels::Operands<float> operands = {.inputs = inputs,
                                              .output = output.data(),
                                              .weight = weight.data(),
                                              .bias = bias.data(),
+                                             .kept = kept.data(),
                                              .output_error = output_error.data(),
                                              .input_errors = input_errors,
                                              .weight_gradient = weight_gradient.data(),

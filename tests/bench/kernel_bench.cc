@@ -72,7 +72,9 @@ Spec SpecOf(const Case& c, std::int64_t batch, Family family) {
 class Layer {
  public:
   Layer(const Spec& spec, Kernel<float>& kernel)
-      : kernel_(kernel), repetitions_(kLanes / spec.batch) {
+      : kernel_(kernel),
+        repetitions_(kLanes / spec.batch),
+        kept_(static_cast<std::size_t>(kernel.KeptBytes())) {
     Rng rng(1);
     const auto noise = [&](std::int64_t count) {
       std::vector<float> values(static_cast<std::size_t>(count));
@@ -85,6 +87,7 @@ class Layer {
       weight_ = weight_gradient_ = noise(*ElementCount(*shape));
       bias_ = bias_gradient_ = noise(shape->front());
     }
+    Run(Pass::kForward);  // for what backward passes find
   }
 
   /// CPU seconds that the pass takes; short ones are repeated, for the clock takes its time too.
@@ -95,6 +98,7 @@ class Layer {
                                       .output = output_.data(),
                                       .weight = weight_.data(),
                                       .bias = bias_.data(),
+                                      .kept = kept_.data(),
                                       .output_error = output_error_.data(),
                                       .input_errors = {&error, 1},
                                       .weight_gradient = weight_gradient_.data(),
@@ -116,6 +120,7 @@ class Layer {
   const std::int64_t repetitions_;
   std::vector<float> input_, input_error_, output_, output_error_;
   std::vector<float> weight_, weight_gradient_, bias_, bias_gradient_;
+  std::vector<std::uint8_t> kept_;
 };
 
 /// Multiply-adds that are no multiplication by padding, two operations each.

@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import bench_report  # noqa: E402
 
-GOOGLE_BENCHMARKS = ("engine_bench", "kernel_bench", "step_bench", "parameter_server_bench", "rpc_bench", "worker_bench")
+GOOGLE_BENCHMARKS = ("engine_bench", "kernel_bench", "fully_connected_bench", "step_bench", "parameter_server_bench",
+                     "rpc_bench", "worker_bench")
 OTHERS = {"storage_bench": ["{repetitions}"], "replication_bench": ["--runs", "{repetitions}"]}
 
 

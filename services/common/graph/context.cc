@@ -78,7 +78,10 @@ absl::Status Context::Build(const model::Graph& graph, Backend backend, bool tra
   std::vector<KernelTraits> traits;
   std::vector<ParameterTraits> parameter_traits;
   for (const Node& node : nodes_) {
-    traits.push_back({node.kernel->in_place(), node.kernel->NeedsOutput()});
+    traits.push_back({.in_place = node.kernel->in_place(),
+                      .needs_inputs = node.kernel->NeedsInputs(),
+                      .needs_output = node.kernel->NeedsOutput(),
+                      .kept_bytes = node.kernel->KeptBytes()});
     parameter_traits.push_back(
         {node.kernel->ReadsSharedWeights(), node.kernel->HandsOverWeightGradient()});
   }
@@ -169,6 +172,7 @@ void Context::BindCall(const Program& program,
   kernels::Operands<float>& operands = call.operands;
   operands.inputs = call.inputs;
   operands.output = at(memory.output);
+  operands.kept = reinterpret_cast<std::uint8_t*>(at(memory.kept));
   operands.output_error = at(memory.error);
   operands.input_errors = call.input_errors;
   operands.begin = blocked ? block * kLanes : 0;

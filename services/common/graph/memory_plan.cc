@@ -18,6 +18,7 @@ struct Piece {
 
 struct Pieces {
   Piece output;
+  Piece kept;
   Piece error;
   std::vector<Piece> input_errors;
   struct Sum {
@@ -66,18 +67,21 @@ class Planner {
   void PlaceOutputs() {
     for (int i = 0; i < count_; ++i) {
       Piece& output = nodes_[i].output;
-      const Shape& shape = NodeAt(i).output;
       if (SharesInput(i)) {
         const int input = NodeAt(i).inputs[0];
         output = input < 0 ? input_ : nodes_[input].output;
       } else {
-        output = {lifetimes_.Add(Rows(i) * *ElementCount(shape)), Stride(shape)};
+        output = NewOutput(i, StaysInBlock(i));
       }
       NeedForward(output, i);
-      NeedBackward(output, i);
+      if (traits_[i].needs_output) {
+        NeedBackward(output, i);
+      }
       for (const int user : users_[i]) {
         NeedForward(output, user);
-        NeedBackward(output, user);
+        if (traits_[user].needs_inputs) {
+          NeedBackward(output, user);
+        }
         if (KeepsOperands(user)) {
           NeedAlways(output);
         }
@@ -86,12 +90,27 @@ class Planner {
     NeedAlways(nodes_[graph_.output].output);
   }
 
+  /// What the forward passes keep for the backward ones.
+  void PlaceKept() {
+    constexpr std::int64_t kCacheLine = 64;
+    for (int i = 0; i < count_; ++i) {
+      if (traits_[i].kept_bytes > 0) {
+        const std::int64_t lines = (traits_[i].kept_bytes + kCacheLine - 1) / kCacheLine;
+        const std::int64_t floats = lines * kCacheLine / static_cast<std::int64_t>(sizeof(float));
+        const std::int64_t calls = Blocked(i) ? (batch_ + kLanes - 1) / kLanes : 1;
+        nodes_[i].kept = {lifetimes_.Add(calls * floats), floats};
+        NeedForward(nodes_[i].kept, i);
+        NeedBackward(nodes_[i].kept, i);
+      }
+    }
+  }
+
   /// Backwards: a node's error lies where its first user writes it; further users write elsewhere
   /// and add.
   void PlaceErrors() {
     const std::vector<bool> wanted = NodesOnGradientPath();
     Piece& loss = nodes_[graph_.output].error;
-    loss = NewError(graph_.output, /*by_block=*/false);
+    loss = NewOutput(graph_.output, /*by_block=*/false);
     lifetimes_.Extend(loss.index, count_, count_);
     for (int i = count_; i-- > 0;) {
       Pieces& node = nodes_[i];
@@ -122,6 +141,7 @@ class Planner {
     for (const Pieces& node : nodes_) {
       NodeMemory& memory = plan.nodes.emplace_back();
       memory.output = placed(node.output);
+      memory.kept = placed(node.kept);
       memory.error = placed(node.error);
       for (const Piece& error : node.input_errors) {
         memory.input_errors.push_back(placed(error));
@@ -155,7 +175,7 @@ class Planner {
       written = node.error;
     } else {
       const bool by_block = is_first ? Blocked(input) && !HoldsAllBlocks(input) : Blocked(i);
-      written = NewError(input, by_block);
+      written = NewOutput(input, by_block);
     }
     NeedBackward(written, i);
     if (is_first) {
@@ -166,13 +186,25 @@ class Planner {
     node.sums.push_back({written, error, input});
   }
 
-  /// An error of node i's output: for one block of examples at a time, or for all of them.
-  Piece NewError(int i, bool by_block) {
+  /// For node i's output or an error of it: for one block of examples at a time, or for all.
+  Piece NewOutput(int i, bool by_block) {
     const std::int64_t elements = *ElementCount(NodeAt(i).output);
     if (by_block) {
       return {lifetimes_.Add(kLanes * elements), 0};
     }
     return {lifetimes_.Add(Rows(i) * elements), Stride(NodeAt(i).output)};
+  }
+
+  /// Whether node i's output is read only while its block is at work, that of layers which share it
+  /// too.
+  [[nodiscard]] bool StaysInBlock(int i) const {
+    if (!Blocked(i) || i == graph_.output || (training_ && traits_[i].needs_output)) {
+      return false;
+    }
+    return std::all_of(users_[i].begin(), users_[i].end(), [&](int user) {
+      return segment_[user] == segment_[i] && !(training_ && traits_[user].needs_inputs) &&
+             (!SharesInput(user) || StaysInBlock(user));
+    });
   }
 
   /// Whether another segment writes or reads node i's error, or that of a layer that shares it.
@@ -272,6 +304,7 @@ MemoryPlan PlanMemory(const Program& program,
   planner.PlaceInput();
   planner.PlaceOutputs();
   if (training) {
+    planner.PlaceKept();
     planner.PlaceErrors();
   }
   return std::move(planner).Take();

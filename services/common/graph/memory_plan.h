@@ -21,6 +21,7 @@ struct Place {
 /// Where a node's activations and errors lie.
 struct NodeMemory {
   Place output;
+  Place kept;   ///< what the forward pass keeps for the backward one; none: nothing
   Place error;  ///< none: no parameter in or above the node, so nobody asks for it
   std::vector<Place> input_errors;  ///< one per input; none: not asked for
 
@@ -43,14 +44,16 @@ struct MemoryPlan {
 /// What the plan must know of a node's kernel.
 struct KernelTraits {
   kernels::InPlace in_place = kernels::InPlace::kNo;
+  bool needs_inputs = true;
   bool needs_output = false;
+  std::int64_t kept_bytes = 0;
 };
 
 /// Lays the activations of a program out, and its errors when training. Memory is used again as
-/// soon as nobody needs what is there; what the inputs of fully connected layers, their errors and
-/// the logits hold stays until the next step. A layer that can work in place shares the memory of
-/// the layer before it, if nobody else reads that. The caller has checked that the sum of all
-/// outputs times batch is far from overflow.
+/// soon as nobody needs what is there, in a blocked segment by the next block already; what the
+/// inputs of fully connected layers, their errors and the logits hold stays until the next step. A
+/// layer that can work in place shares the memory of the layer before it, if nobody else reads
+/// that. The caller has checked that the sum of all outputs times batch is far from overflow.
 MemoryPlan PlanMemory(const Program& program,
                       const std::vector<KernelTraits>& traits,
                       std::int64_t batch,

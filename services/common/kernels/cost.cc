@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/common/kernels/pool.h"
+
 namespace adamant::kernels::internal {
 namespace {
 
@@ -85,7 +87,10 @@ std::optional<double> EstimateCost(const Spec& spec) {
     return std::nullopt;
   }
   if (spec.layer.kind != model::LayerKind::kConv2d) {
-    return BytesMoved(spec) / kBytes;
+    const bool is_pool = spec.layer.kind == model::LayerKind::kMaxPool;
+    return is_pool && spec.layout == MapLayout::kBatchInnermost && !ServesPool(spec)
+               ? std::nullopt
+               : std::optional(BytesMoved(spec) / kBytes);
   }
   const double share = spec.layout == MapLayout::kBatchInnermost ? ShareOfPeakBatchInnermost(spec)
                        : OwnChannelsLastIsBest(spec)             ? ShareOfPeakOwnChannelsLast(spec)
@@ -100,7 +105,8 @@ bool OwnChannelsLastIsBest(const Spec& spec) {
 
 bool OwnPoolIsBest(const Spec& spec) {
   return spec.layout == MapLayout::kBatchInnermost ||
-         (spec.layout == MapLayout::kChannelsLast && spec.batch < kFewestInnermost);
+         (spec.layout == MapLayout::kChannelsLast && spec.batch < kFewestInnermost &&
+          ServesPool(spec));
 }
 
 }  // namespace adamant::kernels::internal

@@ -37,6 +37,7 @@ class Dropout final : public Kernel<T> {
   }
 
   [[nodiscard]] InPlace in_place() const override { return InPlace::kOverwrites; }
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
 
  private:
   void Apply(const Operands<T>& o, const T* from, T* to) const {

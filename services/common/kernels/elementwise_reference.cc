@@ -59,6 +59,7 @@ class Elementwise final : public Kernel<T> {
   }
 
   [[nodiscard]] InPlace in_place() const override { return InPlace::kOverwrites; }
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
   [[nodiscard]] bool NeedsOutput() const override { return true; }
 
  private:

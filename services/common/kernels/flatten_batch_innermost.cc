@@ -34,6 +34,8 @@ class Flatten final : public Kernel<float> {
     }
   }
 
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
+
  private:
   static MapLayout LayoutOf(const Shape& shape, MapLayout layout) {
     return shape.size() == 1 ? MapLayout::kChannelsFirst : layout;

@@ -29,6 +29,7 @@ class Flatten final : public Kernel<T> {
   [[nodiscard]] InPlace in_place() const override {
     return same_ ? InPlace::kSameValues : InPlace::kNo;
   }
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
 
  private:
   static MapLayout LayoutOf(const Shape& shape, MapLayout layout) {

@@ -27,6 +27,8 @@ class Add final : public Kernel<T> {
     }
   }
 
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
+
  private:
   const std::int64_t count_;
 };
@@ -68,6 +70,8 @@ class Concat final : public Kernel<T> {
       }
     }
   }
+
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
 
  private:
   std::int64_t rows_ = 0;

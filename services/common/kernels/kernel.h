@@ -53,6 +53,9 @@ struct Operands {
   /// False: not the first call of its step, so the parameters are those of the call before, and
   /// what is given for them adds up.
   bool first = true;
+  /// Kernel::KeptBytes of them on a cache line, which Backward finds as Forward left them; null
+  /// where only Forward will be called.
+  std::uint8_t* kept = nullptr;
 
   // Backward only. What it writes it overwrites, but gradients of parameters if `first` is false.
   const T* output_error = nullptr;
@@ -83,14 +86,20 @@ class Kernel {
 
   virtual void Forward(const Operands<T>& operands) = 0;
 
-  /// Follows a Forward with the same inputs, output and seed. The weights may have changed since
-  /// (training threads share them).
+  /// Follows a Forward with the same operands, but for the inputs and the output if it does not
+  /// need them. The weights may have changed since (training threads share them).
   virtual void Backward(const Operands<T>& operands) = 0;
 
   [[nodiscard]] virtual InPlace in_place() const { return InPlace::kNo; }
 
-  /// Whether Backward reads `output`, so that it must not be overwritten in between.
+  /// Whether Backward reads `inputs`, so that these must not be overwritten in between.
+  [[nodiscard]] virtual bool NeedsInputs() const { return true; }
+
+  /// Whether Backward reads `output`, likewise.
   [[nodiscard]] virtual bool NeedsOutput() const { return false; }
+
+  /// Bytes that Forward keeps for Backward, by call: of spec.batch examples.
+  [[nodiscard]] virtual std::int64_t KeptBytes() const { return 0; }
 
   /// Whether `weight` may be the shared weights, to which other threads write meanwhile. Other
   /// kernels are given a private copy.

@@ -1,8 +1,8 @@
 // Own pools. A pixel of a map holds a block of examples, or all channels. Loops, outermost first:
 // map (block of examples and channel, or example); row and column of the output; part of the pixel
 // that a vector holds; row and column of the window, the latter two unrolled for windows of 2x2 and
-// 3x3, where these lie wholly on the input. Nothing is kept between the passes: the backward one
-// finds the largest input again, which costs less than to store and read its place.
+// 3x3, where these lie wholly on the input. In training a max pool keeps where in its window each
+// output came from, one byte, so that nobody needs the inputs after it.
 #include "services/common/kernels/pool.h"
 
 #include "services/common/kernels/simd_targets.h"
@@ -39,7 +39,8 @@ struct PoolShape {
   std::int64_t pixel = 0;  // floats of one
   std::int64_t in_width = 0;
   std::int64_t in_plane = 0;
-  std::int64_t window = 0;         // area, padding included
+  std::int64_t window = 0;  // area, padding included
+  std::int64_t column_stride = 1;
   std::vector<PoolRange> rows;     // by row of the output
   std::vector<PoolRange> columns;  // by column
   bool overlap = false;            // an input may belong to several windows
@@ -52,13 +53,29 @@ struct PoolShape {
 HWY_BEFORE_NAMESPACE();
 namespace adamant::kernels::internal::HWY_NAMESPACE {
 
-/// What one output sees, as much of it as lies on the input.
+/// The part of an output's window that a vector holds, as far as it lies on the input. Of size H x
+/// W, or any if these are 0.
+template <int H, int W>
 struct PoolWindow {
   std::int64_t offset;  // of the first input in its plane, in floats
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t row_step;
   std::int64_t column_step;
+
+  /// Calls `visit(place, offset)` for each input, row by row: the first has place 0.
+  template <class Visit>
+  HWY_INLINE void ForInputs(const Visit& visit) const {
+    const std::int64_t height = H > 0 ? H : rows;
+    const std::int64_t width = W > 0 ? W : columns;
+    HWY_UNROLL(3)
+    for (std::int64_t i = 0; i < height; ++i) {
+      HWY_UNROLL(3)
+      for (std::int64_t j = 0; j < width; ++j) {
+        visit(i * width + j, offset + i * row_step + j * column_step);
+      }
+    }
+  }
 };
 
 class Pool : public Kernel<float> {
@@ -71,7 +88,7 @@ class Pool : public Kernel<float> {
 
   void Forward(const Operands<float>& o) final {
     for (std::int64_t map = 0; map < shape_.maps; ++map) {
-      ForwardMap(o.inputs[0] + map * InPlane(), o.output + map * OutPlane());
+      ForwardMap(o.inputs[0] + map * InPlane(), o.output + map * OutPlane(), KeptOf(o, map));
     }
   }
 
@@ -84,51 +101,84 @@ class Pool : public Kernel<float> {
       if (!shape_.partition) {
         std::fill_n(errors, InPlane(), 0.0f);
       }
-      BackwardMap(o.inputs[0] + map * InPlane(), o.output_error + map * OutPlane(), errors);
+      BackwardMap(o.output_error + map * OutPlane(), KeptOf(o, map), errors);
     }
   }
 
+  [[nodiscard]] bool NeedsInputs() const final { return false; }
+
  protected:
-  virtual void ForwardMap(const float* input, float* output) const = 0;
+  /// `kept`: a byte for each output, to Backward; may be null. Up to a vector more is overwritten.
+  virtual void ForwardMap(const float* input, float* output, std::uint8_t* kept) const = 0;
 
   /// `input_error` is zeros unless windows partition the map.
-  virtual void BackwardMap(const float* input,
-                           const float* output_error,
+  virtual void BackwardMap(const float* output_error,
+                           const std::uint8_t* kept,
                            float* input_error) const = 0;
+
+  /// Bytes of `kept` of all maps.
+  [[nodiscard]] std::int64_t BytePerOutput() const { return shape_.maps * OutPlane() + kVector; }
 
   [[nodiscard]] const PoolShape& shape() const { return shape_; }
 
-  [[nodiscard]] PoolWindow WindowOf(const PoolRange& row, const PoolRange& column) const {
-    return {.offset = (row.first * shape_.in_width + column.first) * shape_.pixel,
-            .rows = row.count,
-            .columns = column.count,
-            .row_step = shape_.in_width * shape_.pixel,
-            .column_step = shape_.pixel};
-  }
-
-  /// Calls `visit(window, at, lanes)` for the windows of a map, and in each for the floats of a
-  /// pixel from `at` on that a vector holds: `lanes` of them, a constant but for the last.
-  template <class Visit>
+  /// Calls `visit(window, lanes)` for the windows of a map, and in each for the floats of a pixel
+  /// that a vector holds: `lanes` of them, a constant but for the last. Windows that wholly lie on
+  /// the input are known to be H x W.
+  template <int H, int W, class Visit>
   HWY_INLINE void ForParts(const Visit& visit) const {
-    const std::int64_t pixel = shape_.pixel;
-    for (const PoolRange& row : shape_.rows) {
-      for (const PoolRange& column : shape_.columns) {
-        const PoolWindow window = WindowOf(row, column);
-        std::int64_t part = 0;
-        for (; part + kVector <= pixel; part += kVector) {
-          visit(window, window.offset + part, kVector);
+    const std::int64_t pixel = shape_.pixel;  // copies: stores may change members
+    const std::int64_t row_step = shape_.in_width * pixel;
+    const std::int64_t step = shape_.column_stride * pixel;
+    const PoolRange* const columns = shape_.columns.data();
+    const auto count = static_cast<std::int64_t>(shape_.columns.size());
+    const PoolRange whole = WholeColumns(W);
+    for (const PoolRange row : shape_.rows) {
+      const auto clipped = [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
+        for (std::int64_t c = begin; c < end; ++c) {
+          const std::int64_t at = row.first * row_step + columns[c].first * pixel;
+          ForPixel<0, 0>({at, row.count, columns[c].count, row_step, pixel}, pixel, visit);
         }
-        if (part < pixel) {
-          visit(window, window.offset + part, pixel - part);
-        }
+      };
+      if (H == 0 || row.count != H || whole.count == 0) {
+        clipped(0, count);
+        continue;
       }
+      clipped(0, whole.first);
+      std::int64_t at = row.first * row_step + columns[whole.first].first * pixel;
+      for (std::int64_t i = 0; i < whole.count; ++i, at += step) {
+        ForPixel<H, W>({at, H, W, row_step, pixel}, pixel, visit);
+      }
+      clipped(whole.first + whole.count, count);
     }
   }
 
  private:
+  template <int H, int W, class Visit>
+  HWY_INLINE static void ForPixel(PoolWindow<H, W> window, std::int64_t pixel, const Visit& visit) {
+    std::int64_t left = pixel;
+    for (; left >= kVector; left -= kVector, window.offset += kVector) {
+      visit(window, kVector);
+    }
+    if (left > 0) {
+      visit(window, left);
+    }
+  }
+
+  /// Of the output, those whose windows lie on `width` columns of the input.
+  [[nodiscard]] PoolRange WholeColumns(std::int64_t width) const {
+    const auto is_whole = [&](const PoolRange& column) { return column.count == width; };
+    const auto& columns = shape_.columns;
+    const auto first = std::find_if(columns.begin(), columns.end(), is_whole);
+    return {first - columns.begin(), std::find_if_not(first, columns.end(), is_whole) - first};
+  }
+
   [[nodiscard]] std::int64_t InPlane() const { return shape_.in_plane * shape_.pixel; }
   [[nodiscard]] std::int64_t OutPlane() const {
     return static_cast<std::int64_t>(shape_.rows.size() * shape_.columns.size()) * shape_.pixel;
+  }
+
+  [[nodiscard]] std::uint8_t* KeptOf(const Operands<float>& o, std::int64_t map) const {
+    return o.kept == nullptr ? nullptr : o.kept + map * OutPlane();
   }
 
   const PoolShape shape_;
@@ -145,12 +195,6 @@ HWY_INLINE void Store(std::int64_t lanes, Vector values, float* to) {
   lanes == kVector ? hn::StoreU(values, d, to) : StoreFirst(lanes, values, to);
 }
 
-/// Whether the loops for H x W serve the window; those for 0 x 0 serve all.
-template <int H, int W>
-HWY_INLINE bool Serves(const PoolWindow& window) {
-  return window.rows == H && window.columns == W;
-}
-
 /// Writes, or adds where windows overlap.
 HWY_INLINE void Give(std::int64_t lanes, Vector value, bool add, float* to) {
   Store(lanes, add ? hn::Add(Load(lanes, to), value) : value, to);
@@ -161,103 +205,70 @@ HWY_INLINE void Give(std::int64_t lanes, Vector value, bool add, float* to) {
 template <int H, int W>
 class MaxPool final : public Pool {
  public:
-  using Pool::Pool;
+  MaxPool(PoolShape shape, bool training) : Pool(std::move(shape)), training_(training) {}
+
+  [[nodiscard]] std::int64_t KeptBytes() const override { return training_ ? BytePerOutput() : 0; }
 
  protected:
-  void ForwardMap(const float* input, float* output) const override {
+  void ForwardMap(const float* input, float* output, std::uint8_t* kept) const override {
     const bool relu = shape().relu;
-    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+    ForParts<H, W>([&](const auto& window, std::int64_t lanes) HWY_ATTR {
       const Floats d;
-      const Vector value = Find(lanes, input + at, window).value;
-      const Vector positive = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
-      Store(lanes, relu ? positive : value, output);
+      const Ints ints;
+      auto value = Load(lanes, input + window.offset);  // it is, until a larger one comes
+      auto place = hn::Zero(ints);
+      window.ForInputs([&](std::int64_t i, std::int64_t offset) HWY_ATTR {
+        if (i > 0) {
+          const Vector x = Load(lanes, input + offset);
+          const auto larger = hn::Or(hn::Gt(x, value), hn::IsNaN(x));
+          value = hn::IfThenElse(larger, x, value);
+          place = hn::IfThenElse(hn::RebindMask(ints, larger), PlaceOf(i), place);
+        }
+      });
+      if (relu) {
+        const auto positive = hn::Gt(value, hn::Zero(d));
+        value = hn::IfThenElseZero(positive, value);
+        place = hn::IfThenElse(hn::RebindMask(ints, positive), place, PlaceOf(kNowhere));
+      }
+      Store(lanes, value, output);
       output += lanes;
+      if (kept != nullptr) {
+        hn::StoreU(hn::DemoteTo(Bytes(), place), Bytes(), kept);
+        kept += lanes;
+      }
     });
   }
 
-  void BackwardMap(const float* input,
-                   const float* output_error,
+  void BackwardMap(const float* output_error,
+                   const std::uint8_t* kept,
                    float* input_error) const override {
-    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
-      const Largest largest = Find(lanes, input + at, window);
-      Distribute(lanes, largest, output_error, window, input_error + at);
+    const bool add = shape().overlap;
+    ForParts<H, W>([&](const auto& window, std::int64_t lanes) HWY_ATTR {
+      const Floats d;
+      const Ints ints;
+      const Vector error = Load(lanes, output_error);
+      const auto place = hn::PromoteTo(ints, hn::LoadU(Bytes(), kept));
       output_error += lanes;
+      kept += lanes;
+      window.ForInputs([&](std::int64_t i, std::int64_t offset) HWY_ATTR {
+        const auto from_here = hn::RebindMask(d, hn::Eq(place, PlaceOf(i)));
+        Give(lanes, hn::IfThenElseZero(from_here, error), add, input_error + offset);
+      });
     });
   }
 
  private:
-  struct Largest {
-    Vector value;
-    Vector place;  // in the window, counted row by row
-  };
+  using Ints = hn::RebindToSigned<Floats>;
+  using Bytes = hn::Rebind<std::uint8_t, Floats>;
 
-  HWY_INLINE static Largest Find(std::int64_t lanes, const float* at, const PoolWindow& window) {
-    if constexpr (H > 0) {
-      if (Serves<H, W>(window)) {
-        return FindIn<H, W>(lanes, at, window);
-      }
-    }
-    return FindIn<0, 0>(lanes, at, window);
+  /// The place of an output that a ReLU made 0.
+  static constexpr std::int64_t kNowhere = kLargestMaxPool;
+
+  HWY_INLINE static hn::Vec<Ints> PlaceOf(std::int64_t i) {
+    return hn::Set(Ints(), static_cast<std::int32_t>(i));
   }
 
-  template <int Rows, int Columns>
-  HWY_INLINE static Largest FindIn(std::int64_t lanes, const float* at, const PoolWindow& window) {
-    const Floats d;
-    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
-    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    Largest result = {Load(lanes, at), hn::Zero(d)};  // the first is it until a larger one comes
-    HWY_UNROLL(3)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      HWY_UNROLL(3)
-      for (std::int64_t j = i == 0 ? 1 : 0; j < columns; ++j) {
-        const Vector x = Load(lanes, at + i * window.row_step + j * window.column_step);
-        const auto larger = hn::Or(hn::Gt(x, result.value), hn::IsNaN(x));
-        const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
-        result.value = hn::IfThenElse(larger, x, result.value);
-        result.place = hn::IfThenElse(larger, place, result.place);
-      }
-    }
-    return result;
-  }
-
-  HWY_INLINE void Distribute(std::int64_t lanes,
-                             const Largest& largest,
-                             const float* output_error,
-                             const PoolWindow& window,
-                             float* to) const {
-    if constexpr (H > 0) {
-      if (Serves<H, W>(window)) {
-        return DistributeIn<H, W>(lanes, largest, output_error, window, to);
-      }
-    }
-    DistributeIn<0, 0>(lanes, largest, output_error, window, to);
-  }
-
-  template <int Rows, int Columns>
-  HWY_INLINE void DistributeIn(std::int64_t lanes,
-                               const Largest& largest,
-                               const float* output_error,
-                               const PoolWindow& window,
-                               float* to) const {
-    const Floats d;
-    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
-    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    Vector error = Load(lanes, output_error);
-    if (shape().relu) {
-      error = hn::IfThenElseZero(hn::Gt(largest.value, hn::Zero(d)), error);
-    }
-    HWY_UNROLL(3)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      HWY_UNROLL(3)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const Vector place = hn::Set(d, static_cast<float>(i * columns + j));
-        Give(lanes,
-             hn::IfThenElseZero(hn::Eq(largest.place, place), error),
-             shape().overlap,
-             to + i * window.row_step + j * window.column_step);
-      }
-    }
-  }
+  const bool training_;
 };
 
 /// As MaxPool. Divides by the whole window, padding included.
@@ -267,86 +278,37 @@ class AveragePool final : public Pool {
   using Pool::Pool;
 
  protected:
-  void ForwardMap(const float* input, float* output) const override {
+  void ForwardMap(const float* input, float* output, std::uint8_t* /*kept*/) const override {
     const auto area = static_cast<float>(shape().window);
-    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+    ForParts<H, W>([&](const auto& window, std::int64_t lanes) HWY_ATTR {
       const Floats d;
-      Store(lanes, hn::Div(SumOf(lanes, input + at, window), hn::Set(d, area)), output);
+      Vector sum = hn::Zero(d);
+      window.ForInputs([&](std::int64_t /*i*/, std::int64_t offset)
+                           HWY_ATTR { sum = hn::Add(sum, Load(lanes, input + offset)); });
+      Store(lanes, hn::Div(sum, hn::Set(d, area)), output);
       output += lanes;
     });
   }
 
-  void BackwardMap(const float* /*input*/,
-                   const float* output_error,
+  void BackwardMap(const float* output_error,
+                   const std::uint8_t* /*kept*/,
                    float* input_error) const override {
     const auto area = static_cast<float>(shape().window);
-    ForParts([&](const PoolWindow& window, std::int64_t at, std::int64_t lanes) HWY_ATTR {
+    const bool add = shape().overlap;
+    ForParts<H, W>([&](const auto& window, std::int64_t lanes) HWY_ATTR {
       const Floats d;
       const Vector share = hn::Div(Load(lanes, output_error), hn::Set(d, area));
-      Distribute(lanes, share, window, input_error + at);
+      window.ForInputs([&](std::int64_t /*i*/, std::int64_t offset)
+                           HWY_ATTR { Give(lanes, share, add, input_error + offset); });
       output_error += lanes;
     });
-  }
-
- private:
-  HWY_INLINE static Vector SumOf(std::int64_t lanes, const float* at, const PoolWindow& window) {
-    if constexpr (H > 0) {
-      if (Serves<H, W>(window)) {
-        return SumIn<H, W>(lanes, at, window);
-      }
-    }
-    return SumIn<0, 0>(lanes, at, window);
-  }
-
-  template <int Rows, int Columns>
-  HWY_INLINE static Vector SumIn(std::int64_t lanes, const float* at, const PoolWindow& window) {
-    const Floats d;
-    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
-    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    Vector sum = hn::Zero(d);
-    HWY_UNROLL(3)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      HWY_UNROLL(3)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        sum = hn::Add(sum, Load(lanes, at + i * window.row_step + j * window.column_step));
-      }
-    }
-    return sum;
-  }
-
-  HWY_INLINE void Distribute(std::int64_t lanes,
-                             Vector share,
-                             const PoolWindow& window,
-                             float* to) const {
-    if constexpr (H > 0) {
-      if (Serves<H, W>(window)) {
-        return DistributeIn<H, W>(lanes, share, window, to);
-      }
-    }
-    DistributeIn<0, 0>(lanes, share, window, to);
-  }
-
-  template <int Rows, int Columns>
-  HWY_INLINE void DistributeIn(std::int64_t lanes,
-                               Vector share,
-                               const PoolWindow& window,
-                               float* to) const {
-    const std::int64_t rows = Rows > 0 ? Rows : window.rows;
-    const std::int64_t columns = Columns > 0 ? Columns : window.columns;
-    HWY_UNROLL(3)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      HWY_UNROLL(3)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        Give(lanes, share, shape().overlap, to + i * window.row_step + j * window.column_step);
-      }
-    }
   }
 };
 
 template <int H, int W>
 std::unique_ptr<Kernel<float>> MakePoolOf(const Spec& spec, PoolShape shape) {
   if (spec.layer.kind == model::LayerKind::kMaxPool) {
-    return std::make_unique<MaxPool<H, W>>(std::move(shape));
+    return std::make_unique<MaxPool<H, W>>(std::move(shape), spec.training);
   }
   return std::make_unique<AveragePool<H, W>>(std::move(shape));
 }
@@ -395,10 +357,17 @@ std::int64_t Total(const std::vector<PoolRange>& ranges) {
 
 HWY_EXPORT(MakePoolFor);
 
+bool ServesPool(const Spec& spec) {
+  const model::Extent2d& kernel = spec.layer.kernel;
+  return !spec.training || spec.layer.kind != model::LayerKind::kMaxPool ||
+         kernel.height <= kLargestMaxPool / kernel.width;
+}
+
 std::unique_ptr<Kernel<float>> MakePool(const Spec& spec) {
   const bool innermost = spec.layout == MapLayout::kBatchInnermost;
   ADAMANT_CHECK(innermost ? spec.batch % kLanes == 0 : spec.layout == MapLayout::kChannelsLast,
                 "whole blocks of examples, or the channels last");
+  ADAMANT_CHECK(ServesPool(spec), "windows whose places fit into a byte");
   ADAMANT_CHECK(!spec.relu || spec.layer.kind == model::LayerKind::kMaxPool,
                 "only the largest input is the same before and behind a ReLU");
   const model::Layer& l = spec.layer;
@@ -412,6 +381,7 @@ std::unique_ptr<Kernel<float>> MakePool(const Spec& spec) {
       .in_width = in[2],
       .in_plane = in[1] * in[2],
       .window = l.kernel.height * l.kernel.width,
+      .column_stride = l.stride.width,
       .rows = RangesOf(in[1], out[1], l.kernel.height, l.stride.height, l.padding.height),
       .columns = RangesOf(in[2], out[2], l.kernel.width, l.stride.width, l.padding.width)};
   shape.overlap = l.kernel.height > l.stride.height || l.kernel.width > l.stride.width;

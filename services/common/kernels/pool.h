@@ -6,11 +6,17 @@
 
 namespace adamant::kernels::internal {
 
-/// A max or average pool with any window, stride and padding, on maps with the batch innermost
-/// (batches are then a multiple of kLanes) or with the channels last; the gradient of a maximum
-/// goes to its first largest input. Keeps nothing from Forward to Backward, and does not need its
-/// output there. With Spec::relu, for max pools, the ReLU behind the layer is done in the same
-/// pass: `output` is then the ReLU's, and `output_error` the gradient with respect to that.
+/// The most inputs of a max pool's window in training: a byte says which of them is the largest.
+inline constexpr std::int64_t kLargestMaxPool = 255;
+
+/// Whether MakePool has a kernel for the window.
+bool ServesPool(const Spec& spec);
+
+/// A max or average pool with any stride and padding, on maps with the batch innermost (batches are
+/// then a multiple of kLanes) or with the channels last; the gradient of a maximum goes to its
+/// first largest input. Backward needs neither inputs nor output, but Operands::kept. With
+/// Spec::relu, for max pools, the ReLU behind the layer is done in the same pass: `output` is then
+/// the ReLU's, and `output_error` the gradient with respect to that.
 std::unique_ptr<Kernel<float>> MakePool(const Spec& spec);
 
 }  // namespace adamant::kernels::internal

@@ -84,6 +84,8 @@ class Pool final : public Kernel<float> {
     }
   }
 
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
+
  private:
   std::string name_;
   bool has_workspace_ = false;

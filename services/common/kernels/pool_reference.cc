@@ -57,6 +57,8 @@ class MaxPool final : public Kernel<T> {
     }
   }
 
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
+
  private:
   const Window w_;
   std::vector<std::int64_t> chosen_;  // by output: the input it came from
@@ -91,6 +93,8 @@ class AveragePool final : public Kernel<T> {
               row, column, [&](std::int64_t, std::int64_t i) { errors[plane + i] += share; });
         });
   }
+
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
 
  private:
   const Window w_;

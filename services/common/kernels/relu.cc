@@ -47,6 +47,7 @@ class Relu final : public Kernel<float> {
   }
 
   [[nodiscard]] InPlace in_place() const override { return InPlace::kOverwrites; }
+  [[nodiscard]] bool NeedsInputs() const override { return false; }
   [[nodiscard]] bool NeedsOutput() const override { return true; }
 
  private:

@@ -35,9 +35,11 @@ Program Plainly(model::Graph graph) {
   return program;
 }
 
-constexpr KernelTraits kPlain = {InPlace::kNo, false};
-constexpr KernelTraits kActivation = {InPlace::kOverwrites, true};
-constexpr KernelTraits kDropout = {InPlace::kOverwrites, false};
+constexpr KernelTraits kPlain = {};
+constexpr KernelTraits kActivation = {
+    .in_place = InPlace::kOverwrites, .needs_inputs = false, .needs_output = true};
+constexpr KernelTraits kDropout = {.in_place = InPlace::kOverwrites, .needs_inputs = false};
+constexpr KernelTraits kFlatten = {.in_place = InPlace::kSameValues, .needs_inputs = false};
 
 TEST(MemoryPlanTest, AnActivationSharesTheMemoryOfALayerThatNobodyElseReads) {
   const Program program = Plainly(
@@ -53,8 +55,7 @@ TEST(MemoryPlanTest, ALayerWhoseValuesAreStillNeededIsNotOverwritten) {
                   {.name = "relu", .kind = LayerKind::kRelu, .inputs = {"fc"}},
                   {.name = "flat", .kind = LayerKind::kFlatten, .inputs = {"relu"}},
                   {.name = "drop", .kind = LayerKind::kDropout, .inputs = {"flat"}}}));
-  const MemoryPlan plan =
-      PlanMemory(program, {kPlain, kActivation, {InPlace::kSameValues, false}, kDropout}, 4, true);
+  const MemoryPlan plan = PlanMemory(program, {kPlain, kActivation, kFlatten, kDropout}, 4, true);
   EXPECT_EQ(plan.nodes[1].output, plan.nodes[2].output);
   EXPECT_NE(plan.nodes[2].output, plan.nodes[3].output);
 }
@@ -124,9 +125,45 @@ TEST(MemoryPlanTest, BlocksLeaveTheMemoryOfTheirErrorsToTheNext) {
   EXPECT_EQ(plan.nodes[2].error.stride, 16 * 18);  // another segment writes all of it
 }
 
+TEST(MemoryPlanTest, SoDoOutputsThatNobodyNeedsBackward) {
+  constexpr KernelTraits kLight = {.needs_inputs = false};
+  const MemoryPlan plan = PlanMemory(Interleaved(), {kPlain, kLight, kLight, kPlain}, 20, true);
+  EXPECT_EQ(plan.nodes[0].output.stride, 0);
+  EXPECT_EQ(plan.nodes[1].output.stride, 0);
+  EXPECT_NE(plan.nodes[0].output.offset, plan.nodes[1].output.offset);
+  EXPECT_EQ(plan.nodes[2].output.stride, 16 * 18);  // another segment reads all of it
+
+  constexpr KernelTraits kReadsOutput = {.needs_inputs = false, .needs_output = true};
+  const MemoryPlan read =
+      PlanMemory(Interleaved(), {kPlain, kReadsOutput, kLight, kPlain}, 20, true);
+  EXPECT_EQ(read.nodes[0].output.stride, 0);
+  EXPECT_EQ(read.nodes[1].output.stride, 16 * 18);
+
+  const MemoryPlan shared =
+      PlanMemory(Interleaved(), {kPlain, kActivation, kLight, kPlain}, 20, true);
+  EXPECT_EQ(shared.nodes[0].output, shared.nodes[1].output);
+  EXPECT_EQ(shared.nodes[0].output.stride, 16 * 18);
+
+  const MemoryPlan evaluation =
+      PlanMemory(Interleaved(), {kPlain, kPlain, kPlain, kPlain}, 20, false);
+  EXPECT_EQ(evaluation.nodes[0].output.stride, 0);
+  EXPECT_EQ(evaluation.nodes[1].output.stride, 0);
+}
+
+TEST(MemoryPlanTest, WhatAKernelKeepsIsThereForEachOfItsCalls) {
+  constexpr KernelTraits kKeeps = {.needs_inputs = false, .kept_bytes = 100};
+  const std::vector<KernelTraits> traits = {kPlain, kKeeps, kPlain, kKeeps};
+  const MemoryPlan plan = PlanMemory(Interleaved(), traits, 20, true);
+  EXPECT_FALSE(plan.nodes[0].kept.exists());
+  EXPECT_EQ(plan.nodes[1].kept.stride, 32);  // two cache lines
+  EXPECT_TRUE(plan.nodes[3].kept.exists());
+  EXPECT_FALSE(PlanMemory(Interleaved(), traits, 20, false).nodes[1].kept.exists());
+}
+
 TEST(MemoryPlanTest, NothingOverlapsWhatIsStillNeeded) {
   const Program program = Interleaved();
-  const MemoryPlan plan = PlanMemory(program, {kPlain, kPlain, kPlain, kPlain}, 20, true);
+  constexpr KernelTraits kKeeps = {.kept_bytes = 100};
+  const MemoryPlan plan = PlanMemory(program, {kPlain, kKeeps, kPlain, kPlain}, 20, true);
   // All outputs are needed by the backward passes, so each has memory of its own, whole blocks of
   // it where the batch is innermost; and the error that reaches the first segment must survive it.
   const std::int64_t rows[] = {32, 32, 20, 20};
@@ -145,6 +182,8 @@ TEST(MemoryPlanTest, NothingOverlapsWhatIsStillNeeded) {
     const std::int64_t begin = plan.nodes[i].error.offset;
     ranges.push_back({begin, begin + 16 * kFeatures});
   }
+  const Place& kept = plan.nodes[1].kept;
+  ranges.push_back({kept.offset, kept.offset + 2 * kept.stride});
   for (std::size_t a = 0; a < ranges.size(); ++a) {
     EXPECT_LE(ranges[a].end, plan.floats);
     for (std::size_t b = 0; b < a; ++b) {

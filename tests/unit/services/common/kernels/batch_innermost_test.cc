@@ -58,11 +58,18 @@ Operands<float> BlockOf(const Spec& spec,
 void RunByBlock(const Spec& spec, Kernel<float>& kernel, const Operands<float>& view) {
   const float* input = nullptr;
   float* error = nullptr;
+  const auto block = [&](std::int64_t first, std::vector<std::uint8_t>& kept) {
+    kept.resize(static_cast<std::size_t>(kernel.KeptBytes()));
+    Operands<float> operands = BlockOf(spec, first, view, input, error);
+    operands.kept = kept.data();
+    return operands;
+  };
+  std::vector<std::vector<std::uint8_t>> kept(static_cast<std::size_t>(spec.batch / kLanes));
   for (std::int64_t first = 0; first < spec.batch; first += kLanes) {
-    kernel.Forward(BlockOf(spec, first, view, input, error));
+    kernel.Forward(block(first, kept[static_cast<std::size_t>(first / kLanes)]));
   }
   for (std::int64_t first = 0; first < spec.batch; first += kLanes) {
-    kernel.Backward(BlockOf(spec, first, view, input, error));
+    kernel.Backward(block(first, kept[static_cast<std::size_t>(first / kLanes)]));
   }
 }
 
@@ -82,8 +89,7 @@ class BatchInnermostTest : public testing::TestWithParam<std::string> {
     Tensors<float> by_block = tensors;
 
     const auto whole = Make(spec, spec.batch);
-    whole->Forward(tensors.View());
-    whole->Backward(tensors.View());
+    tensors.Run(*whole);
     MakeRows(spec, tensors);
     expected.ExpectNear(tensors, tolerances);
     if (spec.batch > kLanes) {
@@ -144,6 +150,23 @@ TEST_P(BatchInnermostTest, PoolsMatchTheReference) {
   }
 }
 
+TEST_P(BatchInnermostTest, TheLargestWindowIsThatWhosePlacesFitIntoAByte) {
+  model::Layer layer = LayerOf(LayerKind::kMaxPool);
+  layer.kernel = {5, 51};
+  ASSERT_EQ(layer.kernel.height * layer.kernel.width, internal::kLargestMaxPool);
+  Spec spec = MakeSpec(layer, {{2, 6, 52}}, kLanes);
+  EXPECT_TRUE(internal::ServesPool(spec));
+  Compare(spec, 1, Slack(1e-5));
+
+  spec.layer.kernel = {5, 52};
+  EXPECT_FALSE(internal::ServesPool(spec));
+  spec.layer.kind = LayerKind::kAveragePool;
+  EXPECT_TRUE(internal::ServesPool(spec));
+  spec.layer.kind = LayerKind::kMaxPool;
+  spec.training = false;
+  EXPECT_TRUE(internal::ServesPool(spec));
+}
+
 model::Layer PoolOf(LayerKind kind, std::int64_t size, std::int64_t stride) {
   model::Layer layer = LayerOf(kind);
   layer.kernel = {size, size};
@@ -158,8 +181,7 @@ TEST_P(BatchInnermostTest, EqualInputsGiveTheGradientToTheFirstAndNoNumberSpread
   std::fill(tensors.inputs[0].begin(), tensors.inputs[0].end(), 3.0f);
   tensors.inputs[0][6 * kLanes + 5] = std::numeric_limits<float>::quiet_NaN();
   const auto kernel = Make(spec, kLanes);
-  kernel->Forward(tensors.View());
-  kernel->Backward(tensors.View());
+  tensors.Run(*kernel);
   for (std::int64_t lane = 0; lane < kLanes; ++lane) {
     const std::int64_t chosen[] = {0, lane == 5 ? 6 : 2};
     for (std::int64_t i = 0; i < 8; ++i) {
@@ -183,11 +205,11 @@ TEST_P(BatchInnermostTest, AMaxPoolWithItsReluIsTheTwoInARow) {
     Tensors<float> apart = fused;
     spec.relu = true;
     const auto both = internal::MakePool(spec);
-    both->Forward(fused.View());
-    both->Backward(fused.View());
+    fused.Run(*both);
 
     spec.relu = false;
     const auto pool = internal::MakePool(spec);
+    apart.kept.resize(static_cast<std::size_t>(pool->KeptBytes()));
     pool->Forward(apart.View());
     for (std::size_t i = 0; i < apart.output.size(); ++i) {
       if (apart.output[i] <= 0) {

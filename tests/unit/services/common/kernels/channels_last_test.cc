@@ -26,8 +26,7 @@ class ChannelsLastTest : public testing::TestWithParam<std::string> {
       tensors.Randomise(step);
       const Expected expected(spec, tensors);
       MakeChannelsLast(spec, tensors);
-      kernel->Forward(tensors.View());
-      kernel->Backward(tensors.View());
+      tensors.Run(*kernel);
       MakeChannelsFirst(spec, tensors);
       expected.ExpectNear(tensors, tolerances);
     }

@@ -40,8 +40,7 @@ void ExpectGradients(const Spec& spec) {
   const auto kernel = MakeReferenceKernel<double>(spec);
   Tensors<double> tensors(spec);
   tensors.Randomise(21);
-  kernel->Forward(tensors.View());
-  kernel->Backward(tensors.View());
+  tensors.Run(*kernel);
   for (std::size_t k = 0; k < tensors.inputs.size(); ++k) {
     ExpectGradient(*kernel, tensors, tensors.inputs[k], tensors.input_errors[k]);
   }

@@ -47,8 +47,7 @@ class FullyConnectedTest : public testing::TestWithParam<Implementation> {
     tensors.sink.where = start;
     const Expected expected(spec, tensors);
     const auto kernel = GetParam().make(spec);
-    kernel->Forward(tensors.View());
-    kernel->Backward(tensors.View());
+    tensors.Run(*kernel);
     ASSERT_EQ(tensors.sink.taken, tensors.weight.size());
     tensors.weight_gradient = tensors.sink.gradient();
     expected.ExpectNear(tensors, OfSums(spec));

@@ -103,6 +103,25 @@ struct Tensors {
     fill(output_error);
   }
 
+  /// Forward, then Backward, which finds of inputs and output only what it needs.
+  void Run(Kernel<T>& kernel) {
+    kept.resize(static_cast<std::size_t>(kernel.KeptBytes()));
+    kernel.Forward(View());
+    const auto inputs_before = inputs;
+    const auto output_before = output;
+    if (!kernel.NeedsInputs()) {
+      for (std::vector<T>& input : inputs) {
+        std::fill(input.begin(), input.end(), kNothing);
+      }
+    }
+    if (!kernel.NeedsOutput()) {
+      std::fill(output.begin(), output.end(), kNothing);
+    }
+    kernel.Backward(View());
+    inputs = inputs_before;
+    output = output_before;
+  }
+
   /// Pointers into the vectors; valid until they are resized.
   Operands<T> View() {
     input_pointers.clear();
@@ -117,6 +136,7 @@ struct Tensors {
             .bias = bias.data(),
             .dropout = true,
             .seed = 77,
+            .kept = kept.data(),
             .output_error = output_error.data(),
             .input_errors = error_pointers,
             .weight_gradient = weight_gradient.data(),
@@ -144,6 +164,7 @@ struct Tensors {
   std::vector<T> bias;
   std::vector<T> weight_gradient;
   std::vector<T> bias_gradient;
+  std::vector<std::uint8_t> kept;
   WeightGradientSink sink;
   std::vector<const T*> input_pointers;
   std::vector<T*> error_pointers;

@@ -27,8 +27,7 @@ class OneDnnTest : public testing::Test {
     auto kernel = backend_->Make(last);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     MakeChannelsLast(spec, tensors);
-    (*kernel)->Forward(tensors.View());
-    (*kernel)->Backward(tensors.View());
+    tensors.Run(**kernel);
     MakeChannelsFirst(spec, tensors);
     tensors.weight_gradient = tensors.WeightGradient(**kernel);
     expected.ExpectNear(tensors, tolerances);
@@ -100,8 +99,7 @@ TEST_F(OneDnnTest, ElementwiseFunctionsWorkInPlace) {
     Tensors<float> apart(spec);
     apart.Randomise(3);
     Tensors<float> shared = apart;
-    (*kernel)->Forward(apart.View());
-    (*kernel)->Backward(apart.View());
+    apart.Run(**kernel);
     Operands<float> view = shared.View();
     view.output = shared.inputs[0].data();
     float* const error = shared.output_error.data();

@@ -76,8 +76,7 @@ inline Tensors<double> Reference(const Spec& spec, const Tensors<float>& from, b
   to.bias = copy(from.bias);
   to.output_error = copy(from.output_error);
   const auto kernel = MakeReferenceKernel<double>(spec);
-  kernel->Forward(to.View());
-  kernel->Backward(to.View());
+  to.Run(*kernel);
   return to;
 }
 

@@ -29,8 +29,7 @@ TEST_P(ReluTest, AllSizesMatchTheReference) {
     tensors.Randomise(static_cast<std::uint64_t>(features));
     const Tensors<double> expected = Reference(spec, tensors, false);
     const auto kernel = internal::MakeRelu(spec);
-    kernel->Forward(tensors.View());
-    kernel->Backward(tensors.View());
+    tensors.Run(*kernel);
     EXPECT_EQ(Widened(tensors.output), expected.output);
     EXPECT_EQ(Widened(tensors.input_errors[0]), expected.input_errors[0]);
   }
@@ -42,8 +41,7 @@ TEST_P(ReluTest, WorksInPlace) {
   apart.Randomise(1);
   Tensors<float> shared = apart;
   const auto kernel = internal::MakeRelu(spec);
-  kernel->Forward(apart.View());
-  kernel->Backward(apart.View());
+  apart.Run(*kernel);
   Operands<float> view = shared.View();
   view.output = shared.inputs[0].data();
   float* const error = shared.output_error.data();
