@@ -12,7 +12,7 @@ constexpr double kStepNanoseconds = 10e3;    // whatever the net
 constexpr double kParametersPerLine = 16;
 
 /// What a line costs that another core has changed; some are on their way at a time.
-constexpr double kNearLineNanoseconds = 10;
+constexpr double kNearLineNanoseconds = 15;
 constexpr double kFarLineNanoseconds = 27;
 
 constexpr double kLargestShare = 0.25;  // of what a batch takes, for lines that others have

@@ -16,7 +16,7 @@ ParallelWork AdamMnist(std::uint64_t batch) {
 
 TEST(ParallelModeTest, NearCoresShareEveryBatchUnlessItIsSmall) {
   EXPECT_EQ(ChooseParallelMode(AdamMnist(1), 30).share_every, 8u);
-  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 30).share_every, 2u);
+  EXPECT_EQ(ChooseParallelMode(AdamMnist(8), 30).share_every, 4u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 30).share_every, 1u);
   EXPECT_EQ(ChooseParallelMode(AdamMnist(32), 30).Name(), "Hogwild");
 }
