@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,12 +21,12 @@
 #include "services/common/graph/context.h"
 #include "services/common/graph/lower.h"
 #include "services/common/kernels/backend.h"
-#include "services/common/kernels/gradient_sink.h"
 #include "services/common/kernels/hogwild.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
+#include "tests/bench/drop_gradient.h"
 
 namespace adamant {
 namespace {
@@ -118,11 +117,6 @@ BENCHMARK_CAPTURE(TrainStep, reference, graph::Backend::kReference)
     ->Arg(32)
     ->Unit(benchmark::kMicrosecond);
 
-class DropGradient final : public kernels::GradientSink {
- public:
-  void Take(std::size_t /*begin*/, std::span<float> /*gradient*/) override {}
-};
-
 /// One layer of adam-mnist at batch 32, forward and backward, by its place among the layers as run.
 void Layer(benchmark::State& state) {
   constexpr std::int64_t kBatch = 32;
@@ -151,7 +145,7 @@ void Layer(benchmark::State& state) {
   std::vector<float> bias = floats(node.bias < 0 ? none : net.parameters[node.bias].shape, 1);
   std::vector<float> weight_gradient = weight;
   std::vector<float> bias_gradient = bias;
-  DropGradient sink;
+  bench::DropGradient sink;
   std::vector<std::uint8_t> kept(static_cast<std::size_t>((*kernel)->KeptBytes()));
   const float* const inputs[] = {input.data()};
   float* const input_errors[] = {from < 0 ? nullptr : input_error.data()};

@@ -47,7 +47,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "release" / "bench")
     parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.1, help="at least, of a repetition of Google Benchmark")
+    parser.add_argument("--seconds", type=float, default=0.1, help="at least, of a repetition of Google Benchmark (kernel_bench chooses itself)")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE")
     arguments = parser.parse_args()
     known = [*GOOGLE_BENCHMARKS, *OTHERS]

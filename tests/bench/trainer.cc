@@ -9,9 +9,9 @@
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/graph/context.h"
-#include "services/common/kernels/gradient_sink.h"
 #include "services/worker/core/float_buffer.h"
 #include "services/worker/core/local_update.h"
+#include "tests/bench/drop_gradient.h"
 #include "tests/bench/machine.h"
 
 namespace adamant::bench {
@@ -22,13 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kPushEvery = 8;  // a worker's default
 constexpr double kMomentum = 0.9;
 constexpr int kWarmUpBatches = 2;
-
-/// For steps that change nothing.
-class DropGradient final : public kernels::GradientSink {
- public:
-  void Take(std::size_t /*begin*/, std::span<float> /*gradient*/) override {}
-  [[nodiscard]] double start() const override { return 0; }
-};
 
 std::vector<ParameterOptimiser> OptimisersOf(const model::Graph& graph,
                                              const TrainerOptions& options) {
