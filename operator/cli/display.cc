@@ -27,7 +27,8 @@ using controller::Phase;
 bool IsWorthSaying(Note::Kind kind) {
   return kind == Note::Kind::kLost || kind == Note::Kind::kRestarting ||
          kind == Note::Kind::kRestored || kind == Note::Kind::kAlarm ||
-         kind == Note::Kind::kFailure;
+         kind == Note::Kind::kFailure || kind == Note::Kind::kDiverged ||
+         kind == Note::Kind::kWentBack;
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
@@ -37,9 +38,12 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
                 Wide(epochs),
                 Wide(result.counted));
   }
-  std::string line = Text("epoch %llu/%llu  loss %.4f  top-1 %.2f%%  %.0f examples/s  %s",
+  const std::string attempt =
+      result.attempt > 1 ? Text("attempt %llu  ", Wide(result.attempt)) : "";
+  std::string line = Text("epoch %llu/%llu  %sloss %.4f  top-1 %.2f%%  %.0f examples/s  %s",
                           Wide(result.epoch),
                           Wide(epochs),
+                          attempt.c_str(),
                           result.training_loss,
                           100 * result.top1,
                           local::ExamplesPerSecond(result),
@@ -109,10 +113,10 @@ class PlainDisplay : public Display {
     }
     std::fflush(stdout);
     std::fprintf(stderr,
-                 "adamant: the job failed: %s\nlogs: %s\n%s\n",
+                 "adamant: the job failed: %s\nlogs: %s\n%s",
                  report.message.c_str(),
                  paths.logs().c_str(),
-                 resume.c_str());
+                 MayDoBetter(report.message) ? (resume + "\n").c_str() : "");
   }
 
  protected:
@@ -272,6 +276,14 @@ std::unique_ptr<Display> NewDisplay(Output output) {
     return std::make_unique<BarDisplay>();
   }
   return std::make_unique<PlainDisplay>();
+}
+
+// As operator/core/recovery.h and chance.h put it.
+bool MayDoBetter(std::string_view message) {
+  if (message.starts_with("training diverged")) {
+    return message.find("the job had gone back") != std::string_view::npos;
+  }
+  return !message.starts_with("training did not learn");
 }
 
 double SecondsLeft(const JobReport& report, double evaluation_seconds) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "operator/local/observer.h"
 
@@ -31,6 +32,10 @@ class Display : public local::Observer {
 /// A live bar when standard output is a terminal, else one line per epoch and a few between; JSON
 /// objects, one a line, for kJson. Colours unless NO_COLOR is set.
 std::unique_ptr<Display> NewDisplay(Output output);
+
+/// Whether a job that failed with this message may do better when it is resumed. One that learned
+/// nothing fails again, and so does one that diverged and is not to go back.
+bool MayDoBetter(std::string_view message);
 
 /// Seconds until the last epoch ends at the present speed; negative when it cannot be told.
 double SecondsLeft(const controller::JobReport& report, double evaluation_seconds);

@@ -36,13 +36,13 @@ class Thread {
         weights_(job.plan.elements),
         state_(job.plan.StateSize()),
         scratch_(worker::UpdatePlan::kBlock),
-        accumulator_(job.plan, job.layout.shards().size(), 1),
+        accumulator_(job.plan, job.layout.shards().size(), job.replica.push_every),
         update_(job.plan,
                 {.weights = weights_.span(),
                  .state = state_.span(),
                  .pending = {},
                  .scratch = scratch_.span()},
-                {.push_every = job.replica.push_every, .alone = job.replica.threads == 1}) {
+                {.alone = job.replica.threads == 1}) {
     for (const Shard& shard : job.layout.shards()) {
       const std::size_t begin = job.layout.OffsetOf(shard.tensor) + shard.begin;
       InitialiseShard(1,

@@ -7,6 +7,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
+#include "operator/cli/expectation.h"
 #include "operator/cli/net_plan.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -21,7 +22,8 @@ constexpr char kExamples[] = R"(Examples:
       The same without AVX-512, with batches of 128.
 
 Times are medians of steps on random data, on one thread. A layer is named below the table if it
-reaches less than a quarter of the core's speed and takes more than a tenth of the step.)";
+reaches less than a quarter of the core's speed and takes more than a tenth of the step. Where more
+than one thread trains, the last lines say what becomes of rate and momentum.)";
 
 struct PlanFlags {
   std::string job;
@@ -43,7 +45,12 @@ int Plan(const PlanFlags& flags) {
     PrintError(std::string(plan.status().message()));
     return absl::IsInvalidArgument(plan.status()) ? kBadInput : kCannotRun;
   }
-  std::fputs(plan->c_str(), stdout);
+  if (flags.batch > 0) {
+    parsed.job->mutable_spec()->mutable_data()->set_batch_size(flags.batch);
+  }
+  const ExpectationText expectation = ExpectationOf(*parsed.job);
+  std::fputs((*plan + expectation.lines).c_str(), stdout);
+  PrintWarnings(expectation.warnings);
   return kOk;
 }
 

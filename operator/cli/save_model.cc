@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -44,6 +45,18 @@ absl::StatusOr<Json> ReadInput(const SaveModelFlags& flags, const std::string& n
   return kube::ParseJson(text);
 }
 
+// Epochs up to the last of which no attempt has left a result.
+std::uint64_t CountMissing(const std::vector<controller::EpochResult>& results,
+                           std::uint64_t epochs) {
+  std::set<std::uint64_t> there;
+  for (const controller::EpochResult& result : results) {
+    if (result.epoch <= epochs) {
+      there.insert(result.epoch);
+    }
+  }
+  return epochs - there.size();
+}
+
 absl::Status SaveModel(const SaveModelFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json object, ReadInput(flags, "job.json"));
   ADAMANT_ASSIGN_OR_RETURN(const Json from, ReadInput(flags, "source.json"));
@@ -57,8 +70,8 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
   }
   std::vector<controller::EpochResult>& results = files.results;
   const std::uint64_t epochs = results.empty() ? 0 : results.back().epoch;
-  if (results.size() < epochs) {
-    PrintError("there are no results of " + std::to_string(epochs - results.size()) + " of " +
+  if (const std::uint64_t missing = CountMissing(results, epochs); missing > 0) {
+    PrintError("there are no results of " + std::to_string(missing) + " of " +
                std::to_string(epochs) + " epochs");
   }
   std::error_code error;

@@ -39,7 +39,8 @@ void PrintText(const v1::JobStatus& status, bool live, const StatusFlags& flags)
     const std::string table = BucketTable(status);
     std::printf("%s", table.empty() ? "no buckets yet\n" : table.c_str());
   }
-  if (!live && status.phase() != controller::PhaseName(controller::Phase::kSucceeded)) {
+  const bool succeeded = status.phase() == controller::PhaseName(controller::Phase::kSucceeded);
+  if (!live && !succeeded && MayDoBetter(status.message())) {
     std::printf("go on with: adamant train --resume %s\n", flags.run_dir.c_str());
   }
 }

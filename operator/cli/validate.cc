@@ -5,6 +5,7 @@
 
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/expectation.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 
@@ -13,11 +14,12 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   adamant validate job.yaml
-      Reports all that is wrong, each with file, line, column and field.
+      Reports all that is wrong, each with file, line, column and field. Of a manifest that is right
+      and of more than one training thread: what becomes of rate and momentum.
   adamant validate job.yaml --show-defaults
       Prints the manifest with every default filled in.
 
-Exit codes: 0 the manifest is right, 2 it is not.)";
+Exit codes: 0 the manifest is right, though there may be warnings; 2 it is not.)";
 
 struct ValidateFlags {
   std::string job;
@@ -37,11 +39,13 @@ int Validate(const ValidateFlags& flags) {
                  parsed.problems.size() == 1 ? "problem" : "problems");
     return kBadInput;
   }
+  const ExpectationText expectation = ExpectationOf(*parsed.job);
   if (flags.show_defaults) {
     std::printf("%s", job::ToYaml(*parsed.job).c_str());
   } else {
-    std::printf("%s: right\n", flags.job.c_str());
+    std::printf("%s: right\n%s", flags.job.c_str(), expectation.lines.c_str());
   }
+  PrintWarnings(expectation.warnings);
   return kOk;
 }
 

@@ -4,12 +4,15 @@
 #include <variant>
 
 #include "operator/control/record_codec.h"
+#include "operator/core/state.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::control {
 namespace {
 
 using controller::Role;
+
+constexpr std::size_t kMostLayers = 1024;  // whose dead units are heard of
 
 controller::Join DecodeJoin(const v1::Join& join) {
   return {.format_version = join.format_version(),
@@ -62,23 +65,40 @@ controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProg
   return decoded;
 }
 
+controller::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
+  controller::WorkerProgress decoded{
+      .trained_examples = worker.trained_examples(),
+      .loss_sum = worker.loss_sum(),
+      .correct = worker.correct(),
+      .pushes_acknowledged = worker.pushes_acknowledged(),
+      .pushes_refused = worker.pushes_refused(),
+      .updates_lost = worker.updates_lost(),
+      .staleness_counts = {worker.staleness_counts().begin(), worker.staleness_counts().end()},
+      .epoch = worker.epoch(),
+      .updates_resent = worker.updates_resent(),
+      .retained_bytes = worker.retained_bytes(),
+      .held_seconds = worker.held_seconds(),
+      .grown_layer = worker.grown_layer(),
+      .weight_growth = worker.weight_growth()};
+  for (const std::uint64_t count : worker.batches_of_others()) {
+    if (decoded.batches_of_others.size() < controller::kStalenessBins) {
+      decoded.batches_of_others.push_back(count);
+    }
+  }
+  for (const v1::DeadUnits& layer : worker.dead_units()) {
+    if (decoded.dead_units.size() < kMostLayers) {
+      decoded.dead_units.push_back(
+          {.layer = layer.layer(), .units = layer.units(), .dead = layer.dead()});
+    }
+  }
+  return decoded;
+}
+
 controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
   controller::Heartbeat decoded;
   decoded.busy_seconds = heartbeat.busy_seconds();
   if (heartbeat.has_worker()) {
-    const v1::WorkerProgress& worker = heartbeat.worker();
-    decoded.progress = controller::WorkerProgress{
-        .trained_examples = worker.trained_examples(),
-        .loss_sum = worker.loss_sum(),
-        .correct = worker.correct(),
-        .pushes_acknowledged = worker.pushes_acknowledged(),
-        .pushes_refused = worker.pushes_refused(),
-        .updates_lost = worker.updates_lost(),
-        .staleness_counts = {worker.staleness_counts().begin(), worker.staleness_counts().end()},
-        .epoch = worker.epoch(),
-        .updates_resent = worker.updates_resent(),
-        .retained_bytes = worker.retained_bytes(),
-        .held_seconds = worker.held_seconds()};
+    decoded.progress = DecodeProgress(heartbeat.worker());
   } else if (heartbeat.has_data_server()) {
     decoded.progress = DecodeProgress(heartbeat.data_server());
   } else if (heartbeat.has_parameter_server()) {
@@ -166,6 +186,7 @@ void Fill(const controller::Welcome& welcome, v1::ControllerMessage& message) {
   encoded.set_term(welcome.term);
   encoded.set_incarnation(welcome.incarnation);
   encoded.set_job_uid(welcome.job_uid);
+  encoded.set_attempt(welcome.attempt);
 }
 
 void Fill(const controller::Membership& view, v1::ControllerMessage& message) {
@@ -261,12 +282,14 @@ std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message
                                    .snapshot = evaluated.snapshot(),
                                    .examples = evaluated.examples(),
                                    .correct = evaluated.correct(),
-                                   .loss_sum = evaluated.loss_sum()};
+                                   .loss_sum = evaluated.loss_sum(),
+                                   .most_frequent = evaluated.most_frequent()};
     }
     case v1::MemberMessage::kFailure:
       return controller::Failure{.message = message.failure().message(),
                                  .fatal = message.failure().fatal(),
-                                 .invalid = message.failure().invalid()};
+                                 .invalid = message.failure().invalid(),
+                                 .diverged = message.failure().diverged()};
     case v1::MemberMessage::kLeaving:
       return controller::Leaving{};
     case v1::MemberMessage::kStoredBuckets:

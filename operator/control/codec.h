@@ -18,7 +18,7 @@ namespace adamant::control {
 /// nullopt for a message without content or with a role that does not exist.
 std::optional<controller::MemberMessage> Decode(const v1::MemberMessage& message);
 
-/// Welcome lacks the job, which the caller adds.
+/// Welcome lacks the job, which the caller adds, with its rates scaled.
 v1::ControllerMessage Encode(const controller::ControllerMessage& message);
 
 /// A status holds at most this many buckets, those that are not Ready first, and a summary of all.
@@ -30,5 +30,8 @@ controller::JobReport Decode(const v1::JobStatus& status);
 /// What of a job, with its defaults, the controller needs. The number of training examples is in it
 /// where the manifest says it.
 controller::JobSettings SettingsOf(const v1::TrainingJob& job);
+
+/// Multiplies every learning rate of a job, with its defaults, by `factor`; 1 changes nothing.
+void ScaleRates(double factor, v1::TrainingJob& job);
 
 }  // namespace adamant::control

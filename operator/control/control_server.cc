@@ -34,11 +34,12 @@ struct Stream {
   std::shared_ptr<Job> job;
 };
 
-// Processes but data servers need to know how long the job's schedule is in examples.
-void CountProgress(const controller::Send& send, v1::TrainingJob& job) {
-  const std::uint64_t examples = std::get<controller::Welcome>(send.message).training_examples;
-  if (examples > 0) {
-    job::CountProgressInExamples(examples, job);
+// The job as its members are to run it: processes but data servers need to know how long the
+// schedule is in examples.
+void Adapt(const controller::Welcome& welcome, v1::TrainingJob& job) {
+  ScaleRates(welcome.rate_factor, job);
+  if (welcome.training_examples > 0) {
+    job::CountProgressInExamples(welcome.training_examples, job);
   }
 }
 
@@ -95,7 +96,8 @@ class ControllerService final : public v1::Controller::CallbackService {
     if (const auto stream = streams_.find(send.connection); stream != streams_.end()) {
       if (message.has_welcome() && stream->second.job != nullptr) {
         message.mutable_welcome()->MergeFrom(stream->second.job->welcome);
-        CountProgress(send, *message.mutable_welcome()->mutable_job());
+        Adapt(std::get<controller::Welcome>(send.message),
+              *message.mutable_welcome()->mutable_job());
       }
       stream->second.connection->Push(std::move(message));
     }

@@ -1,7 +1,10 @@
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/job.h"
 #include "services/common/job/replication_of.h"
 
 namespace adamant::control {
@@ -64,6 +67,18 @@ std::vector<controller::FailureRule> RulesOf(const v1::RunPolicy& policy) {
   return rules;
 }
 
+controller::OnDivergence OnDivergenceOf(const v1::OnDivergence& policy) {
+  using Action = controller::OnDivergence::Action;
+  controller::OnDivergence decoded{.action = Action::kRecover,
+                                   .times = static_cast<std::uint32_t>(policy.times())};
+  if (policy.action() == v1::OnDivergence::ACTION_FAIL) {
+    decoded.action = Action::kFail;
+  } else if (policy.action() == v1::OnDivergence::ACTION_CONTINUE) {
+    decoded.action = Action::kContinue;
+  }
+  return decoded;
+}
+
 }  // namespace
 
 controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
@@ -85,7 +100,14 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
       .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
       .restart_backoff = Milliseconds(policy.restart_budget().backoff()),
-      .failure_rules = RulesOf(policy)};
+      .failure_rules = RulesOf(policy),
+      .rate = job.spec().optimiser().rate()};
+  if (const std::int64_t classes = job::NetOf(job).classes; classes > 1) {
+    settings.chance_loss = std::log(static_cast<double>(classes));
+  }
+  if (policy.has_on_divergence()) {
+    settings.on_divergence = OnDivergenceOf(policy.on_divergence());
+  }
   if (job.spec().data().train().has_digits()) {
     settings.training_examples =
         static_cast<std::uint64_t>(job.spec().data().train().digits().examples());
@@ -107,6 +129,21 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
     settings.hang_timeout = Milliseconds(detection.hang());
   }
   return settings;
+}
+
+void ScaleRates(double factor, v1::TrainingJob& job) {
+  if (factor == 1) {
+    return;
+  }
+  v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
+  if (optimiser.has_rate()) {
+    optimiser.set_rate(factor * optimiser.rate());
+  }
+  for (v1::LayerOptimiser& layer : *optimiser.mutable_layers()) {
+    if (layer.has_rate()) {
+      layer.set_rate(factor * layer.rate());
+    }
+  }
 }
 
 }  // namespace adamant::control

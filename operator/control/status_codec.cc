@@ -65,6 +65,27 @@ controller::BucketSummary DecodeSummary(const v1::BucketSummary& summary) {
           .rolled_back_buckets = summary.rolled_back_buckets()};
 }
 
+void EncodeAttempt(const controller::JobReport& report, v1::JobStatus& status) {
+  status.set_attempt(report.attempt);
+  status.set_rate_factor(report.rate_factor);
+  status.set_divergence(report.divergence);
+  status.set_undone_updates(report.undone_updates);
+  status.set_undone_examples(report.undone_examples);
+  status.set_batches_of_others(report.batches_of_others);
+}
+
+// A controller of before says nothing of attempts: it is at the first.
+void DecodeAttempt(const v1::JobStatus& status, controller::JobReport& report) {
+  if (status.attempt() > 0) {
+    report.attempt = status.attempt();
+    report.rate_factor = status.rate_factor();
+  }
+  report.divergence = status.divergence();
+  report.undone_updates = status.undone_updates();
+  report.undone_examples = status.undone_examples();
+  report.batches_of_others = status.batches_of_others();
+}
+
 }  // namespace
 
 v1::JobStatus Encode(const controller::JobReport& report) {
@@ -100,6 +121,7 @@ v1::JobStatus Encode(const controller::JobReport& report) {
   }
   status.set_checkpoint(report.checkpoint);
   status.set_checkpoint_held_seconds(report.checkpoint_held_seconds);
+  EncodeAttempt(report, status);
   return status;
 }
 
@@ -147,6 +169,7 @@ controller::JobReport Decode(const v1::JobStatus& status) {
   }
   report.checkpoint = status.checkpoint();
   report.checkpoint_held_seconds = status.checkpoint_held_seconds();
+  DecodeAttempt(status, report);
   return report;
 }
 

@@ -28,6 +28,10 @@ std::string_view NoteName(Note::Kind kind) {
       return "failure";
     case Note::Kind::kScaled:
       return "scaled";
+    case Note::Kind::kDiverged:
+      return "diverged";
+    case Note::Kind::kWentBack:
+      return "went-back";
   }
   return "unknown";
 }
@@ -37,7 +41,8 @@ void Outbox::Add(Action action) { actions_.push_back(std::move(action)); }
 void Outbox::Store(const EpochResult& result) {
   std::string digits = std::to_string(result.epoch);
   digits.insert(0, 20 - digits.size(), '0');
-  results_.push_back({kResultPrefix + digits, Encode(result)});
+  const std::string attempt = result.attempt > 1 ? "." + std::to_string(result.attempt) : "";
+  results_.push_back({kResultPrefix + digits + attempt, Encode(result)});
   StateChanged();
 }
 

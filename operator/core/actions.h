@@ -165,6 +165,8 @@ struct Note {
     kAlarm,
     kFailure,
     kScaled,
+    kDiverged,
+    kWentBack,
   };
   Kind kind = Kind::kPhase;
   std::optional<MemberId> member{};
@@ -222,7 +224,8 @@ class Outbox {
 /// Key under which Persist stores the JobState; DecodeState reads its value.
 inline constexpr char kStateKey[] = "state";
 
-/// Prefix of the keys under which Persist stores EpochResults, in the order of their epochs.
+/// Prefix of the keys under which Persist stores EpochResults: followed by 20 digits of the epoch
+/// and, from the second attempt on, "." and the attempt.
 inline constexpr char kResultPrefix[] = "epoch/";
 
 }  // namespace adamant::controller

@@ -1,6 +1,10 @@
 #include "operator/core/epoch_sequence.h"
 
 #include <string>
+#include <utility>
+
+#include "operator/core/chance.h"
+#include "operator/core/recovery.h"
 
 namespace adamant::controller {
 
@@ -10,7 +14,8 @@ EpochSequence::EpochSequence(const JobSettings& settings,
                              Roster& roster,
                              Parts& parts,
                              Placement& placement,
-                             TrainingMeter& meter)
+                             TrainingMeter& meter,
+                             const DivergenceWatch& watch)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
@@ -18,17 +23,38 @@ EpochSequence::EpochSequence(const JobSettings& settings,
       parts_(parts),
       placement_(placement),
       meter_(meter),
+      watch_(watch),
       snapshots_(settings, state, outbox, roster, placement.configurations()),
       checkpoints_(settings, state, outbox, roster, snapshots_) {}
 
 void EpochSequence::Enter(Step step) {
   state_.step = step;
-  state_.phase = step == Step::kTraining ? Phase::kRunning : Phase::kEvaluating;
+  state_.phase = step == Step::kTraining       ? Phase::kRunning
+                 : step == Step::kFirstWeights ? Phase::kStarting
+                                               : Phase::kEvaluating;
   outbox_.StateChanged();
+}
+
+void EpochSequence::Abandon() {
+  checkpoints_.Close();
+  snapshots_.Drop();
+  open_parts_.clear();
+  unflushed_workers_.clear();
+  export_retry_.reset();
+  told_chance_ = false;
+}
+
+// A job that may have to go back needs something to go back to: nothing is pushed before an epoch
+// is open, so this holds the weights that it begins with.
+void EpochSequence::TakeFirstWeights() {
+  Enter(Step::kFirstWeights);
+  snapshots_.Take(++state_.last_snapshot);
 }
 
 void EpochSequence::Begin(TimePoint now) {
   switch (state_.step) {
+    case Step::kFirstWeights:
+      return TakeFirstWeights();
     case Step::kTraining:
       Enter(Step::kTraining);
       meter_.StartEpoch(state_.epoch);
@@ -97,6 +123,8 @@ void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
   row.left = ended.left;
   row.retrained = ended.retrained;
   row.restarts = state_.restarts;
+  row.attempt = state_.recovery.attempt;
+  state_.recovery.counted_examples += row.counted;
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
 }
@@ -145,6 +173,7 @@ std::optional<ControllerMessage> EpochSequence::CommandFor(MemberId id) const {
       break;
     case Step::kSnapshot:
     case Step::kExporting:
+    case Step::kFirstWeights:
       break;
   }
   return std::nullopt;
@@ -270,6 +299,12 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
   if (state_.step == Step::kSnapshot) {
     Enter(Step::kEvaluating);
     RepeatAll(Role::kDataServer);
+  } else if (state_.step == Step::kFirstWeights) {
+    KeepFirst(state_);
+    state_.epoch_active = std::chrono::milliseconds(0);
+    snapshots_.Drop();
+    state_.step = Step::kTraining;
+    Begin(now);
   } else {
     checkpoints_.OnStored(now);
   }
@@ -281,10 +316,10 @@ bool EpochSequence::IsLast(const EpochResult& row) const {
          (settings_.target_accuracy && row.top1 >= *settings_.target_accuracy);
 }
 
-void EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
+std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
   if (state_.step != Step::kEvaluating || message.epoch != state_.epoch ||
       message.snapshot != state_.row.snapshot) {
-    return;
+    return std::nullopt;
   }
   EpochResult& row = state_.row;
   row.validated = message.examples;
@@ -295,15 +330,37 @@ void EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
   }
   row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
   row.restarts = state_.restarts;
-  state_.accuracy = row.top1;
-  state_.evaluated_snapshot = row.snapshot;
+  row.attempt = state_.recovery.attempt;
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
+  state_.at_chance = IsAtChance(row, message.most_frequent);
+  TellChance(message.most_frequent);
+  std::optional<std::string> diverged = watch_.Judge(row, state_.at_chance);
+  if (!diverged || settings_.on_divergence.action == OnDivergence::Action::kContinue) {
+    Accept(!diverged && watch_.IsHealthy(row, state_.at_chance), now);
+  }
+  return diverged;
+}
+
+void EpochSequence::Accept(bool healthy, TimePoint now) {
+  const EpochResult& row = state_.row;
+  state_.accuracy = row.top1;
+  state_.evaluated_snapshot = row.snapshot;
+  state_.recovery.counted_examples += row.counted;
+  if (healthy) {
+    KeepHealthy(state_);
+  }
   if (IsLast(row)) {
     state_.step = Step::kExporting;
     return Begin(now);
   }
   OpenNext(now);
+}
+
+void EpochSequence::TellChance(std::uint64_t most_frequent) {
+  if (state_.at_chance && !std::exchange(told_chance_, true)) {
+    outbox_.Tell(Note::Kind::kAlarm, state_.epoch, ChanceWarning(state_.row, most_frequent));
+  }
 }
 
 // Waits for primaries that are still to store the model.

@@ -2,9 +2,11 @@
 
 #include <optional>
 #include <set>
+#include <string>
 
 #include "absl/status/status.h"
 #include "operator/core/checkpoint_taker.h"
+#include "operator/core/divergence_watch.h"
 #include "operator/core/parts.h"
 #include "operator/core/placement.h"
 #include "operator/core/roster.h"
@@ -31,10 +33,14 @@ class EpochSequence {
                 Roster& roster,
                 Parts& parts,
                 Placement& placement,
-                TrainingMeter& meter);
+                TrainingMeter& meter,
+                const DivergenceWatch& watch);
 
   /// The buckets have come back as the state's checkpoint has them: goes back to that moment.
   void RollBack();
+
+  /// The job goes back: its processes end, and nothing is waited for any more. Begin follows.
+  void Abandon();
 
   /// Sends the commands of the step that the state names: at the start of a job and of every
   /// controller.
@@ -58,7 +64,10 @@ class EpochSequence {
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
   void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
   absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
-  void OnEvaluated(const Evaluated& message, TimePoint now);
+
+  /// Returns what the result says of training that has diverged: then the sequence goes on only if
+  /// the job is to continue nevertheless.
+  std::optional<std::string> OnEvaluated(const Evaluated& message, TimePoint now);
 
   /// The model is written; the job has succeeded if this is the snapshot it waits for. Returns
   /// whether it is.
@@ -86,6 +95,9 @@ class EpochSequence {
  private:
   void Enter(Step step);
   void StoreUnattended(const UnattendedEpoch& ended);
+  void TakeFirstWeights();
+  void Accept(bool healthy, TimePoint now);
+  void TellChance(std::uint64_t most_frequent);
   void OpenNext(TimePoint now);
   void StartClosing();
   void CloseRow();
@@ -103,6 +115,7 @@ class EpochSequence {
   Parts& parts_;
   Placement& placement_;
   TrainingMeter& meter_;
+  const DivergenceWatch& watch_;
 
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
@@ -110,6 +123,7 @@ class EpochSequence {
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;
   bool export_disturbed_ = false;
+  bool told_chance_ = false;  // the user knows; once is enough
 };
 
 }  // namespace adamant::controller

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/core/chance.h"
+#include "operator/core/recovery.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -18,6 +21,9 @@ std::string Seconds(std::chrono::milliseconds time) {
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
   JobState state;
   state.job_uid = job_uid;
+  if (settings.on_divergence.action == OnDivergence::Action::kRecover) {
+    state.step = Step::kFirstWeights;
+  }
   state.slots.resize(std::size_t{settings.data_servers} + settings.parameter_servers +
                      settings.workers);
   for (std::uint32_t part = 0; part < settings.data_servers; ++part) {
@@ -50,7 +56,8 @@ JobController::JobController(JobSettings settings, JobState state)
       roster_(settings_, state_, outbox_),
       parts_(settings_, state_, outbox_, roster_),
       placement_(settings_, state_, outbox_, roster_),
-      sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_),
+      watch_(settings_, state_, outbox_, meter_),
+      sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_, watch_),
       lead_out_(settings_, roster_, outbox_) {}
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
@@ -66,6 +73,11 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   }
   if (had_ended) {
     state_.restarts = 0;
+    if (std::exchange(state_.recovery.ended_diverged, false) &&
+        state_.recovery.healthy.snapshot != 0) {
+      TurnBack(state_, state_.row.counted);
+    }
+    state_.recovery.times = 0;
     for (SlotRecord& record : state_.slots) {
       record.losses = 0;
     }
@@ -82,14 +94,19 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   // What was lost before a job ended counts no more when it resumes.
   const absl::Status judged =
       had_ended ? absl::OkStatus() : roster_.JudgeGivenUp(survivors.running);
-  roster_.StartRole(Role::kDataServer, survivors.running, now);
-  if (TrainingExamples() > 0) {  // else the others could not be told how long the job is
-    roster_.StartRole(Role::kParameterServer, survivors.running, now);
-    roster_.StartRole(Role::kWorker, survivors.running, now);
+  if (state_.recovery.going_back) {
+    roster_.EndKnown(survivors.running, now);
+    ending_ = !roster_.AllEnded();
+  } else {
+    roster_.StartRole(Role::kDataServer, survivors.running, now);
+    if (TrainingExamples() > 0) {  // else the others could not be told how long the job is
+      roster_.StartRole(Role::kParameterServer, survivors.running, now);
+      roster_.StartRole(Role::kWorker, survivors.running, now);
+    }
   }
   FailOn(judged);
   placement_.Begin(!survivors.others && survivors.running.empty(), now);
-  if (state_.checkpoint.snapshot != 0) {  // the last controller may have died before it was written
+  if (HasCheckpoint(state_)) {  // the last controller may have died before it was written
     outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
   }
   return outbox_.Take(state_);
@@ -165,7 +182,9 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
   if (IsFinal(state_.phase) || !sequence_.OnExported(event)) {
     return;
   }
-  if (event.status.ok()) {
+  if (event.status.ok() && state_.at_chance) {
+    End(Phase::kFailed, ChanceFailure(state_.accuracy) + AfterGoingBack(settings_, state_));
+  } else if (event.status.ok()) {
     End(Phase::kSucceeded, "");
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
@@ -179,6 +198,9 @@ void JobController::BeginWhenReady(TimePoint now) {
       roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
     placement_.OnJobBegun();
+    if (std::exchange(state_.recovery.going_back, false)) {
+      outbox_.StateChanged();
+    }
     sequence_.Begin(now);
   }
 }
@@ -194,7 +216,10 @@ void JobController::OnTimer(TimePoint now) {
     finished_ = lead_out_.Step(state_.message, now);
     return;
   }
-  roster_.StartDue(now);
+  ending_ = ending_ && !roster_.AllEnded();
+  if (!ending_) {
+    roster_.StartDue(now);
+  }
   sequence_.OnTimer(now);
 }
 
@@ -228,6 +253,7 @@ void JobController::OnSpecChanged(const JobSettings& settings, TimePoint now) {
   settings_.restart_limit = settings.restart_limit;
   settings_.restart_backoff = settings.restart_backoff;
   settings_.failure_rules = settings.failure_rules;
+  settings_.on_divergence = settings.on_divergence;
   Scale(settings.workers, now);
 }
 
@@ -259,7 +285,9 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
   if (IsFinal(state_.phase)) {
     return lead_out_.deadline();
   }
-  consider(roster_.NextTimer());
+  if (!ending_) {
+    consider(roster_.NextTimer());
+  }
   consider(placement_.NextTimer());
   consider(sequence_.NextTimer());
   if (settings_.active_deadline) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/core/actions.h"
+#include "operator/core/divergence_watch.h"
 #include "operator/core/epoch_sequence.h"
 #include "operator/core/lead_out.h"
 #include "operator/core/parts.h"
@@ -53,6 +54,12 @@ struct JobReport {
   std::optional<FailoverReport> last_failover{};
   std::uint64_t checkpoint = 0;        ///< newest one; 0: none
   double checkpoint_held_seconds = 0;  ///< time for which it held pushes
+  std::uint64_t attempt = 1;           ///< one more for each time that the job went back
+  double rate_factor = 1;              ///< on all learning rates, in this attempt
+  std::string divergence{};            ///< what was noticed last; empty: nothing
+  std::uint64_t undone_updates = 0;    ///< by going back, over the job
+  std::uint64_t undone_examples = 0;
+  double batches_of_others = 0;  ///< between a fetch and its push: mean of this epoch
 };
 
 /// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
@@ -133,7 +140,7 @@ class JobController {
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
-  void OnFailure(MemberId from, const Failure& failure);
+  void OnFailure(MemberId from, const Failure& failure, TimePoint now);
   void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   [[nodiscard]] std::string AlarmOf(MemberId id) const;
@@ -156,6 +163,11 @@ class JobController {
   /// Concludes what follows for the buckets, and tells the members.
   void Settle(TimePoint now);
 
+  /// Training has diverged; `found` says how.
+  void OnDiverged(const std::string& found, TimePoint now);
+  void GoBack(TimePoint now);
+  void EndAll(TimePoint now);
+
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.
   void OnLost(Roster::Slot& slot, Loss loss, TimePoint now);
   void ForgetMember(MemberId id, TimePoint now);
@@ -176,10 +188,13 @@ class JobController {
   Parts parts_;
   Placement placement_;
   TrainingMeter meter_;
+  DivergenceWatch watch_;
   EpochSequence sequence_;
   LeadOut lead_out_;
 
-  bool ready_ = false;  // the current step's commands have been sent
+  bool ready_ = false;               // the current step's commands have been sent
+  std::uint64_t told_diverged_ = 0;  // epoch for which the user knows
+  bool ending_ = false;              // all processes, as the job goes back; none is started before
   struct Alarm {
     std::string text;
     TimePoint since{};

@@ -24,7 +24,7 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
     placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
   }
-  if (news && event.cause == LossCause::kNodeLost) {
+  if (news && event.cause == LossCause::kNodeLost && !state_.recovery.going_back) {
     LeaveVolume(event.id);
   }
   if (!current || slot.liveness == Roster::Liveness::kAbsent) {
@@ -69,7 +69,11 @@ void JobController::ForgetMember(MemberId id, TimePoint now) {
   alarms_.erase(id);
   switch (id.role) {
     case Role::kParameterServer:
-      return placement_.OnLost(id.slot, now);
+      placement_.OnLost(id.slot, now);
+      if (placement_.went_back()) {  // what it brought back is not stored elsewhere yet
+        EndAll(now);
+      }
+      return;
     case Role::kDataServer:
       return meter_.OnDataServerLost(id.slot);
     case Role::kWorker:

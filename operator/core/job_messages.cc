@@ -30,6 +30,11 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
     outbox_.Add(CloseConnection{connection});
     return;
   }
+  if (ending_) {  // it is being ended
+    outbox_.Add(Send{.connection = connection, .message = Refused{"the job goes back"}});
+    outbox_.Add(CloseConnection{connection});
+    return;
+  }
   const Roster::Joined joined = roster_.OnJoin(connection, join, now);
   if (joined == Roster::Joined::kRefused) {
     return;
@@ -41,7 +46,9 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                  Welcome{.term = state_.term,
                          .incarnation = roster_.IncarnationOf(join.id),
                          .job_uid = state_.job_uid,
-                         .training_examples = TrainingExamples()});
+                         .training_examples = TrainingExamples(),
+                         .rate_factor = state_.recovery.rate_factor,
+                         .attempt = state_.recovery.attempt});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   }
@@ -56,7 +63,7 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
     return;
   }
   if (const auto* failure = std::get_if<Failure>(&message)) {
-    return OnFailure(slot.id, *failure);
+    return OnFailure(slot.id, *failure, now);
   }
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     return OnHeartbeat(slot, *heartbeat, now);
@@ -70,10 +77,12 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
 }
 
 // What is wrong with the manifest or its data has nothing to do with who has found it.
-void JobController::OnFailure(MemberId from, const Failure& failure) {
+void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint now) {
   const std::string text = ToString(from) + ": " + failure.message;
   outbox_.Tell(Note::Kind::kFailure, from, text);
-  if (failure.fatal) {
+  if (failure.diverged) {
+    OnDiverged(failure.message, now);
+  } else if (failure.fatal) {
     state_.invalid = failure.invalid;
     End(Phase::kFailed, failure.invalid ? failure.message : text);
   }
@@ -122,7 +131,11 @@ void JobController::OnEpochMessage(MemberId from, const MemberMessage& message, 
       } else if (const auto* closed = std::get_if<PartClosed>(&message)) {
         sequence_.OnPartClosed(*closed);
       } else if (const auto* evaluated = std::get_if<Evaluated>(&message)) {
-        sequence_.OnEvaluated(*evaluated, now);
+        if (const auto found = sequence_.OnEvaluated(*evaluated, now)) {
+          OnDiverged(
+              "training diverged in epoch " + std::to_string(evaluated->epoch) + ": " + *found,
+              now);
+        }
       }
       return;
     case Role::kWorker:
@@ -139,6 +152,10 @@ void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, 
   const MemberId id = slot.id;
   if (const auto* worker = std::get_if<WorkerProgress>(&heartbeat.progress)) {
     meter_.OnWorker(id.slot, roster_.IncarnationOf(id), *worker, now);
+    if (const auto found = watch_.OnWorker(*worker, now); found && ready_) {
+      return OnDiverged(
+          "training diverged in epoch " + std::to_string(state_.epoch) + ": " + *found, now);
+    }
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
     if (data->training_examples > 0) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "operator/core/job_controller.h"
+#include "operator/core/recovery.h"
 
 namespace adamant::controller {
 namespace {
@@ -17,6 +18,20 @@ std::string StateName(const Roster::Slot& slot) {
       return "Restarting";
   }
   return "Unknown";
+}
+
+// Of a histogram whose bins are powers of two, each counted as its middle.
+double MeanOf(const std::vector<std::uint64_t>& counts) {
+  double total = 0;
+  double sum = 0;
+  double first = 0;  // the smallest value of the bin
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto count = static_cast<double>(counts[i]);
+    total += count;
+    sum += count * (first + std::max(0.0, 2 * first - 1)) / 2;
+    first = i == 0 ? 1 : 2 * first;
+  }
+  return total > 0 ? sum / total : 0;
 }
 
 }  // namespace
@@ -62,8 +77,14 @@ JobReport JobController::Report() const {
     report.bucket_summary.Add(report.buckets.back());
   }
   report.last_failover = placement_.failovers().Last(last_advance_);
-  report.checkpoint = state_.checkpoint.snapshot;
+  report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
   report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
+  report.attempt = state_.recovery.attempt;
+  report.rate_factor = state_.recovery.rate_factor;
+  report.divergence = state_.recovery.divergence;
+  report.undone_updates = state_.recovery.undone_updates;
+  report.undone_examples = state_.recovery.undone_examples;
+  report.batches_of_others = MeanOf(meter_.batches_of_others());
   return report;
 }
 

@@ -57,6 +57,12 @@ struct Join {
   std::uint64_t generation = 0;  ///< 0: not known
 };
 
+struct DeadUnits {
+  std::string layer{};
+  std::uint64_t units = 0;
+  std::uint64_t dead = 0;
+};
+
 struct WorkerProgress {
   std::uint64_t trained_examples = 0;
   double loss_sum = 0;
@@ -69,6 +75,10 @@ struct WorkerProgress {
   std::uint64_t updates_resent = 0;
   std::uint64_t retained_bytes = 0;
   double held_seconds = 0;
+  std::vector<std::uint64_t> batches_of_others{};
+  std::vector<DeadUnits> dead_units{};
+  std::string grown_layer{};
+  double weight_growth = 0;
 };
 
 struct UnattendedEpoch {
@@ -206,12 +216,14 @@ struct Evaluated {
   std::uint64_t examples = 0;
   std::uint64_t correct = 0;
   double loss_sum = 0;
+  std::uint64_t most_frequent = 0;  ///< examples of the class that has most of them; 0: not known
 };
 
 struct Failure {
   std::string message{};
   bool fatal = false;
   bool invalid = false;
+  bool diverged = false;
 };
 
 struct Leaving {};
@@ -246,6 +258,8 @@ struct Welcome {
   std::uint64_t incarnation = 0;
   std::uint64_t job_uid = 0;
   std::uint64_t training_examples = 0;  ///< of an epoch, in which the job is to count; 0: not known
+  double rate_factor = 1;               ///< on all learning rates of the job
+  std::uint64_t attempt = 1;
 };
 
 struct Member {

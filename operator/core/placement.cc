@@ -161,6 +161,13 @@ absl::Status Placement::Settle(TimePoint now) {
     return absl::OkStatus();
   }
   unsettled_ = false;
+  if (state_.recovery.going_back && !went_back_) {
+    if (!HasCheckpointRunning()) {
+      return absl::OkStatus();
+    }
+    went_back_ = true;
+    RollBack();
+  }
   DecideTakeovers(now);
   const std::vector<Spread::Server> servers = Servers();
   Load load = LoadOfServers();
@@ -257,7 +264,8 @@ absl::Status Placement::BringBack(std::uint32_t bucket,
 // can go back to the checkpoint together: parameters, tables and ledger.
 absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   if (!may_roll_back_) {
-    return state_.checkpoint.snapshot == 0
+    // One that is on its way back to the checkpoint has just found that it is gone.
+    return state_.checkpoint.snapshot == 0 || state_.recovery.going_back
                ? why
                : absl::Status(why.code(),
                               std::string(why.message()) + "; --resume goes on from checkpoint " +
@@ -276,6 +284,22 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
     RollBack();
   }
   return absl::OkStatus();
+}
+
+// Each disk that has a part of the checkpoint is open, and known.
+bool Placement::HasCheckpointRunning() const {
+  return std::ranges::all_of(state_.checkpoint.buckets, [&](const CheckpointBucket& bucket) {
+    return roster_.IsRunning({Role::kParameterServer, bucket.slot}) &&
+           opened_[bucket.slot] == HolderOf(bucket.slot).incarnation;
+  });
+}
+
+void Placement::OnGoingBack() {
+  went_back_ = false;
+  all_served_ = false;
+  first_served_.reset();
+  timer_.reset();
+  unsettled_ = true;
 }
 
 void Placement::RollBack() {

@@ -55,7 +55,14 @@ class Placement {
 
   /// The job has begun under this controller: from now on a lost bucket does not roll back the
   /// whole job to its checkpoint.
-  void OnJobBegun() { may_roll_back_ = false; }
+  void OnJobBegun() { may_roll_back_ = went_back_ = false; }
+
+  /// Every process is being ended, and the state says that the job goes back: when new ones run on
+  /// all disks that have the checkpoint, Settle rolls all buckets back to it.
+  void OnGoingBack();
+
+  /// Settle has done so, and the job has not begun since.
+  [[nodiscard]] bool went_back() const { return went_back_; }
 
   /// Whether Settle has brought all buckets back as the checkpoint has them, since the last call.
   bool TakeRolledBack() { return std::exchange(rolled_back_, false); }
@@ -102,6 +109,7 @@ class Placement {
                          TimePoint now);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why);
+  [[nodiscard]] bool HasCheckpointRunning() const;
   void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
 
@@ -129,6 +137,7 @@ class Placement {
   std::optional<TimePoint> timer_;
   bool unsettled_ = false;
   bool may_roll_back_ = false;
+  bool went_back_ = false;
   std::uint32_t restored_whole_ = 0;  // buckets that lost nothing, not told yet
   bool rolled_back_ = false;
   bool changed_ = false;              // records, since the last publication

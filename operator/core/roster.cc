@@ -222,6 +222,41 @@ void Roster::Retire(Slot& slot) {
   slot.loss.reset();
 }
 
+void Roster::EndAll(TimePoint now) {
+  for (Slot& slot : slots_) {
+    if (slot.liveness == Liveness::kWaiting && !slot.exited) {
+      Kill(slot);
+    }
+    if (slot.liveness != Liveness::kStarting && slot.liveness != Liveness::kRunning) {
+      continue;
+    }
+    Kill(slot);
+    Release(slot);
+    if (!IsSurplus(slot.id)) {
+      Recall(slot, now);
+    }
+  }
+}
+
+bool Roster::AllEnded() const {
+  return std::ranges::all_of(
+      slots_, [](const Slot& slot) { return slot.liveness != Liveness::kWaiting || slot.exited; });
+}
+
+void Roster::EndKnown(std::span<const StartProcess> known, TimePoint now) {
+  for (Slot& slot : slots_) {
+    const StartProcess last{.id = slot.id, .generation = GenerationOf(slot.id)};
+    slot.exited = std::ranges::find(known, last) == known.end();
+    if (last.generation > 0) {
+      Kill(slot);  // also one that is not known
+    }
+    Release(slot);
+    if (!IsSurplus(slot.id)) {
+      Recall(slot, now);
+    }
+  }
+}
+
 void Roster::AddWorkers(TimePoint now) {
   const std::size_t first = SlotIndex(settings_, {Role::kWorker, 0});
   const std::size_t end = first + settings_.workers;

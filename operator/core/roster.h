@@ -114,6 +114,16 @@ class Roster {
   /// A dismissed worker has ended: frees its slot, which may be wanted again meanwhile.
   void OnLeft(Slot& slot, TimePoint now);
 
+  /// Ends every process at no cost and leaves its slot to be started again, once all have ended:
+  /// AllEnded, StartDue.
+  void EndAll(TimePoint now);
+
+  /// No process is left of those that EndAll has ended.
+  [[nodiscard]] bool AllEnded() const;
+
+  /// As EndAll, by a controller that begins; nobody waits for the end of those not among `known`.
+  void EndKnown(std::span<const StartProcess> known, TimePoint now);
+
   /// Frees the slot for good: the job is ending.
   void Retire(Slot& slot);
 

@@ -118,7 +118,9 @@ bool SnapshotTaker::Complete() {
   }
   state_.checkpoint = std::move(checkpoint);
   outbox_.StateChanged();
-  outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
+  if (state_.step != Step::kFirstWeights) {  // nobody wants those as a model
+    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
+  }
   return !std::exchange(complete_, true);
 }
 
@@ -157,7 +159,10 @@ void SnapshotTaker::Repeat(std::uint32_t server) {
 
 void SnapshotTaker::Request(std::uint32_t server) {
   TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
-  for (const std::uint64_t kept : {state_.evaluated_snapshot, state_.checkpoint.snapshot}) {
+  for (const std::uint64_t kept : {state_.evaluated_snapshot,
+                                   state_.checkpoint.snapshot,
+                                   state_.recovery.healthy.snapshot,
+                                   state_.recovery.first.snapshot}) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
       request.keep.push_back(kept);

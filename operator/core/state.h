@@ -14,6 +14,17 @@
 
 namespace adamant::controller {
 
+/// What follows when training diverges.
+struct OnDivergence {
+  enum class Action : std::uint8_t {
+    kRecover,   ///< back to the last healthy model, and on with half the rate
+    kFail,      ///< the job fails
+    kContinue,  ///< it is told
+  };
+  Action action = Action::kFail;
+  std::uint32_t times = 3;  ///< kRecover: how often, before the job fails
+};
+
 /// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
 /// SpecChanged changes.
 struct JobSettings {
@@ -33,6 +44,9 @@ struct JobSettings {
   std::uint32_t restart_limit = 10;
   std::chrono::milliseconds restart_backoff{1000};
   std::vector<FailureRule> failure_rules{};
+  OnDivergence on_divergence{};
+  double rate = 0;         ///< the manifest's; 0: not known
+  double chance_loss = 0;  ///< cross-entropy of a model that knows nothing; 0: not known
   std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
   std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
@@ -59,12 +73,13 @@ bool IsFinal(Phase phase);
 
 /// What the job waits for. A restarted controller sends the commands of the current step again.
 enum class Step : std::uint8_t {
-  kTraining,    ///< for EpochEnded
-  kClosing,     ///< for PartClosed of every part
-  kFlushing,    ///< for WorkerFlushed of every worker
-  kSnapshot,    ///< for SnapshotTaken of every parameter server
-  kEvaluating,  ///< for Evaluated
-  kExporting,   ///< for the body to write the model
+  kTraining,      ///< for EpochEnded
+  kClosing,       ///< for PartClosed of every part
+  kFlushing,      ///< for WorkerFlushed of every worker
+  kSnapshot,      ///< for SnapshotTaken of every parameter server
+  kEvaluating,    ///< for Evaluated
+  kExporting,     ///< for the body to write the model
+  kFirstWeights,  ///< for SnapshotTaken of every parameter server, before the first epoch
 };
 
 /// Bins of a histogram of staleness: one of 0, and one of each power of two.
@@ -91,6 +106,9 @@ struct EpochResult {
 
   /// WorkerProgress's histogram, of this epoch: kStalenessBins at most.
   std::vector<std::uint64_t> staleness_counts{};
+  std::uint64_t attempt = 1;  ///< one more for each time that the job went back
+  /// The same of WorkerProgress::batches_of_others.
+  std::vector<std::uint64_t> batches_of_others{};
 
   bool operator==(const EpochResult&) const = default;
 
@@ -153,6 +171,29 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
+/// Going back when training diverges (operator/core/recovery.h).
+struct Recovery {
+  Checkpoint first{};         ///< the weights that the job began with
+  Checkpoint healthy{};       ///< to go back to: the last model found healthy, or the first weights
+  std::uint64_t epoch = 0;    ///< that is open from `healthy` on
+  bool found = false;         ///< `healthy` is a model of this attempt
+  double top1 = 0;            ///< of `healthy`; 0: the first weights
+  double best_top1 = 0;       ///< of the models found healthy since the first weights
+  std::uint64_t attempt = 1;  ///< of training
+  std::uint64_t times = 0;    ///< that the job went back since it was begun or resumed
+  double rate_factor = 1;     ///< on all learning rates
+  bool going_back = false;    ///< processes end, then the buckets come back as `healthy` has them
+  bool ended_diverged = false;  ///< the job: one that is resumed goes back first
+  double first_loss = 0;        ///< of the attempt; 0: not known
+  std::string divergence{};     ///< what was noticed last
+  std::uint64_t undone_updates = 0;
+  std::uint64_t undone_examples = 0;
+  std::uint64_t counted_examples = 0;  ///< of the epochs that ended, and are not undone
+  std::uint64_t healthy_examples = 0;  ///< of those, up to `healthy`
+
+  bool operator==(const Recovery&) const = default;
+};
+
 /// All that survives the controller's process, besides the EpochResults, which are stored one by
 /// one.
 struct JobState {
@@ -178,7 +219,9 @@ struct JobState {
   std::chrono::milliseconds active{0};  ///< time the job has been active
   std::chrono::milliseconds epoch_active{0};  ///< of that, since the epoch was opened
   std::string message{};                      ///< why it ended, or what it waits for
-  bool invalid = false;  ///< it ended because the data does not fit the manifest
+  bool invalid = false;    ///< it ended because the data does not fit the manifest
+  bool at_chance = false;  ///< the model of the last result is (operator/core/chance.h)
+  Recovery recovery{};
 
   bool operator==(const JobState&) const = default;
 };
@@ -188,8 +231,9 @@ std::string Encode(const JobState& state);
 std::string Encode(const EpochResult& result);
 
 /// Bytes of an encoded EpochResult at most.
-inline constexpr std::size_t kLargestResult = 8 * (19 + kStalenessBins);
+inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
+/// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, and 5.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

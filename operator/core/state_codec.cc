@@ -11,7 +11,8 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 3;
+constexpr std::uint64_t kStateVersion = 5;
+constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
 // Reader is called with each field in turn. Integers are eight bytes, little-endian.
@@ -31,6 +32,7 @@ class Writer {
   void Field(const std::vector<T>& values);
 
   [[nodiscard]] std::string& bytes() { return bytes_; }
+  [[nodiscard]] static std::uint64_t version() { return kStateVersion; }
 
  private:
   std::string bytes_;
@@ -38,7 +40,8 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes, std::uint64_t version = kStateVersion)
+      : bytes_(bytes), version_(version) {}
 
   void Field(std::uint64_t& value) {
     value = 0;
@@ -66,6 +69,7 @@ class Reader {
   void Field(std::vector<T>& values);
 
   [[nodiscard]] bool Done() const { return ok_ && bytes_.empty(); }
+  [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:
   // A count of things that take at least a byte each, hence at most what is left.
@@ -80,6 +84,7 @@ class Reader {
   }
 
   std::string_view bytes_;
+  std::uint64_t version_;
   bool ok_ = true;
 };
 
@@ -137,6 +142,10 @@ void WalkRow(Codec& codec, Value& value) {
   codec.Field(value.updates_lost);
   Narrow(codec, value.restarts);
   codec.Field(value.staleness_counts);
+  if (codec.version() >= 5) {
+    codec.Field(value.attempt);
+    codec.Field(value.batches_of_others);
+  }
 }
 
 template <class Codec, class Value>
@@ -164,6 +173,12 @@ void WalkState(Codec& codec, Value& value) {
   Time(codec, value.epoch_active);
   codec.Field(value.message);
   Narrow(codec, value.invalid);
+  if (codec.version() >= 4) {
+    Narrow(codec, value.at_chance);
+  }
+  if (codec.version() >= 5) {
+    Walk(codec, value.recovery);
+  }
 }
 
 template <class Codec, class Value>
@@ -212,6 +227,24 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.concluded);
     Narrow(codec, value.losses);
     codec.Field(value.volume);
+  } else if constexpr (std::is_same_v<T, Recovery>) {
+    Walk(codec, value.first);
+    Walk(codec, value.healthy);
+    codec.Field(value.epoch);
+    Narrow(codec, value.found);
+    codec.Field(value.top1);
+    codec.Field(value.best_top1);
+    codec.Field(value.attempt);
+    codec.Field(value.times);
+    codec.Field(value.rate_factor);
+    Narrow(codec, value.going_back);
+    Narrow(codec, value.ended_diverged);
+    codec.Field(value.first_loss);
+    codec.Field(value.divergence);
+    codec.Field(value.undone_updates);
+    codec.Field(value.undone_examples);
+    codec.Field(value.counted_examples);
+    codec.Field(value.healthy_examples);
   } else if constexpr (std::is_same_v<T, EpochResult>) {
     WalkRow(codec, value);
   } else {
@@ -256,15 +289,16 @@ absl::StatusOr<Value> DecodeValue(std::string_view bytes, const std::string& wha
   }
   std::uint64_t version = 0;
   Reader(bytes.substr(0, 8)).Field(version);
-  if (version != kStateVersion) {
+  if (version < kOldestVersion || version > kStateVersion) {
     return absl::FailedPreconditionError(what + " has format version " + std::to_string(version) +
-                                         ", this program reads " + std::to_string(kStateVersion));
+                                         ", this program reads " + std::to_string(kOldestVersion) +
+                                         " to " + std::to_string(kStateVersion));
   }
   std::uint64_t checksum = 0;
   Reader(bytes.substr(bytes.size() - 8)).Field(checksum);
   const std::string_view guarded = bytes.substr(0, bytes.size() - 8);
   Value value;
-  Reader reader(guarded.substr(8));
+  Reader reader(guarded.substr(8), version);
   if (checksum == ChecksumOf(guarded)) {
     Walk(reader, value);
   }
@@ -282,7 +316,7 @@ std::string Encode(const EpochResult& result) { return EncodeValue(result); }
 
 absl::StatusOr<JobState> DecodeState(std::string_view bytes) {
   absl::StatusOr<JobState> state = DecodeValue<JobState>(bytes, "the controller's state");
-  if (state.ok() && (state->phase > Phase::kSuspended || state->step > Step::kExporting)) {
+  if (state.ok() && (state->phase > Phase::kSuspended || state->step > Step::kFirstWeights)) {
     return absl::DataLossError("the controller's state names an unknown phase or step");
   }
   return state;

@@ -10,6 +10,16 @@ std::uint64_t Growth(std::uint64_t now, std::uint64_t before) {
   return now > before ? now - before : 0;
 }
 
+void AddGrowth(const std::vector<std::uint64_t>& now,
+               const std::vector<std::uint64_t>& before,
+               std::vector<std::uint64_t>& sum) {
+  const std::size_t bins = std::min(now.size(), kStalenessBins);
+  sum.resize(std::max(sum.size(), bins));
+  for (std::size_t i = 0; i < bins; ++i) {
+    sum[i] += Growth(now[i], i < before.size() ? before[i] : std::uint64_t{0});
+  }
+}
+
 }  // namespace
 
 void TrainingMeter::StartEpoch(std::uint64_t epoch) {
@@ -34,13 +44,8 @@ void TrainingMeter::OnWorker(std::uint32_t slot,
   sum_.pushes_refused += Growth(progress.pushes_refused, last.pushes_refused);
   sum_.updates_lost += Growth(progress.updates_lost, last.updates_lost);
   sum_.loss_sum += progress.loss_sum - last.loss_sum;
-  const std::size_t bins = std::min(progress.staleness_counts.size(), kStalenessBins);
-  sum_.staleness_counts.resize(std::max(sum_.staleness_counts.size(), bins));
-  for (std::size_t i = 0; i < bins; ++i) {
-    const std::uint64_t before =
-        i < last.staleness_counts.size() ? last.staleness_counts[i] : std::uint64_t{0};
-    sum_.staleness_counts[i] += Growth(progress.staleness_counts[i], before);
-  }
+  AddGrowth(progress.staleness_counts, last.staleness_counts, sum_.staleness_counts);
+  AddGrowth(progress.batches_of_others, last.batches_of_others, sum_.batches_of_others);
   totals.last = progress;
   Remember(now);
 }
@@ -87,6 +92,11 @@ void TrainingMeter::Fill(EpochResult& row) const {
   row.pushes_refused = sum_.pushes_refused;
   row.updates_lost = sum_.updates_lost;
   row.staleness_counts = sum_.staleness_counts;
+  row.batches_of_others = sum_.batches_of_others;
+}
+
+double TrainingMeter::MeanLoss() const {
+  return trained() > 0 ? sum_.loss_sum / static_cast<double>(trained()) : 0;
 }
 
 double TrainingMeter::ExamplesPerSecond() const {

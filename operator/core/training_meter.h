@@ -40,6 +40,15 @@ class TrainingMeter {
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
+  /// Examples that workers trained in the open epoch, and their mean loss; 0: none yet.
+  [[nodiscard]] std::uint64_t trained() const { return sum_.trained_examples; }
+  [[nodiscard]] double MeanLoss() const;
+
+  /// Histogram of this epoch (WorkerProgress::batches_of_others).
+  [[nodiscard]] const std::vector<std::uint64_t>& batches_of_others() const {
+    return sum_.batches_of_others;
+  }
+
   /// Acknowledged examples per second over the recent past.
   [[nodiscard]] double ExamplesPerSecond() const;
 

@@ -1,8 +1,10 @@
 #include "operator/kube/epoch_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "operator/kube/epoch_objects.h"
@@ -38,6 +40,9 @@ EpochFiles ReadEpochFiles(const std::string& folder) {
                                std::string(result.status().message()));
     }
   }
+  std::ranges::sort(files.results, {}, [](const controller::EpochResult& result) {
+    return std::pair(result.attempt, result.epoch);
+  });
   return files;
 }
 

@@ -7,10 +7,10 @@
 
 namespace adamant::kube {
 
-/// The results of a job's epochs as a pod finds them that mounts their ConfigMaps (EpochObjects): a
-/// file each, named as the entries are.
+/// The results of a job's epochs, in all its attempts, as a pod finds them that mounts their
+/// ConfigMaps (EpochObjects): a file each, named as the entries are.
 struct EpochFiles {
-  std::vector<controller::EpochResult> results;  ///< in the order of their epochs
+  std::vector<controller::EpochResult> results;  ///< in the order in which their epochs ended
   std::vector<std::string> problems;             ///< of files that are left out, each with its name
 };
 

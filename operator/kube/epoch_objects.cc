@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -14,9 +15,11 @@
 namespace adamant::kube {
 namespace {
 
-// Of a result in an object: base64, and its name twice, as the API notes who has written it.
-constexpr std::size_t kLargestRow = (controller::kLargestResult + 2) / 3 * 4 + 128;
-static_assert(kEpochsOfAnObject * kLargestRow <= std::size_t{256} << 10);
+// Of a result of so many bytes in an object: base64, and its name twice, as the API notes who has
+// written it.
+constexpr std::size_t SizeOfRow(std::size_t bytes) { return (bytes + 2) / 3 * 4 + 128; }
+
+static_assert(kEpochsOfAnObject * SizeOfRow(controller::kLargestResult) <= kLargestEpochObject);
 
 constexpr std::size_t kDigits = 20;  // so that names sort as epochs do
 
@@ -26,22 +29,12 @@ std::string NameOf(const std::string& job, std::uint64_t index) {
 
 std::uint64_t IndexOf(std::uint64_t epoch) { return (epoch - 1) / kEpochsOfAnObject; }
 
-std::string EntryOf(std::uint64_t epoch) {
-  std::string digits = std::to_string(epoch);
-  digits.insert(0, kDigits - digits.size(), '0');
-  return kEpochEntryPrefix + digits;
-}
-
-// 0: there is none.
-std::uint64_t EpochIn(std::string_view name, std::string_view prefix) {
-  std::uint64_t epoch = 0;
-  if (name.starts_with(prefix)) {
-    name.remove_prefix(prefix.size());
-    const char* end = name.data() + name.size();
-    const auto parsed = std::from_chars(name.data(), end, epoch);
-    return parsed.ec == std::errc() && parsed.ptr == end ? epoch : 0;
-  }
-  return 0;
+// 0: it is none.
+std::uint64_t NumberIn(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? number : 0;
 }
 
 bool IsChanged(const absl::Status& status) {
@@ -54,12 +47,37 @@ std::string EpochsName(const std::string& job, std::uint64_t epoch) {
   return NameOf(job, IndexOf(epoch));
 }
 
+std::string EpochObjects::EntryOf(RowId id) {
+  std::string digits = std::to_string(id.epoch);
+  digits.insert(0, kDigits - digits.size(), '0');
+  const std::string attempt = id.attempt > 1 ? "." + std::to_string(id.attempt) : "";
+  return kEpochEntryPrefix + digits + attempt;
+}
+
+std::optional<EpochObjects::RowId> EpochObjects::IdIn(std::string_view name,
+                                                      std::string_view prefix) {
+  if (!name.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(prefix.size());
+  RowId id;
+  if (const std::size_t dot = name.find('.'); dot != std::string_view::npos) {
+    id.attempt = NumberIn(name.substr(dot + 1));
+    if (id.attempt < 2) {
+      return std::nullopt;
+    }
+    name = name.substr(0, dot);
+  }
+  id.epoch = NumberIn(name);
+  return id.epoch == 0 ? std::nullopt : std::optional(id);
+}
+
 absl::Status EpochObjects::Add(const controller::Persist::Entry& result) {
-  const std::uint64_t epoch = EpochIn(result.key, controller::kResultPrefix);
-  if (epoch == 0) {
+  const std::optional<RowId> id = IdIn(result.key, controller::kResultPrefix);
+  if (!id) {
     return absl::InvalidArgumentError("there is no place for an entry " + result.key);
   }
-  added_[IndexOf(epoch)][epoch] = result.value;
+  added_[IndexOf(id->epoch)][*id] = result.value;
   return absl::OkStatus();
 }
 
@@ -83,7 +101,7 @@ absl::Status EpochObjects::WriteObject(std::uint64_t index,
       return replaced;
     }
   }
-  ADAMANT_RETURN_IF_ERROR(Read(index, added.begin()->first));
+  ADAMANT_RETURN_IF_ERROR(Read(index, added.begin()->first.epoch));
   ADAMANT_RETURN_IF_ERROR(is_ours());
   return Replace(index, added);
 }
@@ -105,10 +123,10 @@ absl::Status EpochObjects::Read(std::uint64_t index, std::uint64_t first_added) 
   }
   if (entries != nullptr && entries->is_object()) {
     for (const auto& [name, value] : entries->items()) {
-      const std::uint64_t epoch = EpochIn(name, kEpochEntryPrefix);
+      const std::optional<RowId> id = IdIn(name, kEpochEntryPrefix);
       const auto bytes = DecodeBase64(value.is_string() ? value.get<std::string>() : "");
-      if (epoch != 0 && bytes.ok()) {
-        read.rows.emplace(epoch, *bytes);
+      if (id && bytes.ok()) {
+        read.rows.emplace(*id, *bytes);
       }
     }
   }
@@ -122,13 +140,29 @@ absl::Status EpochObjects::Read(std::uint64_t index, std::uint64_t first_added) 
   return absl::OkStatus();
 }
 
+// Keeps an object within its size. What counts, the last result of each epoch, always fits.
+void EpochObjects::DropOldest(Rows& rows) {
+  std::size_t size = 0;
+  std::map<std::uint64_t, std::uint64_t> last;  // attempt, by epoch
+  for (const auto& [id, row] : rows) {
+    size += SizeOfRow(row.size());
+    last[id.epoch] = id.attempt;
+  }
+  for (auto row = rows.begin(); row != rows.end() && size > kLargestEpochObject;) {
+    const bool undone = row->first.attempt < last[row->first.epoch];
+    size -= undone ? SizeOfRow(row->second.size()) : 0;
+    row = undone ? rows.erase(row) : std::next(row);
+  }
+}
+
 // Results of later epochs are of a controller that got no further than to write them.
 absl::Status EpochObjects::Replace(std::uint64_t index, const Rows& added) {
   Rows rows = added;
   rows.insert(newest_->rows.begin(), newest_->rows.upper_bound(added.rbegin()->first));
+  DropOldest(rows);
   Json object = {{"metadata", {{"name", NameOf(objects_.job().key.name, index)}}}};
-  for (const auto& [epoch, row] : rows) {
-    object["binaryData"][EntryOf(epoch)] = EncodeBase64(row);
+  for (const auto& [id, row] : rows) {
+    object["binaryData"][EntryOf(id)] = EncodeBase64(row);
   }
   ADAMANT_ASSIGN_OR_RETURN(
       std::string version,

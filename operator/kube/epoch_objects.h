@@ -1,10 +1,13 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "operator/core/actions.h"
@@ -12,11 +15,13 @@
 
 namespace adamant::kube {
 
-/// How many epochs' results are in one object: 250 KiB at most, where the API takes a MiB. Each end
-/// of an epoch writes one object anew, of 60 KiB on average.
+/// How many epochs' results are in one object, and its bytes at most, where the API takes a MiB.
+/// Each end of an epoch writes one object anew, of 70 KiB on average.
 inline constexpr std::uint64_t kEpochsOfAnObject = 250;
+inline constexpr std::size_t kLargestEpochObject = std::size_t{512} << 10;
 
-/// Entries of an object, and so the files of a pod that mounts it: this and the epoch in 20 digits.
+/// Entries of an object, and so the files of a pod that mounts it: this, the epoch in 20 digits
+/// and, from the second attempt on, "." and the attempt.
 inline constexpr char kEpochEntryPrefix[] = "epoch.";
 
 /// "mnist-epochs-0": the ConfigMap with the result of this epoch, counted from 1.
@@ -24,6 +29,8 @@ std::string EpochsName(const std::string& job, std::uint64_t epoch);
 
 /// The results of a job's epochs, in ConfigMaps `<job>-epochs-<n>`, an entry each. Controllers only
 /// write them: they are read by the pod that writes the job's metrics, and lead to nothing else.
+/// Where training diverged and the job went back, an epoch has an entry of each attempt; the oldest
+/// of those that were undone go when an object would get too large.
 ///
 /// Results are written before the state that says that their epochs have ended, and who may write
 /// them is whose that state is: where an object is not as this controller has left it, that is
@@ -49,7 +56,18 @@ class EpochObjects {
   std::optional<std::string> TakeLoss();
 
  private:
-  using Rows = std::map<std::uint64_t, std::string>;  // by epoch, encoded
+  // Which result it is; in the order in which epochs end.
+  struct RowId {
+    std::uint64_t attempt = 1;
+    std::uint64_t epoch = 0;
+
+    auto operator<=>(const RowId&) const = default;
+  };
+  using Rows = std::map<RowId, std::string>;  // encoded
+
+  static std::optional<RowId> IdIn(std::string_view name, std::string_view prefix);
+  static std::string EntryOf(RowId id);
+  static void DropOldest(Rows& rows);
 
   // The object that was read or written last.
   struct Object {

@@ -46,7 +46,19 @@ std::uint64_t RandomUid() {
 bool IsWarning(controller::Note::Kind kind) {
   using Kind = controller::Note::Kind;
   return kind == Kind::kLost || kind == Kind::kAlarm || kind == Kind::kFailure ||
-         kind == Kind::kFailover;
+         kind == Kind::kFailover || kind == Kind::kDiverged;
+}
+
+// Of an Event.
+std::string ReasonOf(controller::Note::Kind kind) {
+  switch (kind) {
+    case controller::Note::Kind::kDiverged:
+      return "Diverged";
+    case controller::Note::Kind::kWentBack:
+      return "WentBack";
+    default:
+      return std::string(controller::NoteName(kind));
+  }
 }
 
 }  // namespace
@@ -371,7 +383,7 @@ void JobBody::Tell(const controller::Note& note) {
                                      .key = job_.key,
                                      .uid = job_.uid},
                           .warning = IsWarning(note.kind),
-                          .reason = std::string(controller::NoteName(note.kind)),
+                          .reason = ReasonOf(note.kind),
                           .message = note.text});
 }
 

@@ -16,6 +16,8 @@ using controller::Phase;
 using controller::Role;
 using Status = v1::TrainingJobStatus;
 
+constexpr char kDiverged[] = "Diverged";
+
 Status::Phase PhaseOf(Phase phase) {
   switch (phase) {
     case Phase::kPending:
@@ -69,6 +71,34 @@ void AddCondition(const Finding& finding,
     if (before.type() == finding.type && before.status() == condition.status()) {
       condition.set_last_transition_time(before.last_transition_time());
     }
+  }
+}
+
+// That training diverged stays true of a job, however it goes on.
+void AddDivergence(const JobReport& report,
+                   const JobView& view,
+                   const std::string& now,
+                   Status& status) {
+  const bool went_back =
+      report.attempt > 1 &&
+      view.job->spec().run_policy().on_divergence().action() != v1::OnDivergence::ACTION_CONTINUE;
+  AddCondition(
+      {kDiverged, true, went_back ? "WentBack" : kDiverged, report.divergence}, view, now, status);
+}
+
+void KeepDivergence(const JobView& view, Status& status) {
+  for (const v1::Condition& before : view.status->conditions()) {
+    if (before.type() == kDiverged) {
+      *status.add_conditions() = before;
+    }
+  }
+}
+
+void FillAttempt(const JobReport& report, Status& status) {
+  status.set_attempt(static_cast<std::int64_t>(report.attempt));
+  status.set_rate_factor(report.rate_factor);
+  if (!report.divergence.empty()) {
+    status.set_divergence(report.divergence);
   }
 }
 
@@ -127,6 +157,11 @@ void AddConditions(const JobReport& report,
                view,
                now,
                status);
+  if (report.divergence.empty()) {
+    KeepDivergence(view, status);
+  } else {
+    AddDivergence(report, view, now, status);
+  }
 }
 
 }  // namespace
@@ -154,6 +189,7 @@ Status StatusOf(const JobReport& report,
     status.set_examples_per_epoch(static_cast<std::int64_t>(report.total_examples));
   }
   status.set_restarts(report.restarts);
+  FillAttempt(report, status);
   v1::RolesStatus& roles = *status.mutable_roles();
   FillRole(report, pods, Role::kWorker, view, *roles.mutable_worker());
   FillRole(report, pods, Role::kDataServer, view, *roles.mutable_data_server());
@@ -178,6 +214,7 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition(
       {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
+  KeepDivergence(view, status);
   return status;
 }
 
@@ -190,6 +227,7 @@ Status LostStatus(const JobView& view, const std::string& why, const std::string
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition({"Running", false, "StateLost", ""}, view, now, status);
   AddCondition({"Failed", true, "StateLost", why}, view, now, status);
+  KeepDivergence(view, status);
   if (!status.has_completion_time()) {
     status.set_completion_time(now);
   }

@@ -25,6 +25,7 @@ constexpr std::size_t kMostPoints = 600;
 constexpr char kStyle[] =
     "<style>text{font:12px sans-serif;fill:#555}.title{font-size:15px;fill:#222}"
     ".grid{stroke:#ddd}.axis{stroke:#888}polyline{fill:none;stroke-width:2;stroke-linejoin:round}"
+    ".undone{fill:none;stroke-width:4;stroke-linecap:round;opacity:0.35}"
     ".background{fill:#fff}</style>\n";
 
 std::string Number(double value) {
@@ -80,15 +81,19 @@ Range RangeOf(const std::vector<double>& values, int most_steps) {
 // None: not known of this epoch.
 using Value = std::function<std::optional<double>(const EpochResult&)>;
 
+std::optional<double> IfFinite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
 Value Measured(double EpochResult::*field, double scale) {
   return [=](const EpochResult& row) {
-    return row.is_measured() ? std::optional(scale * row.*field) : std::nullopt;
+    return row.is_measured() ? IfFinite(scale * row.*field) : std::nullopt;
   };
 }
 
 Value Validated(double EpochResult::*field, double scale) {
   return [=](const EpochResult& row) {
-    return row.is_validated() ? std::optional(scale * row.*field) : std::nullopt;
+    return row.is_validated() ? IfFinite(scale * row.*field) : std::nullopt;
   };
 }
 
@@ -98,11 +103,31 @@ struct Series {
   Value value;
 };
 
-// One plot: axes with round numbers, grid, legend, and a line per series.
+// What a job has come through, in the order of the epochs, and what it has undone.
+struct History {
+  std::vector<EpochResult> kept;
+  std::vector<EpochResult> undone;
+};
+
+// A result is undone when the job was at its epoch, or before it, once more.
+History HistoryOf(const std::vector<EpochResult>& results) {
+  History history;
+  for (const EpochResult& result : results) {
+    const auto again = std::ranges::lower_bound(
+        history.kept, result.epoch, {}, [](const EpochResult& row) { return row.epoch; });
+    history.undone.insert(history.undone.end(), again, history.kept.end());
+    history.kept.erase(again, history.kept.end());
+    history.kept.push_back(result);
+  }
+  return history;
+}
+
+// One plot: axes with round numbers, grid, legend, and a line per series. Losses of what was undone
+// may be huge: the axes are those of what counts.
 class Plot {
  public:
-  Plot(double top, const std::vector<EpochResult>& rows, const std::vector<Series>& all)
-      : top_(top), rows_(rows), series_(all) {
+  Plot(double top, const History& history, const std::vector<Series>& all)
+      : top_(top), rows_(history.kept), undone_(history.undone), series_(all) {
     std::vector<double> values;
     for (const Series& series : series_) {
       for (const EpochResult& row : rows_) {
@@ -112,8 +137,14 @@ class Plot {
       }
     }
     y_ = values.empty() ? Range{} : RangeOf(values, 5);
-    first_ = static_cast<double>(rows_.front().epoch);
-    last_ = std::max(static_cast<double>(rows_.back().epoch), first_ + 1);
+    std::uint64_t first = rows_.front().epoch;
+    std::uint64_t last = rows_.back().epoch;
+    for (const EpochResult& row : undone_) {
+      first = std::min(first, row.epoch);
+      last = std::max(last, row.epoch);
+    }
+    first_ = static_cast<double>(first);
+    last_ = std::max(static_cast<double>(last), first_ + 1);
   }
 
   [[nodiscard]] std::string Draw() const { return Axes() + Lines(); }
@@ -157,7 +188,7 @@ class Plot {
           svg += Number(X(static_cast<double>(row.epoch))) + "," + Number(Y(*value)) + " ";
         }
       }
-      svg += "\"/>\n";
+      svg += "\"/>\n" + Dots(series);
       svg += "<rect x=\"" + Number(legend) + "\" y=\"" + Number(top_ - 16) +
              "\" width=\"14\" height=\"3\" fill=\"" + series.colour + "\"/>\n";
       svg += Text(legend + 20, top_ - 10, "start", series.name);
@@ -166,8 +197,25 @@ class Plot {
     return svg;
   }
 
+  // What was undone; a dot is a line without length that has round ends.
+  [[nodiscard]] std::string Dots(const Series& series) const {
+    std::string path;
+    const std::size_t stride = undone_.size() / kMostPoints + 1;
+    for (std::size_t i = 0; i < undone_.size(); i += stride) {
+      if (const std::optional<double> value = series.value(undone_[i])) {
+        const double shown = std::clamp(*value, y_.low, y_.high);
+        path +=
+            "M" + Number(X(static_cast<double>(undone_[i].epoch))) + "," + Number(Y(shown)) + "h0";
+      }
+    }
+    return path.empty()
+               ? ""
+               : "<path class=\"undone\" stroke=\"" + series.colour + "\" d=\"" + path + "\"/>\n";
+  }
+
   const double top_;
   const std::vector<EpochResult>& rows_;
+  const std::vector<EpochResult>& undone_;
   const std::vector<Series>& series_;
   Range y_;
   double first_ = 0;
@@ -202,9 +250,13 @@ std::string DrawLearningCurve(const std::string& job, const std::vector<EpochRes
     const std::vector<Series> accuracies = {
         {"training accuracy, %", "#8aa9c8", Measured(&EpochResult::training_accuracy, 100)},
         {"top-1 on validation data, %", "#1f6fb2", Validated(&EpochResult::top1, 100)}};
-    svg += Plot(kFirstTop, results, losses).Draw();
-    svg += Plot(kSecondTop, results, accuracies).Draw();
-    svg += Text((kPlotLeft + kPlotRight) / 2, kHeight - 12, "middle", "epoch");
+    const History history = HistoryOf(results);
+    svg += Plot(kFirstTop, history, losses).Draw();
+    svg += Plot(kSecondTop, history, accuracies).Draw();
+    svg += Text((kPlotLeft + kPlotRight) / 2,
+                kHeight - 12,
+                "middle",
+                history.undone.empty() ? "epoch" : "epoch (dots: undone, as training diverged)");
   }
   return svg + "</svg>\n";
 }

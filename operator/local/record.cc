@@ -1,11 +1,13 @@
 #include "operator/local/record.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 namespace adamant::local {
 namespace {
@@ -103,6 +105,8 @@ std::string EpochJson(const std::string& time, const EpochResult& result) {
   json["updates_lost"] = result.updates_lost;
   json["restarts"] = result.restarts;
   json["snapshot"] = result.snapshot;
+  json["attempt"] = result.attempt;
+  json["batches_of_others_mean"] = Rounded(SummariseStaleness(result.batches_of_others).mean);
   return Dump(json);
 }
 
@@ -125,7 +129,7 @@ std::string MetricsCsvHeader() {
   return "epoch,examples_counted,examples_left,examples_retrained,examples_trained,training_loss,"
          "training_accuracy,top1,validation_loss,validation_examples,seconds,evaluation_seconds,"
          "examples_per_second,staleness_mean,staleness_p50,staleness_p99,pushes_refused,"
-         "updates_lost,restarts,snapshot\n";
+         "updates_lost,restarts,snapshot,attempt,batches_of_others_mean\n";
 }
 
 std::string MetricsCsvRow(const EpochResult& result) {
@@ -152,12 +156,20 @@ std::string MetricsCsvRow(const EpochResult& result) {
                                 count(result.pushes_refused),
                                 count(result.updates_lost),
                                 count(result.restarts),
-                                count(result.snapshot)};
+                                count(result.snapshot),
+                                count(result.attempt),
+                                Fixed(SummariseStaleness(result.batches_of_others).mean, 2)};
   std::string row;
   for (const std::string& field : fields) {
     row += (row.empty() ? "" : ",") + field;
   }
   return row + "\n";
+}
+
+void SortByTime(std::vector<EpochResult>& results) {
+  std::ranges::sort(results, {}, [](const EpochResult& result) {
+    return std::pair(result.attempt, result.epoch);
+  });
 }
 
 std::string TimeStamp() {

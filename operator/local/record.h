@@ -11,8 +11,9 @@
 /// metrics.csv.
 namespace adamant::local {
 
-/// Mean and quantiles of a histogram of powers of two (WorkerProgress::staleness_counts). Within a
-/// bucket values count as its middle; quantiles are the largest value of the bucket they fall into.
+/// Mean and quantiles of a histogram of powers of two (WorkerProgress::staleness_counts and
+/// batches_of_others). Within a bucket values count as its middle; quantiles are the largest value
+/// of the bucket they fall into.
 struct Staleness {
   double mean = 0;
   std::uint64_t p50 = 0;
@@ -31,6 +32,10 @@ std::string ProgressJson(const std::string& time, const controller::JobReport& r
 /// The header and the rows of metrics.csv, each with its line end.
 std::string MetricsCsvHeader();
 std::string MetricsCsvRow(const controller::EpochResult& result);
+
+/// Puts results into the order in which their epochs ended: a later attempt has gone back to an
+/// earlier epoch.
+void SortByTime(std::vector<controller::EpochResult>& results);
 
 /// The time of now for the functions above.
 std::string TimeStamp();

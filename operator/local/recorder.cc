@@ -41,6 +41,7 @@ absl::Status Append(int descriptor, const std::string& line, const std::filesyst
 absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
                                         std::string job,
                                         std::vector<controller::EpochResult> results) {
+  SortByTime(results);
   Recorder recorder(paths, std::move(job), std::move(results));
   std::string csv = MetricsCsvHeader();
   for (const controller::EpochResult& result : recorder.results_) {

@@ -15,8 +15,8 @@ namespace adamant::local {
 /// Threads: one.
 class Recorder {
  public:
-  /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier; goes on with
-  /// events.jsonl. Errors: those of the file system, naming the file.
+  /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier, in any order;
+  /// goes on with events.jsonl. Errors: those of the file system, naming the file.
   static absl::StatusOr<Recorder> Open(const RunPaths& paths,
                                        std::string job,
                                        std::vector<controller::EpochResult> results);
@@ -32,6 +32,7 @@ class Recorder {
   /// Draws the curve if it is behind the results.
   absl::Status Finish();
 
+  /// Those of all attempts, in the order in which their epochs ended.
   [[nodiscard]] const std::vector<controller::EpochResult>& results() const { return results_; }
 
  private:

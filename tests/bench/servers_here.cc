@@ -32,6 +32,8 @@ class ServersHere::Controller final : public service::ControllerLink {
     ADAMANT_CHECK(false, reason.ToString());
   }
 
+  void FailDiverged(const absl::Status& reason) override { Fail(reason, true); }
+
   [[nodiscard]] bool stopping() const override { return false; }
 
   BucketRecords& records() { return records_; }

@@ -76,7 +76,6 @@ class Trainer {
                  .pending = pending_.span(),
                  .scratch = scratch_.span()},
                 {.share_every = way.share_every,
-                 .push_every = kPushEvery,
                  .alone = alone && !way.sums,
                  .start = way.in_step ? 0 : start}) {
     Rng rng(1);

@@ -3,6 +3,7 @@
 //
 //   train_bench speed NET --batch 32 --threads 2     examples per second, repetition by repetition
 //   train_bench learn NET --data DIR --epochs 2      accuracy over training time, on MNIST
+//   train_bench stale NET --data DIR --workers 8     the same beside others, on a virtual clock
 //   train_bench describe NET                         the net, layer by layer
 //
 // NET is a reference net ("adam-mnist") or a job's file (tests/bench/nets/cifar10.yaml). Prints
@@ -26,6 +27,7 @@
 #include "tests/bench/examples.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/nets.h"
+#include "tests/bench/stale_command.h"
 #include "tests/bench/trainer.h"
 
 namespace adamant::bench {
@@ -222,12 +224,16 @@ int Main(int argc, char** argv) {
   learn->add_option("--evaluations", options.evaluations, "Per epoch, outside the clock")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  StaleOptions stale_options;
+  CLI::App* const stale = app.add_subcommand("stale", "Accuracy of virtual workers on MNIST");
+  AddStale(*stale, stale_options);
   CLI::App* const describe = app.add_subcommand("describe", "The net as JSON");
   describe->add_option("net", options.net, "A reference net's name, or a job's file")->required();
   CLI11_PARSE(app, argc, argv);
 
   const absl::Status status = speed->parsed()   ? Speed(options)
                               : learn->parsed() ? Learn(options)
+                              : stale->parsed() ? Stale(stale_options)
                                                 : DescribeNet(options);
   if (!status.ok()) {
     std::cerr << "train_bench: " << status.message() << '\n';

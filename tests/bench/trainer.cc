@@ -56,7 +56,6 @@ struct Trainer::Member {
                 .pending = pending.span(),
                 .scratch = scratch.span()},
                {.share_every = trainer.mode_.share_every,
-                .push_every = kPushEvery,
                 .alone = trainer.mode_.threads == 1,
                 .start = static_cast<double>(index) / static_cast<double>(trainer.mode_.threads)}),
         accumulator(trainer.plan_, trainer.layout_.shards().size(), kPushEvery) {}

@@ -41,6 +41,7 @@ spec:
     epochCompletion: {epoch_completion}
     seed: {seed}
     restartBudget: {{limit: {restarts}, backoff: 100ms}}
+    onDivergence: {on_divergence}
 """
 
 
@@ -50,7 +51,7 @@ def manifest(**values):
         name="tiny", layers=LAYERS, train="{digits: {seed: 1, examples: 3000}}",
         validation="{digits: {seed: 2, examples: 500}}",
         optimiser="{kind: Momentum, rate: 0.005}", workers=2, data_servers=1, parameter_servers=2, epochs=3,
-        epoch_completion=1, seed=1, restarts=10)
+        epoch_completion=1, seed=1, restarts=10, on_divergence="{action: Recover, times: 3}")
     assert values.keys() <= defaults.keys(), values
     return MANIFEST.format(**{**defaults, **values})
 

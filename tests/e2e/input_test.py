@@ -52,6 +52,21 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("plan", self.folder / "no.yaml"), 2, "no.yaml")
         self.assert_refused(adamant.adamant("plan", self.job(), "--batch", 0), 2, "--batch")
 
+    def test_more_workers_are_told_what_that_comes_to(self):
+        for command in ("validate", "plan"):
+            job = self.job(workers=20)
+            result = adamant.adamant(command, job)
+            self.assert_refused(result, 0, "workers: 20 x 1 thread, batches of 32: 640 examples at a time",
+                                "learning rate 0.005 -> ", "momentum 0.9 -> ")
+            self.assertRegex(result.stderr, r"^warning: spec\.distribution\.workers: 20 threads in all; .*\n$")
+            result = adamant.adamant(command, self.job(workers=1))
+            self.assertNotIn("staleness", result.stdout)
+            self.assertEqual(result.stderr, "")
+        manifest = adamant.adamant("validate", job, "--show-defaults").stdout
+        self.assertNotIn("examples at a time", manifest)
+        planned = adamant.adamant("plan", job, "--steps", 3, "--batch", 16)
+        self.assertIn("batches of 16: 320 examples at a time", planned.stdout)
+
     def test_data_that_is_missing_or_corrupt(self):
         data = self.folder / "digits"
         made = adamant.adamant("data", "digits", "--out", data, "--train", 200, "--validation", 50)
@@ -109,7 +124,7 @@ class InputTest(adamant.TestCase):
         self.assertEqual(run.wait()[0], 0)
         result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
                                  self.folder / "model.onnx")
-        self.assert_refused(result, 2, "holds no checkpoint 77; it has 1")
+        self.assert_refused(result, 2, "holds no checkpoint 77; it has 2")
 
     def test_looking_at_a_run_disturbs_nobody(self):
         run = self.run_in().train(self.job(epochs=10000))

@@ -85,6 +85,28 @@ class LifeTest(TestCase):
                          [f"elastic-worker-{slot}-1" for slot in range(4)])
         self.assert_event(job, "scaled: the job has 1 workers now, 4 before")
 
+    def test_a_job_that_diverges_goes_back_and_on_with_half_the_rate(self):
+        job = self.start("steep", epochs=3, optimiser="{kind: Sgd, rate: 8}",
+                         validation="{digits: {seed: 2, examples: 1000}}",
+                         on_divergence="{action: Recover, times: 20}")
+        back = job.await_status(lambda status: status.get("attempt", 1) > 1, "it goes back").time
+        running = job.await_phase("Running", back).time
+        measured("going back → Running", running - back)
+        job.await_phase("Succeeded")
+        status = job.status()
+        self.assertLess(status["rateFactor"], 1)
+        diverged = conditions_of(status)["Diverged"]
+        self.assertEqual((diverged["status"], diverged["reason"]), ("True", "WentBack"))
+        self.assertIn("training diverged in epoch", diverged["message"])
+        last = {row["epoch"]: row for row in job.rows()}  # of later attempts those that count
+        self.assertEqual(sorted(last), ["1", "2", "3"])
+        for row in last.values():
+            self.assertEqual(int(row["examples_counted"]) + int(row["examples_left"]), EXAMPLES, row)
+        self.assertEqual(int(job.rows()[-1]["attempt"]), status["attempt"])
+        self.assert_event(job, "the job goes back to")
+        self.assertEqual(status["restarts"], 0)
+        self.assertEqual(job.surplus(), [], job.events())
+
     def test_a_failure_rule_ends_a_job_at_an_exit_code_and_is_named(self):
         rule = "{cause: Exit, exitCodes: [137], roles: [Worker], action: FailJob}"
         other = rule.replace("137", "3")

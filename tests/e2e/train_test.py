@@ -19,10 +19,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 class TrainTest(adamant.TestCase):
 
     def test_a_job_succeeds_and_leaves_everything_that_is_promised(self):
-        run = self.run_in().train(self.job(data_servers=2))
+        run = self.run_in().train(self.job(data_servers=2, epochs=8))  # 3 end at 35 to 75 %, or less on busy cores
         code, output = run.wait()
         self.assertEqual(code, 0, output)
-        self.assert_counted_once(run, 3, 3000)
+        self.assert_counted_once(run, 8, 3000)
         for name in ("job.yaml", "plan.txt", "events.jsonl", "learning-curve.svg", "model.safetensors", "model.onnx"):
             self.assertGreater((run.folder / name).stat().st_size, 0, name)
         logs = sorted(path.name for path in (run.folder / "logs").iterdir())
@@ -57,6 +57,53 @@ class TrainTest(adamant.TestCase):
         code, output = run.wait()
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, 3, 3000)
+
+    def test_a_job_that_has_learned_nothing_fails_says_what_to_try_and_leaves_its_model(self):
+        run = self.run_in().train(self.job(epochs=1, optimiser="{kind: Sgd, rate: 50}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Continue}"))
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertIn("epoch 1: top-1 ", output)
+        self.assertIn("try a lower spec.optimiser.rate", output)
+        self.assertNotIn("--resume", output)
+        self.assertGreater((run.folder / "model.onnx").stat().st_size, 0)
+
+    def test_a_job_that_diverges_goes_back_as_often_as_it_may_and_fails(self):
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Recover, times: 1}"))
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, r"failed: training diverged.*, at .*\b50\b.*gone back 1 time.*spec\.optimiser\.rate")
+        self.assertIn("--resume", output)
+        self.assertEqual([event["event"] for event in run.events()].count("went-back"), 1)
+
+    def test_a_job_that_diverges_fails_at_once_where_it_is_to(self):
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Fail}"))
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, r"failed: training diverged.*, at .*\b100\b.*spec\.optimiser\.rate")
+        self.assertNotIn("--resume", output)
+        self.assertNotIn("went-back", [event["event"] for event in run.events()])
+
+    def test_a_job_whose_rate_is_too_high_goes_back_and_succeeds(self):
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 50}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Recover, times: 10}"))
+        code, output = run.wait(timeout=300)
+        self.assertEqual(code, 0, output)
+        last = {int(row["epoch"]): row for row in run.rows()}  # of later attempts those that count
+        self.assertEqual(sorted(last), [1, 2, 3])
+        for row in last.values():
+            self.assertEqual(int(row["examples_counted"]) + int(row["examples_left"]), 3000, row)
+        attempt = int(run.rows()[-1]["attempt"])
+        self.assertGreater(attempt, 1)
+        self.assertIn(f"epoch 3/3  attempt {attempt}  loss ", output)
+        self.assertEqual([event["event"] for event in run.events()].count("went-back"), attempt - 1)
+        self.assertIn(f"attempt {attempt}, learning rates x ", adamant.adamant("status", run.folder).stdout)
 
     def test_the_shown_accuracy_is_that_of_the_exported_model(self):
         run = self.run_in().train(self.job(epochs=1))

@@ -101,7 +101,26 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
     }
   }
   world_.job.StateIs(core_->state());
+  TellWentBack();
   PlanTick();
+}
+
+void ControllerProcess::TellWentBack() {
+  const controller::JobState& state = core_->state();
+  if (!state.recovery.going_back) {
+    return;
+  }
+  bool news = false;
+  for (BucketId bucket = 0; bucket < state.buckets.size(); ++bucket) {
+    const controller::Bucket& record = state.buckets[bucket];
+    if (record.restored_snapshot == state.checkpoint.snapshot &&
+        world_.updates.WentBack(bucket, record.generation, record.restored_snapshot)) {
+      news = true;
+    }
+  }
+  if (news) {
+    world_.work.WentBack(state.checkpoint.snapshot, state.epoch);
+  }
 }
 
 bool ControllerProcess::Persist(const controller::Persist& persist) {
@@ -132,6 +151,7 @@ void ControllerProcess::SendTo(const controller::Send& send) {
   world_.job.Sent(send.message);
   if (const auto* take = std::get_if<controller::TakeSnapshot>(&send.message)) {
     world_.updates.SnapshotAsked(take->snapshot);
+    world_.work.SnapshotAsked(take->snapshot);
   }
   world_.network.Send(send.connection, *this, send.message);
 }

@@ -39,6 +39,7 @@ class ControllerProcess final : public Endpoint {
   bool Persist(const controller::Persist& persist);
   void SendTo(const controller::Send& send);
   void Export(std::uint64_t snapshot);
+  void TellWentBack();
   void PlanTick();
 
   World& world_;

@@ -199,7 +199,8 @@ void DataServerProcess::Do(const data_server::Evaluated& evaluated) {
                              .snapshot = evaluated.snapshot,
                              .examples = evaluated.examples,
                              .correct = evaluated.correct,
-                             .loss_sum = evaluated.loss_sum});
+                             .loss_sum = evaluated.loss_sum,
+                             .most_frequent = evaluated.most_frequent});
 }
 
 void DataServerProcess::Do(const data_server::ReadRecord& read) {

@@ -20,6 +20,9 @@ void JobChecker::Admitted(controller::MemberId id, std::uint64_t incarnation) {
 
 void JobChecker::StateIs(const controller::JobState& state) {
   step_ = state.step;
+  if (std::exchange(attempt_, state.recovery.attempt) != state.recovery.attempt) {
+    epoch_ = state.epoch - 1;
+  }
   incarnations_.resize(state.slots.size());
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) {
     if (std::exchange(incarnations_[slot], state.slots[slot].incarnation) >

@@ -32,6 +32,12 @@ class MemberProcess : public Endpoint {
   void OnMessage(StreamId stream, StreamKind kind, Message& message) final;
   void OnEnded(StreamId stream, StreamKind kind) final;
 
+  /// It notices that training diverges.
+  void Diverge() {
+    Tell(controller::Failure{
+        .message = "training diverged: simulated", .fatal = true, .diverged = true});
+  }
+
   /// The process is killed: its life has ended.
   virtual void OnKilled() {}
 
@@ -74,6 +80,7 @@ class MemberProcess : public Endpoint {
   void After(Clock::Duration delay, std::function<void()> action) {
     world_.scheduler.After(delay, life, std::move(action));
   }
+  [[nodiscard]] std::uint64_t attempt() const { return welcome_->attempt; }
   [[nodiscard]] bool attending() const { return attending_; }
   [[nodiscard]] Clock::TimePoint Now() const { return world_.scheduler.Now(); }
   void Send(StreamId stream, Message message) {

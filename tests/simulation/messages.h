@@ -19,6 +19,7 @@ namespace adamant::simulation {
 
 struct ExchangeHello {
   std::optional<parameter_server::Writer> writer;  ///< none: only fetches
+  std::uint64_t attempt = 0;                       ///< of the writer
 };
 
 struct ExchangeHelloReply {

@@ -19,7 +19,9 @@ std::string_view NameOf(Mutation mutation) {
                                          "ChangedRetry",
                                          "EvaluatesOtherModel",
                                          "OneEpochTooMany",
-                                         "ForgetsUnattended"};
+                                         "ForgetsUnattended",
+                                         "OldPushGetsIn",
+                                         "LedgerStays"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(kLastMutation) + 1);
   return kNames[static_cast<std::size_t>(mutation)];
 }

@@ -195,7 +195,7 @@ void ParameterServerProcess::OnHello(StreamId stream, const ExchangeHello& hello
   if (writer.has_value() && world_.Has(Mutation::kNoFencing)) {
     writer->incarnation = 1;
   }
-  if (writer.has_value() && !core_->Admit(*writer).ok()) {
+  if (writer.has_value() && (hello.attempt != attempt() || !core_->Admit(*writer).ok())) {
     Send(stream, ExchangeHelloReply{.refused = true});
     return world_.network.Close(stream, *this);
   }
@@ -223,6 +223,7 @@ void ParameterServerProcess::OnPush(StreamId stream,
     Relabel(push);
   }
   client.busy = true;
+  world_.before.last_push[start().id.slot] = {.attempt = attempt(), .push = push, .frame = frame};
   core_->Submit(push,
                 [this, stream, frame, writer = push.writer](
                     const std::vector<parameter_server::ShardAck>& acks) {
@@ -306,6 +307,12 @@ void ParameterServerProcess::OnGet(StreamId stream, const GetRecord& get) {
   if (answer.access != Access::kReady) {
     return Send(stream, RecordAnswer{});
   }
+  if (const auto stayed = world_.before.ledgers.find(get.key);
+      world_.Has(Mutation::kLedgerStays) && attempt() > 1 &&
+      stayed != world_.before.ledgers.end()) {
+    answer.record.value = stayed->second;
+    answer.record.version = std::max<std::uint64_t>(answer.record.version, 1);
+  }
   if (answer.record.version > 0) {
     SeeLedger(get.key, answer.record.value);
   }
@@ -337,6 +344,7 @@ void ParameterServerProcess::OnPut(StreamId stream, const PutRecord& put) {
         }
         if (answer.stored) {
           SeeLedger(put.key, put.value);
+          world_.before.ledgers[put.key] = put.value;
         }
         Send(stream,
              RecordAnswer{.outcome = answer.stored ? RecordAnswer::Outcome::kDone
@@ -438,6 +446,9 @@ void ParameterServerProcess::Observe() {
       continue;
     }
     world_.scheduler.Record(life->name, "serves what was stored of bucket", report.bucket);
+    if (world_.Has(Mutation::kOldPushGetsIn)) {
+      PushAgain();
+    }
     for (const Shard& shard : core_->layout().shards()) {
       if (shard.bucket == report.bucket) {
         const auto value = core_->Fetch(nullptr, std::vector<ShardId>{shard.id}, 0);
@@ -445,6 +456,19 @@ void ParameterServerProcess::Observe() {
       }
     }
   }
+}
+
+// What came last before the job went back.
+void ParameterServerProcess::PushAgain() {
+  const auto found = world_.before.last_push.find(start().id.slot);
+  if (found == world_.before.last_push.end() || found->second.attempt >= attempt()) {
+    return;
+  }
+  After(milliseconds(1), [this, last = found->second] {
+    core_->Submit(last.push, [this, last](const std::vector<parameter_server::ShardAck>& acks) {
+      world_.updates.Acknowledged(last.push.writer, *last.frame, acks);
+    });
+  });
 }
 
 // --- The end

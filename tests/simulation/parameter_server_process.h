@@ -92,6 +92,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void TellStored();
   absl::Status TakeSnapshot(const controller::TakeSnapshot& take);
   absl::Status Flush();
+  void PushAgain();
   void Observe();
 
   Disk& disk_;

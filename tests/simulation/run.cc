@@ -17,6 +17,24 @@ constexpr std::size_t kMostPending = 20'000;
 /// Many times what a job takes.
 constexpr std::uint64_t kMostEvents = 1'000'000;
 
+// Any worker, at any time.
+void PlanDivergences(World& world, Cluster& cluster) {
+  const std::uint64_t batches =
+      world.setup.train_examples / world.setup.batch_size * world.setup.job.epochs;
+  const Clock::Duration whole = world.setup.step_time / 2 * static_cast<std::int64_t>(batches) /
+                                static_cast<std::int64_t>(world.setup.job.workers);
+  for (std::uint32_t i = 0; i < world.setup.divergences; ++i) {
+    world.scheduler.After(world.scheduler.Random(milliseconds(1), whole), nullptr, [&] {
+      for (MemberProcess* const member : cluster.members()) {
+        if (member->start().id.role == controller::Role::kWorker) {
+          world.scheduler.Record(member->life->name, "diverges");
+          return member->Diverge();
+        }
+      }
+    });
+  }
+}
+
 void CheckQueues(World& world) {
   if (world.scheduler.pending() > kMostPending) {
     world.violations.Report("more than " + std::to_string(kMostPending) + " events are pending");
@@ -44,6 +62,7 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   const Clock::TimePoint begin = world.scheduler.Now();
   cluster.StartController();
   faults.PlanNext();
+  PlanDivergences(world, cluster);
   while (world.violations.first().empty() && !cluster.finished()) {
     if (!world.scheduler.RunNext() || world.scheduler.executed() > kMostEvents ||
         world.scheduler.Now() > std::max(begin, faults.over_at()) + kPatience) {

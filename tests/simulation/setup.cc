@@ -9,6 +9,8 @@
 namespace adamant::simulation {
 namespace {
 
+constexpr std::uint64_t kDivergences = 1;  // of the random numbers of a seed
+
 std::uint32_t Draw(Rng& rng, std::uint32_t low, std::uint32_t high) {
   return low + static_cast<std::uint32_t>(rng.Below(high - low + 1));
 }
@@ -98,7 +100,13 @@ controller::JobSettings MakeJob(Rng& rng) {
 
 }  // namespace
 
-Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {}
+Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {
+  Rng aside(MixSeed(seed, kDivergences));  // leaves the other jobs as they are
+  if (aside.Below(3) == 0) {
+    divergences = Draw(aside, 1, 3);
+    job.on_divergence = {.action = controller::OnDivergence::Action::kRecover, .times = 100};
+  }
+}
 
 Setup::Setup(Rng rng)
     : job(MakeJob(rng)),
@@ -171,7 +179,7 @@ std::string Setup::Describe() const {
       "%u workers x %zu threads, %u data servers, %u parameter servers (%s), %u copies of %u "
       "buckets, "
       "%zu shards, %llu epochs of %u examples in batches of %u to %.2f, "
-      "push %llu, fetch %llu, warm start %llu, optimiser on the %s%s",
+      "push %llu, fetch %llu, warm start %llu, optimiser on the %s%s, diverges %u times",
       job.workers,
       replica.threads,
       job.data_servers,
@@ -188,7 +196,8 @@ std::string Setup::Describe() const {
       static_cast<unsigned long long>(replica.fetch_every),
       static_cast<unsigned long long>(warm_start_examples),
       sign() < 0 ? "server" : "worker",
-      plan.tensors.front().activations ? " with activations" : "");
+      plan.tensors.front().activations ? " with activations" : "",
+      divergences);
   return text;
 }
 

@@ -22,6 +22,7 @@ struct Setup {
 
   explicit Setup(std::uint64_t seed);
 
+  std::uint32_t divergences = 0;  ///< how often training diverges; 0: the job does not go back
   controller::JobSettings job;
   std::uint32_t batch_size = 1;
   std::uint32_t train_examples = 0;

@@ -135,12 +135,12 @@ void Trainer::ApplyFetch() {
     }
   }
   std::ranges::sort(live, {}, [](const worker::Accumulator* each) { return each->ordinal.load(); });
-  worker::ApplyFetched(replica_.plan,
-                       replica_.layout,
-                       live,
-                       scratch_,
-                       replica_.fetch.values(),
-                       replica_.weights.span());
+  worker::ApplyFetched(
+      replica_.plan,
+      replica_.layout,
+      live,
+      {.fetched = replica_.fetch.values(), .weights = replica_.weights.span(), .scratch = scratch_},
+      replica_.look_ahead);
   world_.updates.CheckWeights(worker_, replica_.weights.span());
 }
 
@@ -232,9 +232,9 @@ void Trainer::FinishTraining() {
   accruing_->job_examples.store(std::max(accruing_->job_examples.load(), batch_->job_examples));
   accruing_->live.store(true);
   const std::uint64_t step = replica_.steps.fetch_add(1) + 1;
-  const std::uint64_t fetch_every = replica_.options.fetch_every * replica_.options.threads;
-  if (step % fetch_every == 0) {
-    fetch_point_ = step / fetch_every;
+  if (step == replica_.fetch_at.load()) {
+    replica_.fetch_at += replica_.options.fetch_every * replica_.options.threads;
+    fetch_point_ = ++replica_.fetch_points;
   }
   if (accruing_->steps == replica_.options.push_every) {
     HandOver(ThreadEvent::Kind::kPush);

@@ -41,7 +41,8 @@ std::uint32_t UpdateChecker::Trained(WorkerId worker, const worker::Lease& lease
     Report("batches are trained again without end");
     return 0;
   }
-  trainings_.push_back({.worker = worker, .lease = lease, .poisoned = poisoned});
+  trainings_.push_back(
+      {.worker = worker, .lease = lease, .poisoned = poisoned, .undone = before_.contains(worker)});
   by_lease_[{worker, ToDataServer(lease).batch}][lease.id] = element;
   poisoned_[worker] += poisoned ? 1 : 0;
   return element;
@@ -215,6 +216,9 @@ void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
       orphaned->second.until = scheduler_.Now();
     }
     for (const std::uint32_t element : ElementsOf(push, i)) {
+      if (applied && element < trainings_.size() && trainings_[element].undone) {
+        Report(Name(acks[i].shard, element) + " is applied, and the job went back since");
+      }
       if (applied && std::exchange(state.applied[element], 1) != 0) {
         Report(Name(acks[i].shard, element) + " is applied twice");
       }
@@ -291,6 +295,11 @@ UpdateChecker::Present UpdateChecker::Decode(ShardId shard, std::span<const floa
 void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const float> values) {
   ShardState& state = shards_[shard];
   const Present found = DecodeServed(shard, values);
+  if (const auto back = goes_back_.find(shard); back != goes_back_.end()) {
+    LoadedBack(shard, found, back->second);
+    goes_back_.erase(back);
+    return;
+  }
   const Clock::TimePoint safe_until = safe_until_[{server, setup_.layout.shards()[shard].bucket}];
   for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
     if (found[element] >= state.live[element]) {
@@ -307,6 +316,36 @@ void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const 
       Report(Name(shard, element) + " is lost, older than the window of unflushed updates");
     }
   }
+}
+
+bool UpdateChecker::WentBack(BucketId bucket, std::uint64_t generation, std::uint64_t snapshot) {
+  if (std::exchange(went_back_[bucket], generation) == generation) {
+    return false;
+  }
+  for (const Shard& shard : setup_.layout.shards()) {
+    if (shard.bucket == bucket) {
+      goes_back_[shard.id] = snapshot;
+    }
+  }
+  for (Training& training : trainings_) {
+    training.undone = true;
+    before_.insert(training.worker);
+  }
+  return true;
+}
+
+void UpdateChecker::LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot) {
+  ShardState& state = shards_[shard];
+  const auto asked = state.snapshots.find(snapshot);
+  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
+    if (asked == state.snapshots.end() || found[element] < asked->second[element]) {
+      return Report("shard " + std::to_string(shard) + " went back, and is not what snapshot " +
+                    std::to_string(snapshot) + " must hold");
+    }
+  }
+  state.live = found;
+  state.applied = found;
+  std::ranges::fill(state.lost, 0);
 }
 
 void UpdateChecker::SnapshotAsked(std::uint64_t snapshot) {
@@ -333,7 +372,8 @@ void UpdateChecker::CheckEnd(std::uint32_t server, ShardId shard, std::span<cons
   const ShardState& state = shards_[shard];
   for (const auto& [key, push] : pushes_) {
     for (const std::uint32_t element : push.elements) {
-      if (push.acknowledged.contains(shard) && state.live[element] + state.lost[element] != 1) {
+      if (push.acknowledged.contains(shard) && !trainings_[element].undone &&
+          state.live[element] + state.lost[element] != 1) {
         Report(Name(shard, element) + " was acknowledged and is missing");
       }
     }

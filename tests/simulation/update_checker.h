@@ -67,6 +67,10 @@ class UpdateChecker {
   /// What a bucket that came back from the disk of `server` begins with.
   void Loaded(std::uint32_t server, ShardId shard, std::span<const float> values);
 
+  /// The job goes back: from this generation on the bucket is what the snapshot holds, and nothing
+  /// of the workers of before gets in any more. Returns whether the generation is news.
+  bool WentBack(BucketId bucket, std::uint64_t generation, std::uint64_t snapshot);
+
   /// The controller asks for a snapshot of what has been acknowledged.
   void SnapshotAsked(std::uint64_t snapshot);
 
@@ -86,6 +90,7 @@ class UpdateChecker {
     WorkerId worker;
     worker::Lease lease;
     bool poisoned = false;
+    bool undone = false;  // the job went back since
     bool handed_back = false;
     worker::Sequence sequence = 0;  // 0: not sent yet
   };
@@ -111,6 +116,7 @@ class UpdateChecker {
   std::vector<std::uint32_t> ElementsOf(const PushFrame& push, std::size_t update);
   Present Decode(ShardId shard, std::span<const float> values);
   Present DecodeServed(ShardId shard, std::span<const float> values);
+  void LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot);
   Training* Find(WorkerId worker, const worker::Lease& lease);
   void Report(const std::string& what) { violations_.Report(what); }
 
@@ -129,7 +135,10 @@ class UpdateChecker {
       safe_until_;  // by server: older is on its disk
   std::map<BucketId, Orphaned> orphaned_;
   std::map<BucketId, std::uint64_t> generations_;
-  std::uint64_t lost_ = 0;  // updates of single shards
+  std::map<BucketId, std::uint64_t> went_back_;  // the last generation of which that is known
+  std::map<ShardId, std::uint64_t> goes_back_;   // to this snapshot, when it is loaded
+  std::set<WorkerId> before_;                    // workers of earlier attempts
+  std::uint64_t lost_ = 0;                       // updates of single shards
 };
 
 }  // namespace adamant::simulation

@@ -111,6 +111,13 @@ void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
   last_of_[{next.epoch, part}] = next;
 }
 
+void WorkChecker::WentBack(std::uint64_t snapshot, std::uint64_t epoch) {
+  ledgers_ = at_snapshot_.at(snapshot);
+  const auto is_undone = [epoch](const TrainBatch& batch) { return std::get<0>(batch) >= epoch; };
+  std::erase_if(acknowledged_, is_undone);
+  std::erase_if(answered_, is_undone);
+}
+
 void WorkChecker::Evaluated(WorkerId server, const data_server::Evaluated& sum) {
   const std::uint64_t batches = ValidationBatches();
   const auto counted = evaluated_[{server, sum.snapshot}].size();

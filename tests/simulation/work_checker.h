@@ -39,6 +39,10 @@ class WorkChecker {
   /// A ledger is on disk.
   void LedgerStored(std::uint32_t part, const std::string& value);
 
+  /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`.
+  void SnapshotAsked(std::uint64_t snapshot) { at_snapshot_.try_emplace(snapshot, ledgers_); }
+  void WentBack(std::uint64_t snapshot, std::uint64_t epoch);
+
   /// A data server reports the sums of an evaluation.
   void Evaluated(WorkerId server, const data_server::Evaluated& sum);
 
@@ -54,6 +58,7 @@ class WorkChecker {
   Violations& violations_;
   const data_server::PartLayout layout_;
   std::vector<data_server::Ledger> ledgers_;  // by part, as stored
+  std::map<std::uint64_t, std::vector<data_server::Ledger>> at_snapshot_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
   std::set<TrainBatch> acknowledged_;                                               // by workers
   std::set<TrainBatch> answered_;                                                   // as counted

@@ -69,8 +69,9 @@ void WorkerProcess::Connect(PeerKey key, std::uint64_t number) {
                             .window = static_cast<std::uint32_t>(replica_->window())});
   } else {
     Send(peer.stream,
-         ExchangeHello{
-             parameter_server::Writer{.slot = start().id.slot, .incarnation = incarnation()}});
+         ExchangeHello{.writer = parameter_server::Writer{.slot = start().id.slot,
+                                                          .incarnation = incarnation()},
+                       .attempt = attempt()});
   }
 }
 

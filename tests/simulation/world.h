@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "tests/simulation/job_checker.h"
@@ -16,6 +18,17 @@ namespace adamant::simulation {
 
 /// Where the controller listens, whichever process it is.
 inline constexpr char kControllerAddress[] = "controller";
+
+/// What seeded faults bring back after the job went back.
+struct Before {
+  struct LastPush {
+    std::uint64_t attempt = 0;
+    parameter_server::Push push;
+    std::shared_ptr<PushFrame> frame;
+  };
+  std::map<std::uint32_t, LastPush> last_push;  ///< by parameter server
+  std::map<std::string, std::string> ledgers;   ///< by key of their records
+};
 
 /// All that the processes of one simulation share.
 struct World {
@@ -39,6 +52,7 @@ struct World {
   JobChecker job;
   UpdateChecker updates;
   WorkChecker work;
+  Before before;
 };
 
 }  // namespace adamant::simulation

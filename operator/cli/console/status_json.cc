@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -101,6 +103,12 @@ std::string StatusJson(const std::string& time, const v1::JobStatus& status, boo
       {"top1", status.accuracy()},
       {"restarts", status.restarts()},
       {"message", status.message()},
+      {"attempt", std::max<std::uint64_t>(1, status.attempt())},
+      {"rate_factor", status.attempt() > 0 ? status.rate_factor() : 1},
+      {"divergence", status.divergence()},
+      {"undone_updates", status.undone_updates()},
+      {"undone_examples", status.undone_examples()},
+      {"batches_of_others", status.batches_of_others()},
       {"checkpoint", status.checkpoint()},
       {"checkpoint_held_seconds", status.checkpoint_held_seconds()},
       {"last_failover", status.has_last_failover() ? FailoverJson(status.last_failover()) : Json()},

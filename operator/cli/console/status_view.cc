@@ -75,6 +75,26 @@ std::string RollbackText(const v1::JobStatus& status) {
          Count(restores, "restore") + " from disk so far";
 }
 
+/// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
+std::string AttemptText(const v1::JobStatus& status) {
+  const std::uint64_t attempt = std::max<std::uint64_t>(1, status.attempt());
+  if (attempt == 1 && status.divergence().empty()) {
+    return "";
+  }
+  std::string text = "attempt " + std::to_string(attempt);
+  if (attempt > 1) {
+    text += Text(", learning rates x %.4g", status.rate_factor());
+  }
+  if (!status.divergence().empty()) {
+    text += ": " + status.divergence();
+  }
+  if (status.undone_updates() > 0 || status.undone_examples() > 0) {
+    text += "; " + Count(status.undone_updates(), "update") + " (" +
+            Count(status.undone_examples(), "example") + ") undone";
+  }
+  return text + "\n";
+}
+
 std::string NameOf(const v1::MemberStatus& member) {
   return controller::ToString(controller::MemberId{
       .role = static_cast<controller::Role>(member.role()), .slot = member.slot()});
@@ -155,12 +175,16 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
   if (!status.message().empty()) {
     text += status.message() + "\n";
   }
+  text += AttemptText(status);
   if (live) {
     text += Text("%llu of %llu examples, loss %.4f, %.0f examples/s\n",
                  Wide(status.counted_examples()),
                  Wide(status.total_examples()),
                  status.training_loss(),
                  status.examples_per_second());
+    if (status.batches_of_others() > 0) {
+      text += Text("staleness    %.1f batches of other workers\n", status.batches_of_others());
+    }
     if (!status.bucket_summary().states().empty()) {
       text += "buckets      " + StatesText(status) + "\n";
     }

@@ -289,6 +289,11 @@ Explanation Active(const Observed& observed) {
   if (!message.empty()) {
     found.cause.because.push_back({message});
   }
+  if (Holds(job, "Diverged", "True")) {
+    found.cause.because.push_back(
+        {"it is at attempt " + std::to_string(IntAt(job, {"status", "attempt"})) + " of training",
+         Lines(MessageOf(job, "Diverged"))});
+  }
   for (const Json* alarm : EventsOfJob(observed, "alarm")) {
     if (SecondsSince(TimeOf(*alarm), observed.now) < kNoProgressSeconds) {
       found.cause.because.push_back({StringAt(*alarm, {"message"})});

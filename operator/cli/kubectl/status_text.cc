@@ -80,6 +80,9 @@ v1::JobStatus AsJobStatus(const Json& job) {
   shown.set_total_examples(static_cast<std::uint64_t>(status.examples_per_epoch()));
   shown.set_training_loss(status.training_loss());
   shown.set_examples_per_second(static_cast<double>(status.examples_per_second()));
+  shown.set_attempt(static_cast<std::uint64_t>(status.attempt()));
+  shown.set_rate_factor(status.rate_factor());
+  shown.set_divergence(status.divergence());
   shown.set_checkpoint(static_cast<std::uint64_t>(status.checkpoint().snapshot()));
   return shown;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,6 +26,15 @@ struct Dataset {
 
   [[nodiscard]] std::span<const std::uint8_t> image(std::uint64_t index) const {
     return std::span(images).subspan(index * example_bytes(), example_bytes());
+  }
+
+  /// Examples of the class that has most of them.
+  [[nodiscard]] std::uint64_t most_frequent() const {
+    std::array<std::uint64_t, 256> counts{};  // by label
+    for (const std::uint8_t label : labels) {
+      ++counts[label];
+    }
+    return *std::max_element(counts.begin(), counts.end());
   }
 };
 

@@ -50,10 +50,16 @@ double Schedule::FactorAt(std::uint64_t job_examples) const {
   return ramp;
 }
 
-RuleStep ParameterOptimiser::At(std::uint64_t job_examples) const {
+RuleStep ParameterOptimiser::At(std::uint64_t job_examples, const Correction& correction) const {
+  double corrected_rate = RateAt(job_examples) * correction.rate;
+  double corrected_momentum = momentum;
+  if (kind == OptimiserKind::kMomentum && correction.memory != 1) {
+    corrected_rate /= correction.memory;
+    corrected_momentum = 1 - (1 - momentum) / correction.memory;
+  }
   return {.kind = kind,
-          .rate = static_cast<float>(RateAt(job_examples)),
-          .momentum = static_cast<float>(momentum),
+          .rate = static_cast<float>(corrected_rate),
+          .momentum = static_cast<float>(corrected_momentum),
           .epsilon = static_cast<float>(epsilon),
           .weight_decay = static_cast<float>(weight_decay)};
 }

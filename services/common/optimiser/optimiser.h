@@ -40,6 +40,22 @@ struct RuleStep {
   float weight_decay = 0;  ///< all kinds; 0: none
 };
 
+/// How an update that was computed beside others' departs from the job's optimiser
+/// (docs/design/asynchrony.md). Who computes the update chooses it once; it travels with the update
+/// to every copy, log and replay.
+struct Correction {
+  float rate = 1;    ///< factor on the learning rate, in (0, 1]
+  float memory = 1;  ///< factor on the steps that momentum remembers, 1 / (1 - momentum); >= 1.
+                     ///< The rate falls with it, so that a lasting gradient moves weights as far.
+
+  /// Whether the numbers are in their ranges.
+  [[nodiscard]] bool IsValid() const {
+    return rate > 0 && rate <= 1 && memory >= 1 && memory < 1e9f;
+  }
+
+  friend bool operator==(const Correction&, const Correction&) = default;
+};
+
 /// How one parameter is trained: the job's optimiser with the layer's overrides.
 /// Threads: immutable value.
 struct ParameterOptimiser {
@@ -55,8 +71,9 @@ struct ParameterOptimiser {
     return rate * schedule.FactorAt(job_examples);
   }
 
-  /// The step to take when the job has acknowledged `job_examples`.
-  [[nodiscard]] RuleStep At(std::uint64_t job_examples) const;
+  /// The step to take when the job has acknowledged `job_examples`. Without a correction it has the
+  /// bits of the job's own numbers.
+  [[nodiscard]] RuleStep At(std::uint64_t job_examples, const Correction& correction = {}) const;
 };
 
 /// Floats of optimiser state per weight: 0 for SGD, 1 for momentum and Adagrad. State starts at 0.

@@ -183,6 +183,22 @@ ADAMANT_MULTIVERSION void DifferenceLoop(const float* now, float* values, std::s
   }
 }
 
+ADAMANT_MULTIVERSION void ExtrapolateLoop(
+    float factor, const float* before, float* ahead, float* values, std::size_t n) {
+  ADAMANT_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < n; ++i) {
+    ahead[i] = factor * (values[i] - (before[i] - ahead[i]));
+    values[i] += ahead[i];
+  }
+}
+
+ADAMANT_MULTIVERSION void ScaleLoop(float factor, float* values, std::size_t n) {
+  ADAMANT_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < n; ++i) {
+    values[i] *= factor;
+  }
+}
+
 /// The bits of a magnitude order like the magnitudes themselves, with infinity and NaN on top.
 ADAMANT_MULTIVERSION std::int32_t MaxMagnitudeBits(const float* values, std::size_t n) {
   std::int32_t largest = 0;
@@ -251,6 +267,19 @@ void ShareChange(const RuleStep& step,
 void TakeDifference(std::span<const float> now, std::span<float> values) {
   ADAMANT_CHECK(now.size() == values.size(), "one value per weight");
   DifferenceLoop(now.data(), values.data(), values.size());
+}
+
+void Extrapolate(float factor,
+                 std::span<const float> before,
+                 std::span<float> ahead,
+                 std::span<float> values) {
+  ADAMANT_CHECK(before.size() == values.size() && ahead.size() == values.size(),
+                "one value per weight");
+  ExtrapolateLoop(factor, before.data(), ahead.data(), values.data(), values.size());
+}
+
+void Scale(float factor, std::span<float> values) {
+  ScaleLoop(factor, values.data(), values.size());
 }
 
 void Add(std::span<const float> change, std::span<float> values) {

@@ -53,6 +53,16 @@ void ShareChange(const RuleStep& step,
 /// values[i] = now[i] - values[i]; both have as many elements and do not overlap.
 void TakeDifference(std::span<const float> now, std::span<float> values);
 
+/// With moved[i] = values[i] - (before[i] - ahead[i]): ahead[i] = factor * moved[i], and values[i]
+/// += ahead[i]. All have as many elements and do not overlap.
+void Extrapolate(float factor,
+                 std::span<const float> before,
+                 std::span<float> ahead,
+                 std::span<float> values);
+
+/// values[i] *= factor.
+void Scale(float factor, std::span<float> values);
+
 /// values[i] += change[i]; both have as many elements and do not overlap.
 void Add(std::span<const float> change, std::span<float> values);
 

@@ -75,6 +75,13 @@ void Member::Fail(const absl::Status& reason, bool fatal) {
   FailWith(reason, failure);
 }
 
+void Member::FailDiverged(const absl::Status& reason) {
+  v1::Failure failure;
+  failure.set_fatal(true);  // for controllers that do not know divergence
+  failure.set_diverged(true);
+  FailWith(reason, failure);
+}
+
 void Member::Refuse(const absl::Status& reason) {
   v1::Failure failure;
   failure.set_fatal(true);

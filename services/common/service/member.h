@@ -26,7 +26,7 @@ namespace adamant::service {
 /// A process's end of the control stream: joins, stays on the stream, and joins again under its
 /// incarnation when it breaks. Of several controllers that answer it obeys the one of the highest
 /// term that it has heard of.
-/// Threads: Send, Fail, stopping and RequestStop from any; the others from one.
+/// Threads: Send, Fail, FailDiverged, stopping and RequestStop from any; the others from one.
 class Member final : public ControllerLink {
  public:
   /// The stream is broken; Rejoined follows when it is up again. Not before Welcome.
@@ -55,6 +55,7 @@ class Member final : public ControllerLink {
 
   void Send(const v1::MemberMessage& message) override;
   void Fail(const absl::Status& reason, bool fatal) override;
+  void FailDiverged(const absl::Status& reason) override;
   [[nodiscard]] bool stopping() const override;
 
   /// As Fail, of a job that cannot run as it is: its manifest, or the data that it names, is not

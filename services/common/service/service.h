@@ -37,9 +37,11 @@ class ControllerLink {
   virtual void Send(const v1::MemberMessage& message) = 0;
 
   /// The process cannot go on: reports `reason` to the controller, stops the service and exits with
-  /// code 1. `fatal`: a restart would not help (bad data, divergence), so the job fails. The first
-  /// call counts.
+  /// code 1. `fatal`: a restart would not help (bad data), so the job fails. The first call counts.
   virtual void Fail(const absl::Status& reason, bool fatal) = 0;
+
+  /// As a fatal Fail, but training diverged: whether the job fails with it, the controller decides.
+  virtual void FailDiverged(const absl::Status& reason) = 0;
 
   /// Whether the process is to end: a Start that takes long returns Cancelled then.
   [[nodiscard]] virtual bool stopping() const = 0;

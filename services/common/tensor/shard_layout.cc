@@ -7,6 +7,7 @@
 #include "services/common/base/check.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/rng.h"
+#include "services/common/tensor/initial_deviation.h"
 
 namespace adamant {
 
@@ -44,17 +45,24 @@ BucketId BucketOfRecord(std::string_view key, std::uint32_t buckets) {
   return static_cast<BucketId>(Checksum(std::as_bytes(std::span(key))) % buckets);
 }
 
+double InitialDeviation(const Parameter& parameter) {
+  if (parameter.initialisation == Initialisation::kZero) {
+    return 0;
+  }
+  const double gain = parameter.initialisation == Initialisation::kHe ? 2.0 : 1.0;
+  return std::sqrt(gain / static_cast<double>(parameter.fan_in));
+}
+
 void InitialiseShard(std::uint64_t seed,
                      const Parameter& parameter,
                      const Shard& shard,
                      std::span<float> values) {
   ADAMANT_CHECK(values.size() == shard.size(), "one value per element of the shard");
-  if (parameter.initialisation == Initialisation::kZero) {
+  const double deviation = InitialDeviation(parameter);
+  if (deviation == 0) {
     std::fill(values.begin(), values.end(), 0.0f);
     return;
   }
-  const double gain = parameter.initialisation == Initialisation::kHe ? 2.0 : 1.0;
-  const double deviation = std::sqrt(gain / static_cast<double>(parameter.fan_in));
   Rng rng(MixSeed(seed, shard.tensor, shard.begin / ShardLayout::kShardElements));
   for (float& value : values) {
     value = static_cast<float>(deviation * rng.Normal());

@@ -2,9 +2,13 @@
 
 namespace adamant::data_server {
 
-Evaluation::Evaluation(const Evaluate& command, std::uint32_t examples, std::uint32_t batch_size)
+Evaluation::Evaluation(const Evaluate& command,
+                       std::uint32_t examples,
+                       std::uint32_t batch_size,
+                       std::uint64_t most_frequent)
     : command_(command),
       examples_(examples),
+      most_frequent_(most_frequent),
       results_(examples / batch_size + (examples % batch_size != 0 ? 1 : 0)),
       left_(static_cast<std::uint32_t>(results_.size())) {
   queue_ = BatchQueue(std::vector<bool>(results_.size()));
@@ -30,7 +34,8 @@ Evaluated Evaluation::Sum() const {
                 .snapshot = command_.snapshot,
                 .examples = examples_,
                 .correct = 0,
-                .loss_sum = 0};
+                .loss_sum = 0,
+                .most_frequent = most_frequent_};
   for (const Result& result : results_) {
     sum.correct += result.correct;
     sum.loss_sum += result.loss_sum;

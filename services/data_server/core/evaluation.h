@@ -15,7 +15,11 @@ namespace adamant::data_server {
 /// Threads: one thread at a time.
 class Evaluation {
  public:
-  Evaluation(const Evaluate& command, std::uint32_t examples, std::uint32_t batch_size);
+  /// `most_frequent`: of the examples, those of the class that has most of them.
+  Evaluation(const Evaluate& command,
+             std::uint32_t examples,
+             std::uint32_t batch_size,
+             std::uint64_t most_frequent);
 
   [[nodiscard]] const Evaluate& command() const { return command_; }
 
@@ -45,6 +49,7 @@ class Evaluation {
 
   const Evaluate command_;
   const std::uint32_t examples_;
+  const std::uint64_t most_frequent_;
   BatchQueue queue_;
   std::vector<Result> results_;  // by batch
   std::uint32_t left_;           // batches

@@ -191,6 +191,7 @@ struct Evaluated {
   std::uint64_t examples = 0;
   std::uint64_t correct = 0;
   double loss_sum = 0;
+  std::uint64_t most_frequent = 0;  ///< examples of the class that has most of them; 0: not known
 };
 
 /// The job cannot go on: a part's record is not what this job would have written.

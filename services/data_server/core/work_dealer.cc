@@ -129,7 +129,8 @@ void WorkDealer::On(const Evaluate& command, TimePoint) {
                     evaluation_->command().snapshot == command.snapshot;
   if (!same) {
     ForgetEvaluation();
-    evaluation_.emplace(command, options_.validation_examples, options_.batch_size);
+    evaluation_.emplace(
+        command, options_.validation_examples, options_.batch_size, options_.most_frequent);
   }
   if (evaluation_->done()) {
     out_.emplace_back(evaluation_->Sum());

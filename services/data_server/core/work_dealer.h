@@ -22,6 +22,7 @@ struct WorkDealerOptions {
   std::uint32_t batch_size = 32;
   std::uint32_t train_examples = 0;
   std::uint32_t validation_examples = 0;
+  std::uint64_t most_frequent = 0;          ///< Evaluated::most_frequent
   std::uint64_t epochs = 0;                 ///< of the job; the last one is never followed
   std::optional<double> target_accuracy{};  ///< an evaluation that reaches it is the job's end
   double epoch_completion = 1;              ///< share of the examples at which an epoch may end

@@ -106,6 +106,7 @@ v1::MemberMessage ToProto(const Evaluated& message) {
   evaluated.set_examples(message.examples);
   evaluated.set_correct(message.correct);
   evaluated.set_loss_sum(message.loss_sum);
+  evaluated.set_most_frequent(message.most_frequent);
   return proto;
 }
 

@@ -32,6 +32,10 @@ using SharedDataset = BatchBuilder::SharedDataset;
 constexpr std::uint32_t kMaxBatchesOfPart = 8'000'000;  // their bitmap fits a record of 1 MiB
 constexpr unsigned kMaxPipelineThreads = 4;
 
+/// Of a warm start that the manifest leaves open: at most this part of an epoch.
+constexpr std::uint64_t kWarmStartBatches = 200;
+constexpr std::uint64_t kMostWarmStart = 10;
+
 DataShape ShapeOf(const v1::TrainingJob& job) {
   const model::Net net = job::NetOf(job);
   return {.image = {.channels = static_cast<std::uint32_t>(net.input[0]),
@@ -54,19 +58,39 @@ Normalisation NormalisationOf(const v1::Normalise& normalise, std::uint32_t chan
       .deviation = std::vector<float>(channels, static_cast<float>(255 * normalise.deviation()))};
 }
 
-WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
+// Several threads that begin at once, on weights that nobody has trained, pull them apart
+// (docs/design/asynchrony.md). Two do not.
+std::uint64_t WarmStartExamples(const v1::JobSpec& spec, std::uint32_t train_examples) {
+  const v1::Distribution& distribution = spec.distribution();
+  if (distribution.warm_start().has_examples()) {
+    return static_cast<std::uint64_t>(distribution.warm_start().examples());
+  }
+  const std::int64_t threads =
+      std::int64_t{distribution.workers()} * distribution.threads_per_worker();
+  if (threads <= 2 || distribution.workers() == 1 ||
+      spec.optimiser().asynchrony() == v1::Optimiser::ASYNCHRONY_OFF) {
+    return 0;
+  }
+  return std::min(kWarmStartBatches * static_cast<std::uint64_t>(spec.data().batch_size()),
+                  std::uint64_t{train_examples} / kMostWarmStart);
+}
+
+WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome,
+                                  std::uint32_t slot,
+                                  std::uint32_t train_examples) {
   const v1::JobSpec& spec = welcome.job().spec();
   const v1::Distribution& distribution = spec.distribution();
   return {.slot = slot,
           .incarnation = welcome.incarnation(),
           .parts = static_cast<std::uint32_t>(distribution.data_servers()),
           .batch_size = static_cast<std::uint32_t>(spec.data().batch_size()),
+          .train_examples = train_examples,
           .epochs = static_cast<std::uint64_t>(spec.run_policy().epochs()),
           .target_accuracy = spec.run_policy().has_target_accuracy()
                                  ? std::optional(spec.run_policy().target_accuracy())
                                  : std::nullopt,
           .epoch_completion = spec.run_policy().epoch_completion(),
-          .warm_start_examples = static_cast<std::uint64_t>(distribution.warm_start().examples())};
+          .warm_start_examples = WarmStartExamples(spec, train_examples)};
 }
 
 // What the number of examples says about the rest of the manifest.
@@ -103,7 +127,7 @@ class Running {
           const SharedDataset& validation,
           const DataMetrics& metrics,
           service::ControllerLink& controller)
-      : job_uid_(welcome.job_uid()),
+      : job_{.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
         train_examples_(dealer.train_examples),
         metrics_(metrics),
         transforms_(TransformsOf(welcome.job().spec().data().transformations())),
@@ -123,14 +147,14 @@ class Running {
             {.dealer = dealer,
              .normalisation = NormalisationOf(
                  welcome.job().spec().data().transformations().normalise(), train->channels),
-             .job_uid = job_uid_},
+             .job = job_},
             {.send = [&controller](const v1::MemberMessage& message) { controller.Send(message); },
              .fail = [&controller](const absl::Status& status) { controller.Fail(status, true); }},
             pipeline_,
             metrics) {}
 
   absl::Status Serve(rpc::FrameStream& stream) {
-    return ServeWork(stream, job_uid_, loop_, pipeline_, metrics_);
+    return ServeWork(stream, job_, loop_, pipeline_, metrics_);
   }
 
   DealerLoop& loop() { return loop_; }
@@ -148,7 +172,7 @@ class Running {
     return static_cast<std::uint64_t>(welcome.job().spec().data().seed());
   }
 
-  const std::uint64_t job_uid_;
+  const JobAttempt job_;
   const std::uint64_t train_examples_;
   const DataMetrics& metrics_;
   const TransformOptions transforms_;
@@ -182,9 +206,10 @@ class DataServerService final : public service::Service {
     ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.size()));
     ADAMANT_ASSIGN_OR_RETURN(auto validation,
                              LoadData(data.validation(), "validation", places, shape, controller));
-    WorkDealerOptions dealer = DealerOptionsOf(welcome, context_.flags.slot);
-    dealer.train_examples = static_cast<std::uint32_t>(train.size());
+    WorkDealerOptions dealer =
+        DealerOptionsOf(welcome, context_.flags.slot, static_cast<std::uint32_t>(train.size()));
     dealer.validation_examples = static_cast<std::uint32_t>(validation.size());
+    dealer.most_frequent = validation.most_frequent();
     ADAMANT_RETURN_IF_ERROR(CheckParts(dealer));
     auto running =
         std::make_shared<Running>(welcome,

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/job_attempt.h"
 #include "services/common/base/mutex.h"
 #include "services/data_server/core/work_dealer.h"
 #include "services/data_server/rpc/batch_pipeline.h"
@@ -33,7 +34,7 @@ class DealerLoop {
   struct Options {
     WorkDealerOptions dealer;
     Normalisation normalisation;
-    std::uint64_t job_uid = 0;
+    JobAttempt job = {};
   };
 
   /// All must outlive this.

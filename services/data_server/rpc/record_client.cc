@@ -38,9 +38,10 @@ struct Outcome {
   absl::Status failure;
 };
 
-Outcome Read(v1::ParameterServer::Stub& stub, std::uint64_t job_uid, const ReadRecord& read) {
+Outcome Read(v1::ParameterServer::Stub& stub, const JobAttempt& job, const ReadRecord& read) {
   v1::GetRecordRequest request;
-  request.set_job_uid(job_uid);
+  request.set_job_uid(job.job_uid);
+  request.set_attempt(job.attempt);
   request.set_key(KeyOf(read.part));
   v1::GetRecordReply reply;
   grpc::ClientContext context;
@@ -61,9 +62,10 @@ Outcome Read(v1::ParameterServer::Stub& stub, std::uint64_t job_uid, const ReadR
   }
 }
 
-Outcome Write(v1::ParameterServer::Stub& stub, std::uint64_t job_uid, const WriteRecord& write) {
+Outcome Write(v1::ParameterServer::Stub& stub, const JobAttempt& job, const WriteRecord& write) {
   v1::PutRecordRequest request;
-  request.set_job_uid(job_uid);
+  request.set_job_uid(job.job_uid);
+  request.set_attempt(job.attempt);
   request.set_key(KeyOf(write.part));
   request.set_expected_version(write.expected_version);
   request.set_value(write.value);
@@ -145,10 +147,10 @@ class RecordClient::Connections {
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);  // by address
 };
 
-RecordClient::RecordClient(std::uint64_t job_uid,
+RecordClient::RecordClient(const JobAttempt& job,
                            RecordHandlers handlers,
                            const DataMetrics& metrics)
-    : job_uid_(job_uid),
+    : job_(job),
       handlers_(std::move(handlers)),
       metrics_(metrics),
       connections_(std::make_unique<Connections>()) {
@@ -208,8 +210,8 @@ void RecordClient::Try(std::unique_ptr<Pending> pending) {
   Outcome outcome;
   if (stub != nullptr) {
     const auto* write = std::get_if<WriteRecord>(&pending->request);
-    outcome = write != nullptr ? Write(*stub, job_uid_, *write)
-                               : Read(*stub, job_uid_, std::get<ReadRecord>(pending->request));
+    outcome = write != nullptr ? Write(*stub, job_, *write)
+                               : Read(*stub, job_, std::get<ReadRecord>(pending->request));
   }
   if (!outcome.failure.ok()) {
     handlers_.on_failure(outcome.failure);

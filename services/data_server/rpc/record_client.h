@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "services/common/base/backoff.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/job_attempt.h"
 #include "services/common/base/mutex.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/data_metrics.h"
@@ -44,7 +45,7 @@ class RecordClient {
   using Request = std::variant<ReadRecord, WriteRecord>;
 
   /// `metrics` must outlive this.
-  RecordClient(std::uint64_t job_uid, RecordHandlers handlers, const DataMetrics& metrics);
+  RecordClient(const JobAttempt& job, RecordHandlers handlers, const DataMetrics& metrics);
   ~RecordClient();
   RecordClient(const RecordClient&) = delete;
   RecordClient& operator=(const RecordClient&) = delete;
@@ -73,7 +74,7 @@ class RecordClient {
   void TryLater(std::unique_ptr<Pending> pending);
 
   // Constant after construction.
-  const std::uint64_t job_uid_;
+  const JobAttempt job_;
   const RecordHandlers handlers_;
   const DataMetrics& metrics_;
   const SystemClock clock_;

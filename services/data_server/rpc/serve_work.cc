@@ -25,16 +25,12 @@ absl::StatusOr<v1::WorkRequest> ReadRequest(rpc::FrameStream& stream) {
 }
 
 // Why the Hello is refused whatever the dealer says; "" if it is not.
-std::string Refusal(const v1::WorkHello& hello, std::uint64_t job_uid) {
+std::string Refusal(const v1::WorkHello& hello, const JobAttempt& job) {
   if (hello.format_version() != kFormatVersion) {
     return "this server speaks format version " + std::to_string(kFormatVersion) +
            ", the worker version " + std::to_string(hello.format_version());
   }
-  if (hello.job_uid() != job_uid) {
-    return "this server belongs to job " + std::to_string(job_uid) + ", the worker to job " +
-           std::to_string(hello.job_uid());
-  }
-  return "";
+  return WhyRefused(job, {.job_uid = hello.job_uid(), .attempt = AttemptOf(hello.attempt())});
 }
 
 // Posts what the worker sends, until the stream ends.
@@ -69,7 +65,7 @@ absl::Status Receive(rpc::FrameStream& stream,
 }  // namespace
 
 absl::Status ServeWork(rpc::FrameStream& stream,
-                       std::uint64_t job_uid,
+                       const JobAttempt& job,
                        DealerLoop& loop,
                        BatchPipeline& pipeline,
                        const DataMetrics& metrics) {
@@ -80,7 +76,7 @@ absl::Status ServeWork(rpc::FrameStream& stream,
   const v1::WorkHello& hello = first.hello();
   const WorkerId worker{.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
   const auto work = std::make_shared<WorkStream>(stream, pipeline, metrics);
-  if (const std::string refusal = Refusal(hello, job_uid); !refusal.empty()) {
+  if (const std::string refusal = Refusal(hello, job); !refusal.empty()) {
     work->AnswerHello(refusal, {});
     work->Close();
     return work->Run();

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/status.h"
+#include "services/common/base/job_attempt.h"
 #include "services/common/rpc/frame.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/data_metrics.h"
@@ -14,7 +13,7 @@ namespace adamant::data_server {
 /// Threads: any; blocks, and starts one that writes.
 /// Errors: InvalidArgument for a worker that breaks the protocol; those of the stream.
 absl::Status ServeWork(rpc::FrameStream& stream,
-                       std::uint64_t job_uid,
+                       const JobAttempt& job,
                        DealerLoop& loop,
                        BatchPipeline& pipeline,
                        const DataMetrics& metrics);

@@ -14,7 +14,8 @@
 namespace adamant::parameter_server {
 namespace {
 
-constexpr std::uint64_t kFormatVersion = 1;
+/// Version 1 lacks the corrections of updates.
+constexpr std::uint64_t kFormatVersion = 2;
 
 std::string Key(BucketId bucket, Lsn lsn) {
   char key[40];
@@ -48,6 +49,12 @@ struct UpdateHeader {
   std::uint32_t kind;
   std::uint32_t after_loss;
   std::uint64_t operands;  // index
+};
+
+/// After UpdateHeader, from version 2 on.
+struct CorrectionHeader {
+  float rate;
+  float memory;
 };
 
 struct PutHeader {
@@ -156,6 +163,7 @@ std::vector<std::shared_ptr<const SharedOperands>> ReadOperands(
 }
 
 bool ReadUpdate(Decoder& reader,
+                std::uint64_t format_version,
                 const ShardLayout& layout,
                 const std::vector<std::shared_ptr<const SharedOperands>>& operands,
                 Entry& entry) {
@@ -170,6 +178,13 @@ bool ReadUpdate(Decoder& reader,
                       .after_loss = header.after_loss != 0,
                       .kind = static_cast<UpdateKind>(header.kind),
                       .job_examples = header.job_examples};
+  if (format_version > 1) {
+    const auto correction = reader.Get<CorrectionHeader>();
+    update.correction = {.rate = correction.rate, .memory = correction.memory};
+    if (!update.correction.IsValid()) {
+      return false;
+    }
+  }
   if (update.kind == UpdateKind::kOuterProduct) {
     if (header.operands >= operands.size()) {
       return false;
@@ -187,7 +202,8 @@ bool ReadUpdate(Decoder& reader,
 storage::Change StoreEntry(BucketId bucket, std::uint64_t generation, const Entry& entry) {
   const auto operands = OperandsOf(entry);
   Encoder writer;
-  writer.Reserve(entry.bytes + 1024 + entry.updates.size() * sizeof(UpdateHeader));
+  writer.Reserve(entry.bytes + 1024 +
+                 entry.updates.size() * (sizeof(UpdateHeader) + sizeof(CorrectionHeader)));
   writer.Put(Header{.format_version = kFormatVersion,
                     .generation = generation,
                     .lsn = entry.lsn,
@@ -211,6 +227,7 @@ storage::Change StoreEntry(BucketId bucket, std::uint64_t generation, const Entr
                             .kind = static_cast<std::uint32_t>(update.kind),
                             .after_loss = update.after_loss ? 1u : 0u,
                             .operands = static_cast<std::uint64_t>(index)});
+    writer.Put(CorrectionHeader{update.correction.rate, update.correction.memory});
     writer.Floats(update.values);
   }
   for (const LoggedPut& put : entry.puts) {
@@ -233,10 +250,10 @@ absl::StatusOr<StoredEntry> DecodeEntry(std::string_view stored, const ShardLayo
   std::memcpy(&checksum, body.end(), sizeof(checksum));
   Decoder reader(body);
   const auto header = reader.Get<Header>();
-  if (header.format_version != kFormatVersion) {
+  if (header.format_version < 1 || header.format_version > kFormatVersion) {
     return absl::FailedPreconditionError(
         "a logged entry has format version " + std::to_string(header.format_version) +
-        ", this program reads version " + std::to_string(kFormatVersion));
+        ", this program reads versions 1 to " + std::to_string(kFormatVersion));
   }
   if (checksum != Checksum(std::as_bytes(std::span(body)))) {
     return Corrupt();
@@ -248,7 +265,7 @@ absl::StatusOr<StoredEntry> DecodeEntry(std::string_view stored, const ShardLayo
   entry->bytes = stored.size();
   const auto operands = ReadOperands(reader, header.operands, owner);
   for (std::uint64_t i = 0; i < header.updates; ++i) {
-    if (!ReadUpdate(reader, layout, operands, *entry)) {
+    if (!ReadUpdate(reader, header.format_version, layout, operands, *entry)) {
       return Corrupt();
     }
   }

@@ -44,7 +44,7 @@ void ApplyBlock(const Change& change, std::size_t begin, std::size_t size, Shard
 Change ChangeOf(const LoggedUpdate& update, const ShardRule& rule, std::size_t size) {
   Change change{.values = update.values,
                 .is_gradient = update.kind != UpdateKind::kWeightChange,
-                .step = rule.optimiser->At(update.job_examples)};
+                .step = rule.optimiser->At(update.job_examples, update.correction)};
   if (update.kind == UpdateKind::kOuterProduct) {
     change.product = std::make_unique_for_overwrite<float[]>(size);
     const std::span<float> product(change.product.get(), size);
@@ -145,6 +145,7 @@ bool LiveShard::Admit(const CommittedUpdate& update, ShardAck& ack) {
                         SequenceTable::Verdict::kNext;
   content_.lsn = std::max(content_.lsn, update.entry->lsn);
   content_.version += next ? 1 : 0;
+  examples_ += next ? logged.examples : 0;
   ack = {.shard = identity_.shard,
          .outcome = next ? PushOutcome::kApplied : PushOutcome::kDuplicate,
          .expected = content_.sequences.LastOf(logged.writer) + 1,
@@ -152,7 +153,8 @@ bool LiveShard::Admit(const CommittedUpdate& update, ShardAck& ack) {
          // After a rollback the worker's version may be ahead.
          .staleness = next && before > logged.fetched_version ? before - logged.fetched_version : 0,
          .persisted = PersistedLocked(logged.writer),
-         .epoch = update.epoch};
+         .epoch = update.epoch,
+         .examples = examples_};
   return next;
 }
 
@@ -168,6 +170,7 @@ ShardValue LiveShard::Read(const Writer* asking) {
           .version = content_.version,
           .included_sequence = asking != nullptr ? content_.sequences.LastOf(*asking) : 0,
           .persisted = asking != nullptr ? PersistedLocked(*asking) : 0,
+          .examples = examples_,
           .values = {copy.get(), identity_.values},
           .owner = copy};
 }

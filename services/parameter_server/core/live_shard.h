@@ -123,6 +123,7 @@ class LiveShard {
   Mutex content_mutex_;
   ShardContent content_ ABSL_GUARDED_BY(content_mutex_);
   std::uint64_t unflushed_updates_ ABSL_GUARDED_BY(content_mutex_) = 0;
+  std::uint64_t examples_ ABSL_GUARDED_BY(content_mutex_) = 0;  // in updates since it is here
   bool is_dirty_ ABSL_GUARDED_BY(content_mutex_) = false;
   Flush flushing_ ABSL_GUARDED_BY(content_mutex_);
   std::deque<Flush> flushed_ ABSL_GUARDED_BY(content_mutex_);  // here, perhaps not everywhere

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 
 // What passes between the core and whoever drives it: the messages of parameter_server.proto and
@@ -50,6 +51,8 @@ struct Push {
   std::vector<ShardUpdate> updates = {};
   std::vector<Operands> operands = {};
   std::uint64_t job_examples = 0;          ///< what schedules count
+  std::uint64_t examples = 0;              ///< that the updates were computed from
+  Correction correction = {};              ///< of the optimiser, for all updates
   std::shared_ptr<const void> owner = {};  ///< keeps all spans valid
 };
 
@@ -72,6 +75,7 @@ struct ShardAck {
   std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
   std::uint64_t persisted = 0;  ///< the writer's last sequence on the disks of all members
   std::uint64_t epoch = 0;      ///< of the bucket
+  std::uint64_t examples = 0;   ///< in all updates that the shard took here since it is in memory
 };
 
 enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
@@ -83,6 +87,7 @@ struct ShardValue {
   std::uint64_t included_sequence = 0;  ///< last sequence of the asking writer in the values
   std::uint64_t persisted = 0;  ///< the asking writer's last sequence on the disks of all members
   std::uint64_t epoch = 0;      ///< of the bucket
+  std::uint64_t examples = 0;   ///< as ShardAck::examples
   std::span<const float> values = {};
   std::shared_ptr<const void> owner = {};  ///< keeps `values` valid
 };

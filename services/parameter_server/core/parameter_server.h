@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/job_attempt.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/parallel_for.h"
 #include "services/common/optimiser/optimiser.h"
@@ -44,6 +45,7 @@ enum class PersistenceMode {
 
 struct ServerOptions {
   std::uint64_t job_uid = 0;
+  std::uint64_t attempt = 1;  ///< of training: writers of another are none
   Holder self = {};
   std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
   std::uint64_t seed = 0;     ///< of the initial values
@@ -179,7 +181,9 @@ class ParameterServer : private ReplicaHost {
   /// "disk full: …", or empty when all is well.
   [[nodiscard]] std::string alarm() const;
 
-  [[nodiscard]] std::uint64_t job_uid() const { return options_.job_uid; }
+  [[nodiscard]] JobAttempt attempt() const {
+    return {.job_uid = options_.job_uid, .attempt = options_.attempt};
+  }
   [[nodiscard]] const Holder& self() const { return options_.self; }
   [[nodiscard]] const ShardLayout& layout() const { return layout_; }
   [[nodiscard]] std::uint32_t writers() const { return options_.writers; }

@@ -99,7 +99,8 @@ bool ParameterServer::WellFormed(const Push& push) const {
       return false;
     }
   }
-  return std::ranges::all_of(push.updates,
+  return push.correction.IsValid() &&
+         std::ranges::all_of(push.updates,
                              [&](const ShardUpdate& update) { return WellFormed(push, update); });
 }
 
@@ -153,6 +154,8 @@ void ParameterServer::AppendPush(const Push& push, const PushStatePtr& state) {
                         .after_loss = update.after_loss,
                         .kind = update.kind,
                         .job_examples = push.job_examples,
+                        .examples = push.examples,
+                        .correction = push.correction,
                         .values = update.values,
                         .fetched_version = update.fetched_version};
     if (update.kind == UpdateKind::kOuterProduct) {

@@ -43,6 +43,8 @@ bool DecodePush(const v1::Push& header,
                 Push& push) {
   FloatReader reader(payload.bytes);
   push.job_examples = header.job_examples();
+  push.examples = header.examples();
+  push.correction = CorrectionOf(header.has_correction(), header.correction());
   push.owner = payload.owner;
   for (const v1::Operands& operands : header.operands()) {
     if (!ReadOperands(operands, reader, push.operands.emplace_back())) {
@@ -67,6 +69,7 @@ void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply) {
     out.set_staleness(ack.staleness);
     out.set_persisted(ack.persisted);
     out.set_epoch(ack.epoch);
+    out.set_examples(ack.examples);
   }
 }
 
@@ -82,10 +85,21 @@ void EncodeValues(std::span<const ShardValue> values,
     out.set_elements(value.values.size());
     out.set_epoch(value.epoch);
     out.set_persisted(value.persisted);
+    out.set_examples(value.examples);
     if (!value.values.empty()) {
       payload.push_back({std::as_bytes(value.values), value.owner});
     }
   }
+}
+
+Correction CorrectionOf(bool present, const v1::Correction& correction) {
+  return present ? Correction{.rate = correction.rate(), .memory = correction.memory()}
+                 : Correction{};
+}
+
+void EncodeCorrection(const Correction& correction, v1::Correction& out) {
+  out.set_rate(correction.rate);
+  out.set_memory(correction.memory);
 }
 
 Holder HolderOf(const v1::Holder& holder) {

@@ -9,6 +9,7 @@
 #include "services/parameter_server/core/replication/messages.h"
 
 namespace adamant::v1 {
+class Correction;
 class FetchReply;
 class Holder;
 class Push;
@@ -30,6 +31,10 @@ void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply);
 void EncodeValues(std::span<const ShardValue> values,
                   v1::FetchReply& reply,
                   std::vector<rpc::LentBytes>& payload);
+
+/// Not in its range if the message is not (Correction::IsValid); none if it is not `present`.
+Correction CorrectionOf(bool present, const v1::Correction& correction);
+void EncodeCorrection(const Correction& correction, v1::Correction& out);
 
 Holder HolderOf(const v1::Holder& holder);
 void EncodeHolder(const Holder& holder, v1::Holder& out);

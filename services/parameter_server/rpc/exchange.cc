@@ -42,6 +42,7 @@ class Exchange {
 
  private:
   absl::Status HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply);
+  std::string AdmitWriter(const v1::ExchangeHello& hello, ParameterServer& core);
   absl::Status HandlePush(const v1::ExchangeRequest& request, rpc::IncomingFrame frame);
   void Submit(const v1::ExchangeRequest& request,
               rpc::IncomingFrame frame,
@@ -129,11 +130,20 @@ std::string Refusal(const v1::ExchangeHello& hello, const ParameterServer& core)
     return "this server speaks format version " + std::to_string(kFormatVersion) +
            ", the client version " + std::to_string(hello.format_version());
   }
-  if (hello.job_uid() != core.job_uid()) {
-    return "this server belongs to job " + std::to_string(core.job_uid()) + ", the client to job " +
-           std::to_string(hello.job_uid());
+  const JobAttempt own = core.attempt();
+  return WhyRefused(own, {.job_uid = hello.job_uid(), .attempt = own.attempt});
+}
+
+// The same of one that writes, and is admitted otherwise. What another attempt left behind must not
+// get in: its worker ends.
+std::string Exchange::AdmitWriter(const v1::ExchangeHello& hello, ParameterServer& core) {
+  std::string refusal = WhyRefused(
+      core.attempt(), {.job_uid = hello.job_uid(), .attempt = AttemptOf(hello.attempt())});
+  if (refusal.empty()) {
+    writer_ = {.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
+    refusal = std::string(core.Admit(*writer_).message());
   }
-  return "";
+  return refusal;
 }
 
 absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply) {
@@ -144,8 +154,7 @@ absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeH
   greeted_ = true;
   std::string refusal = Refusal(hello, *core);
   if (refusal.empty() && !hello.read_only()) {
-    writer_ = {.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
-    refusal = std::string(core->Admit(*writer_).message());
+    refusal = AdmitWriter(hello, *core);
     reply.set_stale(!refusal.empty());
   }
   refused_ = !refusal.empty();

@@ -69,6 +69,7 @@ absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_
   const job::Replication replication = job::ReplicationOf(welcome.job());
   return ServerOptions{
       .job_uid = welcome.job_uid(),
+      .attempt = AttemptOf(welcome.attempt()),
       .self = {.slot = slot, .incarnation = welcome.incarnation()},
       .writers = kMostWorkers,
       .seed = static_cast<std::uint64_t>(spec.run_policy().seed()),

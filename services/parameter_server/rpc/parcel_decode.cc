@@ -130,7 +130,13 @@ class Decoder {
               .sequence = header.sequence(),
               .after_loss = header.after_loss(),
               .kind = static_cast<UpdateKind>(header.kind()),
-              .job_examples = header.job_examples()};
+              .job_examples = header.job_examples(),
+              .examples = header.examples(),
+              .correction = CorrectionOf(header.has_correction(), header.correction())};
+    if (!update.correction.IsValid()) {
+      return Bad("with an update of shard " + std::to_string(shard.id) +
+                 " whose correction is out of range");
+    }
     if (update.kind != UpdateKind::kOuterProduct) {
       return reader_.ReadFloats(shard.size(), update.values) ? absl::OkStatus() : TooShort();
     }

@@ -62,6 +62,10 @@ class Encoder {
     out.set_after_loss(update.after_loss);
     out.set_kind(static_cast<v1::UpdateKind>(update.kind));
     out.set_job_examples(update.job_examples);
+    out.set_examples(update.examples);
+    if (update.correction != Correction{}) {
+      EncodeCorrection(update.correction, *out.mutable_correction());
+    }
     if (update.operands != nullptr) {
       out.set_operands(IndexOf(update.operands));
     } else {

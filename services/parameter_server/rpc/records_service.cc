@@ -22,16 +22,15 @@ grpc::Status Closed() {
   return {grpc::StatusCode::UNAVAILABLE, "the parameter server is starting or stopping"};
 }
 
-grpc::Status Check(const CoreGate::Pass& core, std::uint64_t job_uid) {
+template <class Request>
+grpc::Status Check(const CoreGate::Pass& core, const Request& request) {
   if (!core) {
     return Closed();
   }
-  if (job_uid != core->job_uid()) {
-    return {grpc::StatusCode::FAILED_PRECONDITION,
-            "this server belongs to job " + std::to_string(core->job_uid()) +
-                ", the client to job " + std::to_string(job_uid)};
-  }
-  return grpc::Status::OK;
+  const std::string refusal = WhyRefused(
+      core->attempt(), {.job_uid = request.job_uid(), .attempt = AttemptOf(request.attempt())});
+  return refusal.empty() ? grpc::Status::OK
+                         : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, refusal);
 }
 
 // For the replies of both calls.
@@ -52,7 +51,7 @@ class RecordsService final : public v1::ParameterServer::Service {
                          const v1::GetRecordRequest* request,
                          v1::GetRecordReply* reply) override {
     const CoreGate::Pass core = gate_.Enter();
-    if (grpc::Status status = Check(core, request->job_uid()); !status.ok()) {
+    if (grpc::Status status = Check(core, *request); !status.ok()) {
       return status;
     }
     RecordAnswer answer = core->GetRecord(request->key());
@@ -71,7 +70,7 @@ class RecordsService final : public v1::ParameterServer::Service {
     const auto pending = std::make_shared<Pending<RecordAnswer>>();
     {
       const CoreGate::Pass core = gate_.Enter();
-      if (grpc::Status status = Check(core, request->job_uid()); !status.ok()) {
+      if (grpc::Status status = Check(core, *request); !status.ok()) {
         return status;
       }
       const absl::Status begun =

@@ -8,9 +8,12 @@
 
 namespace adamant::worker {
 
-Accumulator::Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t push_every)
-    : values(plan.elements), rows(plan.tensors.size()), included(shards, 0) {
-  results.reserve(push_every);
+Accumulator::Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t most_steps)
+    : values(plan.elements),
+      rows(plan.tensors.size()),
+      push_every(most_steps),
+      included(shards, 0) {
+  results.reserve(most_steps);
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     if (plan.tensors[i].activations) {
       rows[i].activations = FloatBuffer(plan.max_rows * plan.tensors[i].inputs);
@@ -31,6 +34,7 @@ void Accumulator::SwapContent(Accumulator& other) {
   std::swap(values, other.values);
   std::swap(rows, other.rows);
   std::swap(filled_rows, other.filled_rows);
+  std::swap(correction, other.correction);
   job_examples.store(other.job_examples.exchange(job_examples.load()));
 }
 
@@ -39,6 +43,8 @@ void Accumulator::Clear() {
   job_examples.store(0, std::memory_order_relaxed);
   std::fill(included.begin(), included.end(), std::uint8_t{0});
   results.clear();
+  correction = {};
+  stood_still = {};
   filled_rows = 0;
   steps = 0;
 }

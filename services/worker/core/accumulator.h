@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "services/common/base/clock.h"
 #include "services/worker/core/float_buffer.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/update_plan.h"
@@ -22,7 +23,8 @@ struct Accumulator {
     FloatBuffer errors;       ///< [max_rows, outputs]
   };
 
-  explicit Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t push_every);
+  /// `most_steps`: of one push.
+  Accumulator(const UpdatePlan& plan, std::size_t shards, std::size_t most_steps);
 
   /// Bytes of `values` and `rows`.
   static std::uint64_t BytesOf(const UpdatePlan& plan);
@@ -37,13 +39,16 @@ struct Accumulator {
   FloatBuffer values;                ///< flat parameters; not valid before a step reaches them
   std::vector<Rows> rows;            ///< by tensor; empty without Activations
   std::uint64_t filled_rows = 0;     ///< of every layer with Activations
-  std::vector<LeaseResult> results;  ///< room for push_every
+  std::vector<LeaseResult> results;  ///< room for most_steps
   std::uint64_t steps = 0;
+  Clock::Duration stood_still{0};  ///< of the step that took longest by far, if one did
+  std::uint64_t push_every;        ///< steps after which it is full; set before its first
 
   // What a fetch needs to know.
   std::atomic<bool> live{false};               ///< counts in local weights: not empty, not retired
   std::atomic<std::uint64_t> ordinal{0};       ///< rises in the order in which they are taken
   std::atomic<std::uint64_t> job_examples{0};  ///< largest of the batches'
+  Correction correction{};                     ///< of the optimiser; set before its first step
   std::vector<std::uint8_t> included;  ///< by shard: 1 if the fetched value has it. By the loop.
 };
 

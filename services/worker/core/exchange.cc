@@ -1,6 +1,7 @@
 #include "services/worker/core/exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,6 +22,12 @@ PushTrackerOptions TrackerOptions(const UpdatePlan& plan, const ExchangeOptions&
           .retain = options.retain_bytes > 0};
 }
 
+// A logit may overflow, and the loss with it, while all gradients are numbers.
+bool LossesAreFinite(const std::vector<LeaseResult>& results) {
+  return std::ranges::all_of(
+      results, [](const LeaseResult& result) { return std::isfinite(result.loss_sum); });
+}
+
 std::string Decimal(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
@@ -35,6 +42,10 @@ Exchange::Exchange(Replica& replica, const ExchangeOptions& options)
       pushes_(TrackerOptions(replica.plan, options), replica.layout, routes_),
       fetches_(options.max_message_bytes, replica.layout, routes_),
       store_(replica, options.retain_bytes),
+      asynchrony_(AsynchronyOptionsOf(replica.options, replica.plan),
+                  replica.plan,
+                  replica.layout.shards().size()),
+      weight_growth_(replica.plan, replica.layout.parameters()),
       scratch_(UpdatePlan::kBlock) {}
 
 void Exchange::OnMap(const ClusterMap& map) {
@@ -42,6 +53,8 @@ void Exchange::OnMap(const ClusterMap& map) {
   pushes_.OnMap();
   fetches_.OnMap();
   work_.OnMap(map);
+  asynchrony_.OnWorkers(map.workers);
+  replica_.workers.store(map.workers, std::memory_order_release);
 }
 
 void Exchange::OnParameterServer(ServerSlot server, bool connected) {
@@ -62,6 +75,13 @@ absl::Status Exchange::OnPushReply(const PushReply& reply, Clock::TimePoint now)
   for (const ShardAck& ack : reply.acks) {
     if (ack.outcome == UpdateOutcome::kApplied) {
       statistics_.staleness.Add(ack.staleness);
+    }
+  }
+  if (const std::optional<Sequence> sequence = pushes_.SequenceOf(reply.request)) {
+    asynchrony_.meter().OnReply(*sequence, reply.acks);
+    if (const double gap = asynchrony_.meter().last_gap(); gap >= 0) {
+      statistics_.batches_of_others.Add(
+          static_cast<std::uint64_t>(gap / static_cast<double>(replica_.options.batch_size)));
     }
   }
   return pushes_.OnReply(reply, now);
@@ -100,6 +120,7 @@ absl::Status Exchange::Advance(Clock::TimePoint now) {
   }
   AdvanceEvaluation(now);
   pushes_.AskForFlush(store_.NearlyFull());
+  asynchrony_.HoldBack(store_.NearlyFull());
   PollServers(now);
   ring_ = store_.TakeRecycled() || ring_;
   if (std::exchange(ring_, false)) {
@@ -176,6 +197,16 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
         work_.HandBack({result.lease});
       }
       store_.Recycle({.accumulator = event.accumulator, .thread = thread});
+      break;
+    case ThreadEvent::Kind::kApplied:
+      if (!renewing_ && event.generation == fetch_) {
+        FinishFetch();
+      }
+      break;
+    case ThreadEvent::Kind::kOutdated:
+      if (!renewing_) {
+        StartRenewal();
+      }
       break;
     case ThreadEvent::Kind::kFetch:
       StartFetch(now);
@@ -256,7 +287,26 @@ Exchange::ContentPtr Exchange::GatherPush() {
   return content;
 }
 
+// What was computed before this process stood still for long has become worth less.
+void Exchange::Freshen(PushContent& content) const {
+  const float freshness =
+      asynchrony_.FreshnessAfter(content.parts.front().accumulator->stood_still);
+  if (freshness == 1) {
+    return;
+  }
+  Accumulator& sum = *content.parts.front().accumulator;
+  for (const TensorPlan& tensor : replica_.plan.tensors) {
+    if (tensor.trained && tensor.optimiser.location == OptimiserLocation::kWorker) {
+      Scale(freshness, sum.values.span().subspan(tensor.offset, tensor.size));
+    } else {
+      sum.correction.rate *= freshness;
+      break;  // all rules run on one side
+    }
+  }
+}
+
 absl::Status Exchange::StartPush(ContentPtr content) {
+  Freshen(*content);
   std::vector<Accumulator*> accumulators;
   std::vector<LeaseResult> results;
   for (const PushContent::Part& part : content->parts) {
@@ -265,8 +315,16 @@ absl::Status Exchange::StartPush(ContentPtr content) {
         results.end(), part.accumulator->results.begin(), part.accumulator->results.end());
   }
   const PushedShard* const culprit = FindNotFinite(replica_.plan, replica_.layout, accumulators);
-  if (culprit == nullptr) {
-    const Sequence sequence = pushes_.Push(accumulators.front()->job_examples.load());
+  if (culprit == nullptr && LossesAreFinite(results)) {
+    std::uint64_t examples = 0;
+    for (const LeaseResult& result : results) {
+      examples += result.examples;
+    }
+    const Sequence sequence =
+        pushes_.Push({.job_examples = accumulators.front()->job_examples.load(),
+                      .examples = examples,
+                      .correction = accumulators.front()->correction});
+    asynchrony_.meter().OnPush(sequence, examples);
     work_.Trained(sequence, std::move(results));
     store_.Add(sequence, std::move(content));
     return absl::OkStatus();
@@ -290,15 +348,18 @@ absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulato
   if (++refusals_in_a_row_ < kMaxRefusalsInARow) {
     return absl::OkStatus();
   }
+  diverged_ = true;
   const std::uint32_t tensor =
       culprit == nullptr ? 0 : replica_.layout.shards()[culprit->shard].tensor;
   const double rate =
       replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.job_examples.load());
+  const std::string where =
+      culprit == nullptr ? "" : " in layer " + replica_.layout.parameters()[tensor].layer;
   return absl::InvalidArgumentError(
       "training diverged: " + std::to_string(kMaxRefusalsInARow) +
-      " updates in a row held NaN or infinity, the last in layer " +
-      replica_.layout.parameters()[tensor].layer + " at learning rate " + Decimal(rate) +
-      "; try a lower spec.optimiser.rate (or one for this layer in spec.optimiser.layers), or a "
+      " updates in a row held NaN or infinity, the last" + where + " at learning rate " +
+      Decimal(rate) +
+      "; try a lower spec.optimiser.rate (or one for a layer in spec.optimiser.layers), or a "
       "warm-up (spec.optimiser.schedule.warmUp)");
 }
 
@@ -362,6 +423,12 @@ ExchangeStatistics Exchange::statistics() const {
   statistics.updates_resent = pushes_.resent_updates();
   statistics.retained_bytes = store_.retained_bytes();
   statistics.held = hold_.held();
+  statistics.gap_batches = asynchrony_.gap_batches();
+  statistics.correction = asynchrony_.guidance().correction;
+  statistics.gain = asynchrony_.gain();
+  statistics.exchange_every = replica_.PushEvery();
+  statistics.weight_growth = weight_growth_.ratio();
+  statistics.grown_tensor = weight_growth_.tensor();
   return statistics;
 }
 

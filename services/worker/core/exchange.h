@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/worker/core/asynchrony.h"
 #include "services/worker/core/fetch_tracker.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/push_hold.h"
@@ -20,6 +21,7 @@
 #include "services/worker/core/replica.h"
 #include "services/worker/core/routes.h"
 #include "services/worker/core/staleness.h"
+#include "services/worker/core/weight_growth.h"
 #include "services/worker/core/work_tracker.h"
 
 namespace adamant::worker {
@@ -37,9 +39,16 @@ struct ExchangeStatistics {
   std::uint64_t updates_lost = 0;
   std::uint64_t updates_resent = 0;  ///< acknowledged, rolled back, and applied again
   std::uint64_t fetches = 0;
-  std::uint64_t retained_bytes = 0;  ///< now
-  Clock::Duration held{};            ///< for which pushes were held for checkpoints
-  StalenessHistogram staleness;
+  std::uint64_t retained_bytes = 0;      ///< now
+  Clock::Duration held{};                ///< for which pushes were held for checkpoints
+  StalenessHistogram staleness;          ///< in pushes
+  StalenessHistogram batches_of_others;  ///< between a fetch and the push computed from it
+  double gap_batches = 0;                ///< its moving mean now
+  Correction correction;                 ///< now
+  double gain = 1;                       ///< of the rate, as the swings of the weights allow
+  std::uint64_t exchange_every = 0;      ///< batches of a thread between two pushes, now
+  double weight_growth = 0;              ///< WeightGrowth::ratio
+  std::size_t grown_tensor = 0;
 };
 
 /// Pushes are held for a checkpoint: all up to `sequence` are acknowledged and counted.
@@ -105,6 +114,9 @@ class Exchange {
   /// must not go on.
   absl::Status Advance(Clock::TimePoint now);
 
+  /// Whether Advance has failed because training diverges.
+  [[nodiscard]] bool diverged() const { return diverged_; }
+
   std::vector<Message> TakeMessages();
   [[nodiscard]] std::optional<Clock::TimePoint> NextAdvance() const;
 
@@ -139,6 +151,7 @@ class Exchange {
   void AddToFetched(ShardId shard, const Accumulator& accumulator);
   void FoldIntoFetch(Sequence sequence, const Accumulator& accumulator);
   void FoldRetained(const FetchedShard& fetched);
+  void Freshen(PushContent& content) const;
   void StartFetch(Clock::TimePoint now);
   void FinishFetch();
   void MarkIncluded();
@@ -155,6 +168,8 @@ class Exchange {
   WorkTracker work_;
   PushStore store_;
   PushHold hold_;
+  Asynchrony asynchrony_;
+  WeightGrowth weight_growth_;
   std::vector<Lease> no_slot_;
   std::vector<Message> outbox_;
   FloatBuffer scratch_;
@@ -169,6 +184,7 @@ class Exchange {
   bool renewing_ = true;  // threads are being stopped, or weights fetched for them
   std::size_t reset_answers_ = 0;
   std::uint32_t refusals_in_a_row_ = 0;
+  bool diverged_ = false;
 
   std::uint64_t newest_snapshot_ = 0;  // that a batch named
   std::uint64_t wanted_snapshot_ = 0;  // not yet asked for; 0: none

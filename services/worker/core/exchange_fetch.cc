@@ -30,7 +30,11 @@ absl::Status Exchange::OnFetchReply(const FetchReply& reply,
     return absl::OkStatus();
   }
   MarkIncluded();
+  asynchrony_.OnFetched(replica_.fetch.values(), now);
+  weight_growth_.Observe(replica_.fetch.values());
+  replica_.guidance.Set(asynchrony_.guidance());
   fetch_complete_ = true;
+  replica_.fetched.store(fetch_, std::memory_order_release);
   if (!renewing_) {
     replica_.fetch.Complete();
   }
@@ -62,6 +66,7 @@ absl::Status Exchange::ReadShards(const FetchReply& reply,
     ADAMANT_RETURN_IF_ERROR(read(values.subspan(begin, shard.size())));
     if (!for_evaluation) {
       pushes_.OnValue(reply.request, fetched);
+      asynchrony_.meter().OnValue(fetched);
       FoldRetained(fetched);
     }
   }
@@ -122,6 +127,7 @@ void Exchange::StartFetch(Clock::TimePoint now) {
 // What was fetched has been applied.
 void Exchange::FinishFetch() {
   pushes_.SetFetchedVersions(fetches_.Versions(fetch_));
+  asynchrony_.meter().OnApplied();
   fetches_.Drop(std::exchange(fetch_, 0));
   fetch_complete_ = false;
 }
@@ -152,18 +158,20 @@ void Exchange::FinishRenewal() {
   for (const auto& [sequence, content] : store_.in_flight()) {
     live.push_back(content->parts.front().accumulator);
   }
+  // What was looked ahead goes with the weights of before.
+  std::ranges::fill(replica_.look_ahead.ahead, 0.0f);
+  replica_.look_ahead = {.ahead = replica_.look_ahead.ahead};
+  asynchrony_.OnRenewed();
   ApplyFetched(replica_.plan,
                replica_.layout,
                live,
-               scratch_.span(),
-               replica_.fetch.values(),
-               replica_.weights.span());
+               {.fetched = replica_.fetch.values(),
+                .weights = replica_.weights.span(),
+                .scratch = scratch_.span()},
+               replica_.look_ahead);
   FinishFetch();
   renewing_ = false;
-  const std::uint64_t fetch_every = replica_.options.fetch_every * replica_.options.threads;
-  if (fetch_every > 0) {
-    replica_.fetch_turn.store(replica_.steps.load() / fetch_every, std::memory_order_release);
-  }
+  replica_.fetch_turn.store(replica_.fetch_points.load(), std::memory_order_release);
   replica_.commands.renewed.store(replica_.commands.reset_wanted.load(), std::memory_order_release);
   ring_ = true;
 }

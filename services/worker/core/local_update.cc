@@ -37,9 +37,9 @@ void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
   job_examples_ = job_examples;
   accumulator_ = &accumulator;
   const std::uint64_t step = accumulator.steps + 1;
-  shares_ = step % options_.share_every == 0 || step == options_.push_every;
+  const bool last = step == accumulator.push_every;
+  shares_ = step % options_.share_every == 0 || last;
   tensor_ = nullptr;
-  const bool last = step == options_.push_every;
   if (step == 1) {
     keeps_before_ = options_.alone && options_.share_every == 1 && !last;
     accrual_ = keeps_before_ ? Accrual::kKeepBefore : Accrual::kSet;
@@ -53,7 +53,7 @@ void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
 
 void LocalUpdate::Enter(const TensorPlan& tensor) {
   tensor_ = &tensor;
-  rule_ = tensor.optimiser.At(job_examples_);
+  rule_ = tensor.optimiser.At(job_examples_, accumulator_->correction);
 }
 
 void LocalUpdate::Take(std::size_t begin, std::span<float> gradient) {
@@ -146,9 +146,9 @@ void AddLocalChange(const TensorPlan& tensor,
   const auto change = scratch.first(value.size());
   kernels::HogwildLoad(accumulator.values.span().subspan(begin, value.size()), change);
   if (tensor.optimiser.location == OptimiserLocation::kServer) {
-    const double rate =
-        tensor.optimiser.RateAt(accumulator.job_examples.load(std::memory_order_relaxed));
-    kernels::HogwildAxpy(value, static_cast<float>(-rate), change);
+    const RuleStep rule = tensor.optimiser.At(
+        accumulator.job_examples.load(std::memory_order_relaxed), accumulator.correction);
+    kernels::HogwildAxpy(value, -rule.rate, change);
   } else {
     Add(change, value);
   }
@@ -157,24 +157,31 @@ void AddLocalChange(const TensorPlan& tensor,
 void ApplyFetched(const UpdatePlan& plan,
                   const ShardLayout& layout,
                   std::span<Accumulator* const> accumulators,
-                  std::span<float> scratch,
-                  std::span<float> fetched,
-                  std::span<float> weights) {
+                  const FetchedArrays& arrays,
+                  LookAhead& look_ahead) {
+  const bool looks = look_ahead.factor != 0 || look_ahead.any;
   for (const Shard& shard : layout.shards()) {
     const TensorPlan& tensor = plan.tensors[shard.tensor];
     const std::uint64_t end = tensor.offset + shard.end;
     for (std::uint64_t begin = tensor.offset + shard.begin; begin < end;
          begin += UpdatePlan::kBlock) {
       const auto size = std::min(UpdatePlan::kBlock, end - begin);
-      const auto value = fetched.subspan(begin, size);
+      const auto value = arrays.fetched.subspan(begin, size);
+      const auto weights = arrays.weights.subspan(begin, size);
       for (const Accumulator* accumulator : accumulators) {
         if (tensor.trained && accumulator->included[shard.id] == 0) {
-          AddLocalChange(tensor, *accumulator, begin, scratch, value);
+          AddLocalChange(tensor, *accumulator, begin, arrays.scratch, value);
         }
       }
-      kernels::HogwildStore(weights.subspan(begin, size), value);
+      if (looks && tensor.trained) {
+        const auto before = arrays.scratch.first(size);
+        kernels::HogwildLoad(weights, before);
+        Extrapolate(look_ahead.factor, before, look_ahead.ahead.subspan(begin, size), value);
+      }
+      kernels::HogwildStore(weights, value);
     }
   }
+  look_ahead.any = look_ahead.factor != 0;
 }
 
 }  // namespace adamant::worker

@@ -7,6 +7,7 @@
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/optimiser/rules.h"
 #include "services/worker/core/accumulator.h"
+#include "services/worker/core/look_ahead.h"
 #include "services/worker/core/update_plan.h"
 
 namespace adamant::worker {
@@ -31,9 +32,8 @@ class LocalUpdate final : public kernels::GradientSink {
 
   struct Options {
     std::uint64_t share_every = 1;
-    std::uint64_t push_every = 1;  ///< steps of a full accumulator, which lacks none
-    bool alone = false;            ///< no other thread steps on these weights
-    double start = 0;              ///< in [0, 1): where in each tensor the sweep begins
+    bool alone = false;  ///< no other thread steps on these weights
+    double start = 0;    ///< in [0, 1): where in each tensor the sweep begins
   };
 
   /// `plan` must outlive this.
@@ -86,13 +86,19 @@ void AddLocalChange(const TensorPlan& tensor,
                     std::span<float> scratch,
                     std::span<float> value);
 
+/// The arrays of a fetch that is applied.
+struct FetchedArrays {
+  std::span<float> fetched;  ///< overwritten
+  std::span<float> weights;  ///< shared
+  std::span<float> scratch;  ///< UpdatePlan::kBlock
+};
+
 /// weights = fetched + what `accumulators` changed and the fetched values do not include
-/// (Accumulator::included), in the order given. `fetched` is overwritten.
+/// (Accumulator::included), in the order given, + what is looked ahead.
 void ApplyFetched(const UpdatePlan& plan,
                   const ShardLayout& layout,
                   std::span<Accumulator* const> accumulators,
-                  std::span<float> scratch,
-                  std::span<float> fetched,
-                  std::span<float> weights);
+                  const FetchedArrays& arrays,
+                  LookAhead& look_ahead);
 
 }  // namespace adamant::worker

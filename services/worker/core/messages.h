@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::worker {
@@ -25,6 +26,7 @@ struct ClusterMap {
   std::uint64_t version = 0;
   std::vector<BucketRecord> buckets;    ///< by bucket id
   std::vector<ServerSlot> part_owners;  ///< by part of the training data
+  std::uint32_t workers = 1;            ///< that run, this one among them
 };
 
 // --- Parameter servers
@@ -48,6 +50,8 @@ struct PushMessage {
   ServerSlot server = 0;
   Sequence sequence = 0;
   std::uint64_t job_examples = 0;
+  std::uint64_t examples = 0;  ///< that the updates were computed from
+  Correction correction = {};  ///< of the optimiser
   std::vector<ShardUpdate> updates = {};
 };
 
@@ -69,6 +73,7 @@ struct ShardAck {
   std::uint64_t staleness = 0;  ///< updates applied between the worker's fetch and this one
   Sequence persisted = 0;       ///< last of this worker's that is on the server's disk
   std::uint64_t epoch = 0;      ///< of the bucket
+  std::uint64_t examples = 0;   ///< in all updates that the shard took, since its server has it
 };
 
 struct PushReply {
@@ -91,8 +96,9 @@ struct FetchedShard {
   FetchOutcome outcome = FetchOutcome::kFound;
   std::uint64_t version = 0;
   Sequence included_sequence = 0;
-  Sequence persisted = 0;   ///< last of this worker's that is on the server's disk
-  std::uint64_t epoch = 0;  ///< of the bucket
+  Sequence persisted = 0;      ///< last of this worker's that is on the server's disk
+  std::uint64_t epoch = 0;     ///< of the bucket
+  std::uint64_t examples = 0;  ///< as ShardAck::examples
 };
 
 struct FetchReply {

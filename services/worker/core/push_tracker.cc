@@ -36,10 +36,15 @@ bool PushTracker::Idle() const {
          });
 }
 
-Sequence PushTracker::Push(std::uint64_t job_examples) {
+Sequence PushTracker::Push(const PushTerms& terms) {
   ADAMANT_CHECK(CanPush(), "as many pushes are in flight as may be");
-  job_examples_.push_back(job_examples);
+  terms_.push_back(terms);
   return ++last_;
+}
+
+std::optional<Sequence> PushTracker::SequenceOf(std::uint64_t request) const {
+  const auto sent = unanswered_.find(request);
+  return sent == unanswered_.end() ? std::nullopt : std::optional(sent->second.sequence);
 }
 
 void PushTracker::SetFetchedVersions(std::vector<std::uint64_t> versions) {
@@ -77,7 +82,7 @@ Sequence PushTracker::Release() {
   }
   if (released > released_) {
     const auto count = static_cast<std::ptrdiff_t>(released - released_);
-    job_examples_.erase(job_examples_.begin(), job_examples_.begin() + count);
+    terms_.erase(terms_.begin(), terms_.begin() + count);
     released_ = released;
     flush_requests_ = 0;
   }

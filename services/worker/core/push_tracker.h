@@ -31,6 +31,13 @@ struct PushTrackerOptions {
   bool retain = false;                  ///< what is not known to be on disk may be wanted again
 };
 
+/// What a push says of all its updates.
+struct PushTerms {
+  std::uint64_t job_examples = 0;
+  std::uint64_t examples = 0;
+  Correction correction = {};
+};
+
 /// A push that has ended: acknowledged in all shards, or refused by a server.
 struct RetiredPush {
   Sequence sequence = 0;
@@ -62,13 +69,16 @@ class PushTracker {
   [[nodiscard]] bool Idle() const;
 
   /// Starts a push; CanPush() must hold.
-  Sequence Push(std::uint64_t job_examples);
+  Sequence Push(const PushTerms& terms);
 
   /// By shard: the versions that later pushes were computed from.
   void SetFetchedVersions(std::vector<std::uint64_t> versions);
 
   /// Whether servers are to be asked, now and again, to write to disk what this worker retains.
   void AskForFlush(bool wanted);
+
+  /// The push that a request carries; nullopt once it is answered, or nobody waits for it.
+  [[nodiscard]] std::optional<Sequence> SequenceOf(std::uint64_t request) const;
 
   // --- What happens to it
 
@@ -154,7 +164,7 @@ class PushTracker {
 
   std::vector<Cursor> cursors_;                 // by position
   std::map<std::uint64_t, Sent> unanswered_;    // by request
-  std::deque<std::uint64_t> job_examples_;      // of the pushes from first_held() on
+  std::deque<PushTerms> terms_;                 // of the pushes from first_held() on
   std::vector<std::uint64_t> fetched_version_;  // by shard
   std::set<Sequence> refused_;                  // not retired yet
   Sequence last_ = 0;

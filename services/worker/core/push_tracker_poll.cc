@@ -54,7 +54,10 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
                        {pushed.bytes, pushed.operand_bytes, layout_.shards()[pushed.shard].tensor},
                        messages);
     message.sequence = sequence;
-    message.job_examples = job_examples_[sequence - first_held()];
+    const PushTerms& terms = terms_[sequence - first_held()];
+    message.job_examples = terms.job_examples;
+    message.examples = terms.examples;
+    message.correction = terms.correction;
     message.updates.push_back({.shard = pushed.shard,
                                .bucket_epoch = routes_.RecordOf(pushed.shard)->epoch,
                                .fetched_version = fetched_version_[pushed.shard],

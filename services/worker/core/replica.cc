@@ -1,5 +1,6 @@
 #include "services/worker/core/replica.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -30,12 +31,27 @@ Replica::Replica(const ReplicaOptions& options_in,
       example_bytes_(ElementsOf(graph_in.input)),
       weights(plan_in.elements),
       fetch(plan_in.elements),
+      ahead(options_in.correct ? plan_in.elements : 0),
+      look_ahead{.ahead = ahead.span()},
+      guidance(options_in.push_every),
       evaluation(plan_in.elements),
       batches(
-          options_in.threads * (options_in.prefetch + 1), options_in.batch_size, example_bytes_) {
+          options_in.threads * (options_in.prefetch + 1), options_in.batch_size, example_bytes_),
+      dead_units(WatchedLayersOf(graph_in, plan_in), options_in.threads),
+      fetch_at(options_in.fetch_every * options_in.threads) {
   for (std::size_t i = 0; i < options.threads; ++i) {
     ports.push_back(std::make_unique<ThreadPort>());
   }
+}
+
+std::uint64_t Replica::PushEvery() const {
+  return options.choose_push ? std::min(guidance.Get().exchange_every, options.push_every)
+                             : options.push_every;
+}
+
+std::uint64_t Replica::FetchEvery() const {
+  return options.choose_fetch ? std::min(guidance.Get().exchange_every, options.fetch_every)
+                              : options.fetch_every;
 }
 
 absl::Status Replica::SetNormalisation(const Normalisation& normalisation) {

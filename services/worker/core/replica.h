@@ -13,9 +13,12 @@
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/accumulator.h"
+#include "services/worker/core/asynchrony.h"
 #include "services/worker/core/batch_queue.h"
+#include "services/worker/core/dead_units.h"
 #include "services/worker/core/evaluation_weights.h"
 #include "services/worker/core/fetch_slot.h"
+#include "services/worker/core/look_ahead.h"
 #include "services/worker/core/queues.h"
 #include "services/worker/core/update_plan.h"
 
@@ -25,6 +28,10 @@ struct ReplicaOptions {
   std::size_t threads = 1;
   std::uint64_t fetch_every = 1;  ///< batches of a thread between two fetches; 0: never
   std::uint64_t push_every = 1;   ///< batches of a thread between two pushes
+  /// Whether these two are what a worker alone does, and the most; else they are kept as written.
+  bool choose_fetch = false;
+  bool choose_push = false;
+  bool correct = false;           ///< for asynchrony (Asynchrony)
   std::uint64_t share_every = 1;  ///< batches of a thread that change the weights together
   bool pin_threads = false;       ///< each on a CPU of its own
   std::size_t batch_size = 1;
@@ -46,7 +53,10 @@ struct ThreadEvent {
   enum class Kind {
     kPush,       ///< `accumulator` is full, or flushed
     kDiscard,    ///< `accumulator` is dropped; its batches were not learned
-    kFetch,      ///< what was fetched is applied; the next fetch is due
+    kApplied,    ///< the fetch `generation` is applied
+    kOutdated,   ///< others trained for long while this worker had no batch: it needs the values of
+                 ///< now
+    kFetch,      ///< the same, or it was told already; the next fetch is due
     kEvaluated,  ///< `result` of one batch
     kHandBack,   ///< the batch of `result` was not worked on
     kFlushed,    ///< answers Commands::flush_wanted = `generation`
@@ -59,7 +69,8 @@ struct ThreadEvent {
   LeaseResult result{};
 };
 
-/// Totals of one thread since it started. Threads: written by that thread, read by any.
+/// Totals of one thread since it started. Batches whose loss is not finite count as steps alone: no
+/// mean is to be lost with them. Threads: written by that thread, read by any.
 struct ThreadStatistics {
   enum Wait { kForBatch, kForAccumulator, kForFetch, kForCommand, kWaits };
 
@@ -98,6 +109,34 @@ struct Commands {
   std::atomic<bool> settling{false};
 };
 
+/// Asynchrony's Guidance, from the exchange loop to the training threads: each number by itself.
+class SharedGuidance {
+ public:
+  explicit SharedGuidance(std::uint64_t exchange_every) : exchange_every_(exchange_every) {}
+
+  void Set(const Guidance& guidance) {
+    rate_.store(guidance.correction.rate, std::memory_order_relaxed);
+    memory_.store(guidance.correction.memory, std::memory_order_relaxed);
+    look_ahead_.store(guidance.look_ahead, std::memory_order_relaxed);
+    exchange_every_.store(guidance.exchange_every, std::memory_order_relaxed);
+    eager_.store(guidance.eager, std::memory_order_release);
+  }
+  [[nodiscard]] Guidance Get() const {
+    return {.correction = {.rate = rate_.load(std::memory_order_relaxed),
+                           .memory = memory_.load(std::memory_order_relaxed)},
+            .look_ahead = look_ahead_.load(std::memory_order_relaxed),
+            .exchange_every = exchange_every_.load(std::memory_order_relaxed),
+            .eager = eager_.load(std::memory_order_acquire)};
+  }
+
+ private:
+  std::atomic<float> rate_{1};
+  std::atomic<float> memory_{1};
+  std::atomic<float> look_ahead_{0};
+  std::atomic<std::uint64_t> exchange_every_;
+  std::atomic<bool> eager_{false};
+};
+
 /// One worker's copy of the model, and everything that its threads share.
 /// Threads: members say; those without a word are constant while threads run.
 struct Replica {
@@ -116,6 +155,10 @@ struct Replica {
   [[nodiscard]] std::size_t window() const {
     return options.threads * (2 * options.push_every + options.prefetch);
   }
+
+  /// Batches of a thread between two pushes, and between two fetches, from now on.
+  [[nodiscard]] std::uint64_t PushEvery() const;
+  [[nodiscard]] std::uint64_t FetchEvery() const;
 
   /// How bytes become inputs; call before batches are queued. Any thread. Errors: InvalidArgument
   /// when it does not fit the model or differs from what was set before.
@@ -140,16 +183,25 @@ struct Replica {
  public:
   FloatBuffer weights;  ///< flat; shared without locks
   FetchSlot fetch;
+  FloatBuffer ahead;     ///< of LookAhead; empty where nothing is corrected
+  LookAhead look_ahead;  ///< of whoever applies a fetch
+  SharedGuidance guidance;
   EvaluationWeights evaluation;
   BatchQueue batches;
   std::vector<std::unique_ptr<ThreadPort>> ports;  ///< by thread
+  DeadUnitBoard dead_units;                        ///< as the threads sample them
 
   Bell bell;       ///< rung when a training thread that waits may have something to do
   Bell slot_bell;  ///< rung when a slot of `batches` is free again, or none is waited for
   Commands commands;
-  std::atomic<std::uint64_t> steps{0};       ///< of all threads
-  std::atomic<std::uint64_t> fetch_turn{0};  ///< fetch points dealt with
-  std::atomic<std::uint64_t> ordinals{0};    ///< accumulators taken
+  std::atomic<std::uint64_t> steps{0};     ///< of all threads
+  std::atomic<std::uint64_t> fetch_at{0};  ///< steps at which the next fetch point is met; 0: never
+  std::atomic<std::uint64_t> fetch_points{0};  ///< met
+  std::atomic<std::uint64_t> fetched{0};       ///< id of the fetch that came last
+  std::atomic<std::uint64_t> job_examples{0};  ///< of the newest batch that was trained on
+  std::atomic<std::uint32_t> workers{1};       ///< of the job that run
+  std::atomic<std::uint64_t> fetch_turn{0};    ///< fetch points dealt with
+  std::atomic<std::uint64_t> ordinals{0};      ///< accumulators taken
 };
 
 }  // namespace adamant::worker

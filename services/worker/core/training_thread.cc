@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "services/common/base/check.h"
 #include "services/common/base/rng.h"
@@ -14,6 +15,17 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 /// The most events that one Advance emits.
 constexpr std::size_t kEventsPerAdvance = 3;
+
+/// Batches that a job may have trained when a worker begins with the weights it has; and twice as
+/// many for each worker since its last batch.
+constexpr std::uint64_t kOutdatedBatches = 32;
+
+/// A step that takes so many times the usual is one in which the process stood still.
+constexpr double kStoodStill = 20;
+constexpr double kDurationWeight = 0.05;
+
+/// Of an example: a larger one would swallow all that is added to the sum later.
+constexpr double kMostLoss = 1e6;
 
 /// Adds to a total that only this thread writes.
 template <class T>
@@ -30,16 +42,15 @@ TrainingThread::TrainingThread(Replica& replica, std::size_t index, const Clock&
       state_(replica.plan.StateSize()),
       pending_(replica.options.share_every > 1 ? replica.plan.elements : 0),
       scratch_(UpdatePlan::kBlock),
-      update_(
-          replica.plan,
-          {.weights = replica.weights.span(),
-           .state = state_.span(),
-           .pending = pending_.span(),
-           .scratch = scratch_.span()},
-          {.share_every = replica.options.share_every,
-           .push_every = replica.options.push_every,
-           .alone = replica.options.threads == 1,
-           .start = static_cast<double>(index) / static_cast<double>(replica.options.threads)}) {
+      update_(replica.plan,
+              {.weights = replica.weights.span(),
+               .state = state_.span(),
+               .pending = pending_.span(),
+               .scratch = scratch_.span()},
+              {.share_every = replica.options.share_every,
+               .alone = replica.options.threads == 1,
+               .start = static_cast<double>(index) / static_cast<double>(replica.options.threads)}),
+      dead_units_(replica.dead_units, index, update_) {
   live_.reserve(replica.options.threads * ThreadPort::kAccumulators);
   for (std::size_t i = 0; i < ThreadPort::kAccumulators; ++i) {
     port_.pool.push_back(std::make_unique<Accumulator>(
@@ -107,6 +118,9 @@ TrainingThread::Progress TrainingThread::Advance() {
   if (commands.renewed.load(std::memory_order_acquire) < reset_) {
     return Block(ThreadStatistics::kForCommand);
   }
+  if (fetch_point_ == 0 && replica_.guidance.Get().eager && ApplyIfReady()) {
+    return Progress::kWorked;
+  }
   if (fetch_point_ != 0) {
     return MeetFetchPoint() ? Progress::kWorked : Block(ThreadStatistics::kForFetch);
   }
@@ -139,6 +153,18 @@ TrainingThread::Progress TrainingThread::Stop() {
   Emit({.kind = ThreadEvent::Kind::kStopped});
   stopped_ = true;
   return Progress::kStopped;
+}
+
+bool TrainingThread::ApplyIfReady() {
+  if (replica_.fetch.BeginApply() != FetchSlot::Begun::kApply) {
+    return false;
+  }
+  ApplyFetch();
+  Emit({.kind = ThreadEvent::Kind::kApplied,
+        .generation = replica_.fetched.load(std::memory_order_acquire)});
+  replica_.fetch.EndApply();
+  replica_.bell.Ring();
+  return true;
 }
 
 bool TrainingThread::MeetFetchPoint() {
@@ -181,12 +207,14 @@ void TrainingThread::ApplyFetch() {
   std::ranges::sort(live_, {}, [](const Accumulator* accumulator) {
     return accumulator->ordinal.load(kRelaxed);
   });
+  replica_.look_ahead.factor = replica_.guidance.Get().look_ahead;
   ApplyFetched(replica_.plan,
                replica_.layout,
                live_,
-               scratch_.span(),
-               replica_.fetch.values(),
-               replica_.weights.span());
+               {.fetched = replica_.fetch.values(),
+                .weights = replica_.weights.span(),
+                .scratch = scratch_.span()},
+               replica_.look_ahead);
 }
 
 TrainingThread::Progress TrainingThread::WorkOnBatch() {
@@ -198,6 +226,8 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
     accruing_ = *free;
     port_.free.Pop();
     accruing_->ordinal.store(replica_.ordinals.fetch_add(1, kRelaxed) + 1, kRelaxed);
+    accruing_->push_every = replica_.PushEvery();
+    accruing_->correction = replica_.guidance.Get().correction;
   }
   // Read before the queue: if it is set then, an empty queue means that nothing more is coming.
   const bool drained = replica_.commands.drained.load(std::memory_order_acquire);
@@ -216,6 +246,8 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
     if (!Evaluate(*batch_)) {
       return Block(ThreadStatistics::kForFetch);
     }
+  } else if (Outdated(*batch_)) {
+    return Progress::kWorked;
   } else if (lease.epoch > replica_.commands.closed_epoch.load(std::memory_order_acquire)) {
     Train(*batch_);
   }
@@ -223,6 +255,23 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
   batch_ = nullptr;
   replica_.slot_bell.Ring();
   return Progress::kWorked;
+}
+
+// Others may have trained for long since this worker's last batch, or before its first, as when one
+// worker trains alone first: then it asks, once, for the values of now, and keeps the batch.
+bool TrainingThread::Outdated(const Batch& batch) {
+  const std::uint64_t workers = replica_.workers.load(std::memory_order_acquire);
+  const std::uint64_t last = replica_.job_examples.load(kRelaxed);
+  const std::uint64_t behind = batch.job_examples - std::min(batch.job_examples, last);
+  const std::uint64_t batches = kOutdatedBatches * (last > 0 ? 2 * workers : 1);
+  if (workers <= 1 || accruing_->steps > 0 || batch.job_examples == outdated_ ||
+      behind < batches * replica_.options.batch_size) {
+    return false;
+  }
+  outdated_ = batch.job_examples;
+  replica_.job_examples.store(batch.job_examples, kRelaxed);
+  Emit({.kind = ThreadEvent::Kind::kOutdated});
+  return true;
 }
 
 bool TrainingThread::Evaluate(Batch& batch) {
@@ -251,21 +300,37 @@ bool TrainingThread::Evaluate(Batch& batch) {
 void TrainingThread::Train(Batch& batch) {
   FillInput(batch);
   const Lease& lease = batch.lease;
+  const Clock::TimePoint begin = clock_.Now();
   update_.Begin(batch.job_examples, *accruing_);
   const graph::StepResult result =
       context_->Train(batch.examples,
                       replica_.weights.span(),
-                      update_,
+                      dead_units_.Begin(),
                       MixSeed(replica_.options.seed, lease.epoch, lease.part, lease.index));
+  dead_units_.End();
   KeepRows(batch.examples);
   Count(batch, result);
+  NoteDuration(begin);
   const std::uint64_t step = replica_.steps.fetch_add(1, kRelaxed) + 1;
-  const std::uint64_t fetch_every = replica_.options.fetch_every * replica_.options.threads;
-  if (fetch_every > 0 && step % fetch_every == 0) {
-    fetch_point_ = step / fetch_every;
+  std::uint64_t fetch_at = replica_.fetch_at.load(kRelaxed);
+  if (fetch_at > 0 && step >= fetch_at &&
+      replica_.fetch_at.compare_exchange_strong(
+          fetch_at, fetch_at + replica_.FetchEvery() * replica_.options.threads, kRelaxed)) {
+    fetch_point_ = replica_.fetch_points.fetch_add(1, kRelaxed) + 1;
   }
-  if (accruing_->steps == replica_.options.push_every) {
+  if (accruing_->steps == accruing_->push_every) {
     HandOver(ThreadEvent::Kind::kPush);
+  }
+}
+
+// A step that took longer than others by far: the process stood still, and the others did not.
+void TrainingThread::NoteDuration(Clock::TimePoint begin) {
+  const Clock::Duration took = clock_.Now() - begin;
+  const double seconds = std::chrono::duration<double>(took).count();
+  if (step_seconds_ > 0 && seconds > kStoodStill * step_seconds_) {
+    accruing_->stood_still = std::max(accruing_->stood_still, took);
+  } else {
+    step_seconds_ += (step_seconds_ > 0 ? kDurationWeight : 1) * (seconds - step_seconds_);
   }
 }
 
@@ -295,14 +360,18 @@ void TrainingThread::Count(const Batch& batch, const graph::StepResult& result) 
   ++accruing_->steps;
   accruing_->job_examples.store(
       std::max(accruing_->job_examples.load(kRelaxed), batch.job_examples), kRelaxed);
+  replica_.job_examples.store(batch.job_examples, kRelaxed);
   if (update_.shared()) {
     accruing_->live.store(true, std::memory_order_release);
   }
   ThreadStatistics& statistics = port_.statistics;
-  AddTo(statistics.examples, std::uint64_t{batch.examples});
   AddTo(statistics.steps, std::uint64_t{1});
-  AddTo(statistics.correct, correct);
-  AddTo(statistics.loss_sum, result.loss_sum);
+  if (std::isfinite(result.loss_sum)) {
+    AddTo(statistics.examples, std::uint64_t{batch.examples});
+    AddTo(statistics.correct, correct);
+    AddTo(statistics.loss_sum,
+          std::min(result.loss_sum, kMostLoss * static_cast<double>(batch.examples)));
+  }
   statistics.epoch.store(batch.lease.epoch, kRelaxed);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/graph/context.h"
+#include "services/worker/core/dead_units.h"
 #include "services/worker/core/local_update.h"
 #include "services/worker/core/replica.h"
 
@@ -46,11 +47,14 @@ class TrainingThread {
   Progress Block(ThreadStatistics::Wait reason);
   Progress Reset(std::uint64_t generation);
   Progress Stop();
+  bool ApplyIfReady();
   bool MeetFetchPoint();
   Progress WorkOnBatch();
   bool Evaluate(Batch& batch);
   void Train(Batch& batch);
   void KeepRows(std::uint64_t examples);
+  bool Outdated(const Batch& batch);
+  void NoteDuration(Clock::TimePoint begin);
   void Count(const Batch& batch, const graph::StepResult& result);
   void FillInput(const Batch& batch);
   void HandOver(ThreadEvent::Kind kind);
@@ -65,6 +69,7 @@ class TrainingThread {
   FloatBuffer pending_;
   FloatBuffer scratch_;
   LocalUpdate update_;
+  DeadUnitSampler dead_units_;
   std::vector<Accumulator*> live_;  // scratch of ApplyFetch
 
   Accumulator* accruing_ = nullptr;
@@ -73,6 +78,8 @@ class TrainingThread {
   std::uint64_t reset_ = 0;        // last one answered
   std::uint64_t flushed_ = 0;      // last one answered
   bool stopped_ = false;
+  std::uint64_t outdated_ = 0;  // job_examples for which new values were asked for
+  double step_seconds_ = 0;     // moving mean
   ThreadStatistics::Wait waits_for_ = ThreadStatistics::kForCommand;
 };
 

@@ -1,5 +1,6 @@
 #include "services/worker/rpc/convert.h"
 
+#include <algorithm>
 #include <span>
 
 #include "proto/adamant/v1/control.pb.h"
@@ -78,6 +79,8 @@ ClusterMap ClusterMapOf(const v1::Membership& membership) {
                            .primary = bucket.primary().slot()});
   }
   map.part_owners.assign(membership.part_owner().begin(), membership.part_owner().end());
+  map.workers = static_cast<std::uint32_t>(
+      std::ranges::count(membership.members(), v1::WORKER, &v1::Member::role));
   return map;
 }
 
@@ -89,7 +92,8 @@ PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply) {
                         .expected = ack.expected(),
                         .staleness = ack.staleness(),
                         .persisted = ack.persisted(),
-                        .epoch = ack.epoch()});
+                        .epoch = ack.epoch(),
+                        .examples = ack.examples()});
   }
   return out;
 }
@@ -102,7 +106,8 @@ FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply) {
                           .version = value.version(),
                           .included_sequence = value.included_sequence(),
                           .persisted = value.persisted(),
-                          .epoch = value.epoch()});
+                          .epoch = value.epoch(),
+                          .examples = value.examples()});
   }
   return out;
 }
@@ -137,6 +142,11 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
   request.set_id(message.request);
   v1::Push& push = *request.mutable_push();
   push.set_job_examples(message.job_examples);
+  push.set_examples(message.examples);
+  if (message.correction != Correction{}) {
+    push.mutable_correction()->set_rate(message.correction.rate);
+    push.mutable_correction()->set_memory(message.correction.memory);
+  }
   for (const PushPayload::Operands& operands : payload.operands) {
     v1::Operands& out = *push.add_operands();
     out.set_tensor(operands.tensor);

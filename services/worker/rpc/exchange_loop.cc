@@ -103,6 +103,12 @@ void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
   progress.set_loss_sum(loss_sum);
   progress.set_correct(correct);
   progress.set_epoch(epoch);
+  for (const DeadUnits& found : replica_.dead_units.Read()) {
+    v1::DeadUnits& layer = *progress.add_dead_units();
+    layer.set_layer(found.layer);
+    layer.set_units(found.units);
+    layer.set_dead(found.dead);
+  }
   MutexLock lock(mutex_);
   heartbeat.set_busy_seconds(
       std::chrono::duration<double>(busy_.Look(turns, clock_.Now())).count());
@@ -110,10 +116,17 @@ void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
   progress.set_pushes_refused(statistics_.pushes_refused);
   progress.set_updates_lost(statistics_.updates_lost);
   progress.set_updates_resent(statistics_.updates_resent);
+  if (statistics_.weight_growth > 0) {
+    progress.set_weight_growth(statistics_.weight_growth);
+    progress.set_grown_layer(replica_.layout.parameters()[statistics_.grown_tensor].layer);
+  }
   progress.set_retained_bytes(statistics_.retained_bytes);
   progress.set_held_seconds(std::chrono::duration<double>(statistics_.held).count());
   for (const std::uint64_t count : statistics_.staleness.counts()) {
     progress.add_staleness_counts(count);
+  }
+  for (const std::uint64_t count : statistics_.batches_of_others.counts()) {
+    progress.add_batches_of_others(count);
   }
 }
 
@@ -141,7 +154,9 @@ void ExchangeLoop::Run() {
     inbox_.Wait(next - now);
   }
   Publish();
-  if (!status_.ok()) {
+  if (exchange_.diverged()) {
+    controller_.FailDiverged(status_);
+  } else if (!status_.ok()) {
     controller_.Fail(status_, /*fatal=*/absl::IsInvalidArgument(status_));
   }
 }
@@ -240,7 +255,8 @@ void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
   v1::ExchangeRequest request;
   v1::ExchangeHello& hello = *request.mutable_hello();
   hello.set_format_version(1);
-  hello.set_job_uid(identity_.job_uid);
+  hello.set_job_uid(identity_.job.job_uid);
+  hello.set_attempt(identity_.job.attempt);
   hello.set_worker_slot(identity_.slot);
   hello.set_worker_incarnation(identity_.incarnation);
   LinkOptions options = {.address = peer.address,
@@ -277,7 +293,8 @@ void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
   v1::WorkRequest request;
   v1::WorkHello& hello = *request.mutable_hello();
   hello.set_format_version(1);
-  hello.set_job_uid(identity_.job_uid);
+  hello.set_job_uid(identity_.job.job_uid);
+  hello.set_attempt(identity_.job.attempt);
   hello.set_worker_slot(identity_.slot);
   hello.set_worker_incarnation(identity_.incarnation);
   hello.set_window(static_cast<std::uint32_t>(replica_.window()));

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/job_attempt.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
@@ -31,7 +32,7 @@ namespace adamant::worker {
 
 /// Who this worker is.
 struct WorkerIdentity {
-  std::uint64_t job_uid = 0;
+  JobAttempt job = {};
   std::uint32_t slot = 0;
   std::uint64_t incarnation = 0;
 };

@@ -30,6 +30,7 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
           "adamant_worker_update_staleness",
           "Updates by others between a push and the fetch it was computed from, largest of a reply",
           kStalenessBounds)),
+      registry_(registry),
       examples_{registry.AddCounter("adamant_worker_examples_total", "Examples trained")},
       steps_{registry.AddCounter("adamant_worker_steps_total", "Batches trained")},
       pushes_{registry.AddCounter("adamant_worker_pushes_total", "Pushes acknowledged")},
@@ -45,7 +46,17 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
       retained_(registry.AddGauge("adamant_worker_retained_bytes",
                                   "Acknowledged pushes that are not yet known to be on disk")),
       fetches_{registry.AddCounter("adamant_worker_fetches_total",
-                                   "Fetches of all parameters completed")} {
+                                   "Fetches of all parameters completed")},
+      staleness_batches_(registry.AddGauge(
+          "adamant_worker_staleness_batches",
+          "Batches of other workers between a fetch and the push computed from it, moving mean")),
+      rate_factor_(registry.AddGauge("adamant_worker_rate_factor",
+                                     "Factor on the learning rate, for asynchrony")),
+      memory_factor_(
+          registry.AddGauge("adamant_worker_momentum_memory_factor",
+                            "Factor on the steps that momentum remembers, for asynchrony")),
+      exchange_every_(registry.AddGauge("adamant_worker_exchange_every_batches",
+                                        "Batches of a thread between two pushes")) {
   for (const std::string_view reason : kReasons) {
     waits_.push_back({registry.AddCounter("adamant_worker_wait_seconds_total",
                                           "Time that training threads waited, by what for",
@@ -82,8 +93,30 @@ void WorkerMetrics::Update(const Replica& replica, const ExchangeStatistics& exc
   held_.Set(std::chrono::duration<double>(exchange.held).count());
   retained_.Set(static_cast<double>(exchange.retained_bytes));
   fetches_.Set(static_cast<double>(exchange.fetches));
+  staleness_batches_.Set(exchange.gap_batches);
+  rate_factor_.Set(exchange.correction.rate);
+  memory_factor_.Set(exchange.correction.memory);
+  exchange_every_.Set(static_cast<double>(exchange.exchange_every));
   for (std::size_t i = 0; i < waits.size(); ++i) {
     waits_[i].Set(waits[i]);
+  }
+  UpdateDeadUnits(replica.dead_units);
+}
+
+// A layer's gauge comes with its first count, for until then 0 would say too much.
+void WorkerMetrics::UpdateDeadUnits(const DeadUnitBoard& board) {
+  for (const DeadUnits& found : board.Read()) {
+    auto gauge = dead_units_.find(found.layer);
+    if (gauge == dead_units_.end()) {
+      gauge = dead_units_
+                  .emplace(found.layer,
+                           registry_.AddGauge("adamant_worker_dead_units_ratio",
+                                              "Share of the units of a layer to which no "
+                                              "gradient came in any step sampled lately",
+                                              {{"layer", found.layer}}))
+                  .first;
+    }
+    gauge->second.Set(static_cast<double>(found.dead) / static_cast<double>(found.units));
   }
 }
 

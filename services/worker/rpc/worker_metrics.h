@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "services/common/metrics/metrics.h"
@@ -13,6 +15,7 @@ namespace adamant::worker {
 /// Threads: Update one at a time; the handles any.
 class WorkerMetrics {
  public:
+  /// `registry` must outlive this.
   explicit WorkerMetrics(metrics::Registry& registry);
 
   /// Takes over the totals of now.
@@ -32,6 +35,9 @@ class WorkerMetrics {
     void Set(double total);
   };
 
+  void UpdateDeadUnits(const DeadUnitBoard& board);
+
+  metrics::Registry& registry_;
   Follower examples_;
   Follower steps_;
   Follower pushes_;
@@ -41,7 +47,12 @@ class WorkerMetrics {
   Follower held_;
   metrics::Gauge retained_;
   Follower fetches_;
-  std::vector<Follower> waits_;  // by ThreadStatistics::Wait
+  metrics::Gauge staleness_batches_;
+  metrics::Gauge rate_factor_;
+  metrics::Gauge memory_factor_;
+  metrics::Gauge exchange_every_;
+  std::vector<Follower> waits_;                       // by ThreadStatistics::Wait
+  std::map<std::string, metrics::Gauge> dead_units_;  // by layer
 };
 
 }  // namespace adamant::worker

@@ -40,7 +40,9 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
   replica_ = std::make_unique<Replica>(
       job_->replica, job_->graph, job_->layout, job_->plan, [this] { inbox_.Wake(); });
   const WorkerIdentity identity = {
-      .job_uid = welcome.job_uid(), .slot = slot_, .incarnation = welcome.incarnation()};
+      .job = {.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
+      .slot = slot_,
+      .incarnation = welcome.incarnation()};
   loop_ = std::make_unique<ExchangeLoop>(identity,
                                          job_->retain_bytes,
                                          ExchangeLoop::Parts{.replica = *replica_,

@@ -68,6 +68,8 @@ struct LoggedUpdate {
   bool after_loss = false;
   UpdateKind kind = UpdateKind::kWeightChange;
   std::uint64_t job_examples = 0;
+  std::uint64_t examples = 0;                           ///< that it was computed from
+  Correction correction = {};                           ///< of the optimiser
   std::span<const float> values = {};                   ///< dense kinds: one per element
   std::shared_ptr<const SharedOperands> operands = {};  ///< kOuterProduct
   std::uint64_t fetched_version = 0;                    ///< at the primary only, for staleness

@@ -116,6 +116,23 @@ TEST_F(ControlServerTest, AWelcomeCountsTheScheduleInExamplesOnceTheirNumberIsKn
   EXPECT_EQ(answer.welcome().job().spec().optimiser().schedule().warm_up().examples(), 30000);
 }
 
+TEST_F(ControlServerTest, AWelcomeHasTheRatesOfTheAttempt) {
+  v1::TrainingJob spec;
+  spec.mutable_spec()->mutable_optimiser()->set_rate(0.08);
+  spec.mutable_spec()->mutable_optimiser()->add_layers()->set_rate(0.04);
+  server_->AddJob("rates", spec, "/data", heard_.Sink());
+  grpc::ClientContext context;
+  const auto stream = Join(context, "rates");
+  const auto received = std::get<controller::Received>(NextEvent());
+  v1::ControllerMessage answer;
+  server_->Send({.connection = received.connection,
+                 .message = controller::Welcome{.rate_factor = 0.25, .attempt = 3}});
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.welcome().attempt(), 3u);
+  EXPECT_DOUBLE_EQ(answer.welcome().job().spec().optimiser().rate(), 0.02);
+  EXPECT_DOUBLE_EQ(answer.welcome().job().spec().optimiser().layers(0).rate(), 0.01);
+}
+
 TEST_F(ControlServerTest, ABrokenStreamIsTold) {
   grpc::ClientContext context;
   const auto stream = Join(context);

@@ -15,6 +15,8 @@ CHANGEABLE = {
     "runPolicy.cleanUpPolicy.claims",
     "runPolicy.cleanUpPolicy.pods",
     "runPolicy.epochDeadline",
+    "runPolicy.onDivergence.action",
+    "runPolicy.onDivergence.times",
     "runPolicy.restartBudget.backoff",
     "runPolicy.restartBudget.limit",
     "runPolicy.suspend",

@@ -163,6 +163,12 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   ASSERT_TRUE(Records()->PutRecord(&put_context, put, &stored).ok());
   EXPECT_EQ(stored.outcome(), v1::PutRecordReply::STORED);
   EXPECT_EQ(stored.version(), 1u);
+  put.set_attempt(2);
+  put.set_expected_version(1);
+  grpc::ClientContext other_context;
+  EXPECT_EQ(Records()->PutRecord(&other_context, put, &stored).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION)
+      << "of another attempt";
   EXPECT_EQ(server_.Signal(SIGKILL), -SIGKILL);
 
   Restart();

@@ -8,6 +8,7 @@
 #include "operator/cli/completion.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
+#include "operator/core/chance.h"
 
 namespace adamant::cli {
 namespace {
@@ -42,6 +43,16 @@ TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
   report.total_examples = 1000;
   report.examples_per_second = 100;
   EXPECT_DOUBLE_EQ(SecondsLeft(report, 1), 25 + 3);
+}
+
+TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
+  EXPECT_TRUE(MayDoBetter(""));
+  EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
+  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure(0.1)));
+  EXPECT_FALSE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
+  EXPECT_TRUE(
+      MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; the job had gone back "
+                  "3 times; try a lower one"));
 }
 
 class CompletionTest : public testing::Test {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "operator/core/state.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::control {
@@ -52,6 +55,54 @@ TEST(CodecTest, HeartbeatsOfEveryRoleAreRead) {
   EXPECT_EQ(std::get<controller::ParameterServerProgress>(server.progress).alarm, "disk full");
 }
 
+TEST(CodecTest, WhatAWorkerSaysOfDivergenceIsReadAndBounded) {
+  v1::MemberMessage message;
+  v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();
+  for (std::uint64_t i = 0; i < 2'000; ++i) {
+    worker.add_batches_of_others(i);
+    v1::DeadUnits& layer = *worker.add_dead_units();
+    layer.set_layer("relu" + std::to_string(i));
+    layer.set_units(60);
+    layer.set_dead(i);
+  }
+  const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
+  const auto progress = std::get<controller::WorkerProgress>(heartbeat.progress);
+  ASSERT_EQ(progress.batches_of_others.size(), controller::kStalenessBins);
+  EXPECT_EQ(progress.batches_of_others[3], 3u);
+  ASSERT_EQ(progress.dead_units.size(), 1024u);
+  EXPECT_EQ(progress.dead_units[7].layer, "relu7");
+  EXPECT_EQ(progress.dead_units[7].units, 60u);
+  EXPECT_EQ(progress.dead_units[7].dead, 7u);
+}
+
+TEST(CodecTest, AFailureSaysWhetherTrainingDiverged) {
+  v1::MemberMessage message;
+  message.mutable_failure()->set_message("an update holds NaN");
+  EXPECT_FALSE(std::get<controller::Failure>(*Decode(message)).diverged);
+  message.mutable_failure()->set_diverged(true);
+  const auto failure = std::get<controller::Failure>(*Decode(message));
+  EXPECT_TRUE(failure.diverged);
+  EXPECT_EQ(failure.message, "an update holds NaN");
+}
+
+TEST(CodecTest, AnEvaluationKeepsItsFields) {
+  v1::MemberMessage message;
+  v1::Evaluated& evaluated = *message.mutable_evaluated();
+  evaluated.set_epoch(2);
+  evaluated.set_snapshot(3);
+  evaluated.set_examples(1000);
+  evaluated.set_correct(900);
+  evaluated.set_loss_sum(1.5);
+  evaluated.set_most_frequent(113);
+  const auto decoded = std::get<controller::Evaluated>(*Decode(message));
+  EXPECT_EQ(decoded.epoch, 2u);
+  EXPECT_EQ(decoded.snapshot, 3u);
+  EXPECT_EQ(decoded.examples, 1000u);
+  EXPECT_EQ(decoded.correct, 900u);
+  EXPECT_EQ(decoded.loss_sum, 1.5);
+  EXPECT_EQ(decoded.most_frequent, 113u);
+}
+
 TEST(CodecTest, MembershipIsSentWhole) {
   controller::Membership view;
   view.version = 4;
@@ -93,6 +144,29 @@ TEST(CodecTest, AReportComesBackAsItWas) {
   EXPECT_EQ(back.members[0].incarnation, 4u);
   EXPECT_EQ(back.members[0].address, "a:1");
   EXPECT_EQ(back.members[0].alarm, "disk full");
+}
+
+TEST(CodecTest, AReportKeepsWhatItSaysOfAttempts) {
+  controller::JobReport report;
+  report.attempt = 3;
+  report.rate_factor = 0.25;
+  report.divergence = "all 60 units of layer relu1 are dead";
+  report.undone_updates = 1234;
+  report.undone_examples = 56789;
+  report.batches_of_others = 2.5;
+  const controller::JobReport back = Decode(Encode(report));
+  EXPECT_EQ(back.attempt, 3u);
+  EXPECT_EQ(back.rate_factor, 0.25);
+  EXPECT_EQ(back.divergence, report.divergence);
+  EXPECT_EQ(back.undone_updates, 1234u);
+  EXPECT_EQ(back.undone_examples, 56789u);
+  EXPECT_EQ(back.batches_of_others, 2.5);
+}
+
+TEST(CodecTest, AStatusThatSaysNothingOfAttemptsIsOfTheFirst) {
+  const controller::JobReport report = Decode(v1::JobStatus());
+  EXPECT_EQ(report.attempt, 1u);
+  EXPECT_EQ(report.rate_factor, 1);
 }
 
 TEST(CodecTest, AProposalComesThroughAndAnUnknownKindDoesNot) {

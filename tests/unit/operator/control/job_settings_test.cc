@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "operator/control/codec.h"
@@ -52,6 +53,50 @@ TEST(JobSettingsTest, DetectionIsObeyedWhereItIsGiven) {
   job.mutable_spec()->mutable_detection()->mutable_hang()->set_seconds(60);
   EXPECT_EQ(SettingsOf(job).silence_timeout, std::chrono::seconds(3));
   EXPECT_EQ(SettingsOf(job).hang_timeout, std::chrono::seconds(60));
+}
+
+TEST(JobSettingsTest, WhatFollowsDivergenceIsThatOfThePolicy) {
+  using Action = controller::OnDivergence::Action;
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_optimiser()->set_rate(0.25);
+  v1::OnDivergence& policy = *job.mutable_spec()->mutable_run_policy()->mutable_on_divergence();
+  policy.set_times(5);
+  for (const auto& [action, expected] :
+       {std::pair{v1::OnDivergence::ACTION_RECOVER, Action::kRecover},
+        {v1::OnDivergence::ACTION_FAIL, Action::kFail},
+        {v1::OnDivergence::ACTION_CONTINUE, Action::kContinue}}) {
+    policy.set_action(action);
+    const controller::JobSettings settings = SettingsOf(job);
+    EXPECT_EQ(settings.on_divergence.action, expected);
+    EXPECT_EQ(settings.on_divergence.times, 5u);
+    EXPECT_EQ(settings.rate, 0.25);
+  }
+}
+
+TEST(ScaleRatesTest, AllRatesThatAreSetAreMultiplied) {
+  v1::TrainingJob job;
+  v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
+  optimiser.set_rate(0.5);
+  optimiser.set_weight_decay(0.1);
+  v1::LayerOptimiser& own = *optimiser.add_layers();
+  own.set_layer("conv1");
+  own.set_rate(0.25);
+  own.set_weight_decay(0.125);
+  optimiser.add_layers()->set_layer("fc1");
+  optimiser.add_layers()->set_rate(0);
+  ScaleRates(0.5, job);
+  EXPECT_EQ(optimiser.rate(), 0.25);
+  EXPECT_EQ(optimiser.weight_decay(), 0.1);
+  EXPECT_EQ(optimiser.layers(0).rate(), 0.125);
+  EXPECT_EQ(optimiser.layers(0).weight_decay(), 0.125);
+  EXPECT_FALSE(optimiser.layers(1).has_rate()) << "it has the job's";
+  EXPECT_EQ(optimiser.layers(2).rate(), 0);
+}
+
+TEST(ScaleRatesTest, TheFirstAttemptGetsTheJobAsItIs) {
+  v1::TrainingJob job;
+  ScaleRates(1, job);
+  EXPECT_EQ(job.ByteSizeLong(), 0u);
 }
 
 }  // namespace

@@ -71,6 +71,11 @@ class Harness {
   Actions Exit(MemberId id, const std::string& how = "was killed by signal 9") {
     return Handle(ProcessExited{.id = id, .generation = GenerationOf(id), .how = how});
   }
+  /// The user changes the job.
+  Actions Change(const JobSettings& settings) {
+    settings_ = settings;
+    return Handle(SpecChanged{settings_});
+  }
   /// The user wants another number of workers.
   Actions Scale(std::uint32_t workers) {
     settings_.workers = workers;
@@ -186,13 +191,16 @@ class Harness {
                           .correct = correct,
                           .loss_sum = 25});
   }
-  Actions TrainAndEvaluate(std::uint64_t correct) {
+  void TrainOnly() {
     Tell(kData0, EpochEnded{state().epoch});
     CloseParts();
     Flush(kWorker0);
     Flush(kWorker1);
     StoreSnapshot(kServer0, state().row.snapshot);
     StoreSnapshot(kServer1, state().row.snapshot);
+  }
+  Actions TrainAndEvaluate(std::uint64_t correct) {
+    TrainOnly();
     return EvaluateAs(correct);
   }
 

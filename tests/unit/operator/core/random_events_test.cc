@@ -48,6 +48,9 @@ class Cluster {
     settings_.training_examples = 1;  // known
     settings_.restart_backoff = milliseconds(rng_.Below(500));
     settings_.checkpoint_interval = milliseconds(200 + rng_.Below(2000));
+    if (seed % 3 == 0) {
+      settings_.on_divergence = {.action = OnDivergence::Action::kRecover, .times = 1000};
+    }
     controller_ = JobController::Create(settings_, 1);
     Run(controller_->Begin(now_, {}));
   }
@@ -61,6 +64,9 @@ class Cluster {
       Deliver();
       if (now_ < start + faults_until && rng_.Below(20) == 0) {
         Fault();
+      }
+      if (now_ < start + faults_until && goes_back() && rng_.Below(200) == 0) {
+        Diverge();
       }
       if (controller_->NextTimer(now_) <= now_ || rng_.Below(10) == 0) {
         Run(controller_->Handle(Tick{}, now_));
@@ -78,9 +84,14 @@ class Cluster {
   [[nodiscard]] const JobController& controller() const { return *controller_; }
   [[nodiscard]] std::uint64_t results() const { return last_result_; }
   [[nodiscard]] std::uint64_t epochs() const { return settings_.epochs; }
+  [[nodiscard]] bool went_back() const { return went_back_; }
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 
  private:
+  [[nodiscard]] bool goes_back() const {
+    return settings_.on_divergence.action == OnDivergence::Action::kRecover;
+  }
+
   // Something that happens later: events to the controller, in order per member.
   struct Later {
     Clock::TimePoint time;
@@ -92,14 +103,7 @@ class Cluster {
   void Run(const std::vector<Action>& actions) {
     for (const Action& action : actions) {
       if (const auto* persist = std::get_if<Persist>(&action)) {
-        for (const Persist::Entry& entry : persist->entries) {
-          if (entry.key == kStateKey) {
-            stored_ = entry.value;
-            CheckRecords(DecodeState(stored_).value());
-          } else {
-            CheckResult(DecodeResult(entry.value).value());
-          }
-        }
+        Store(*persist);
       } else if (const auto* start = std::get_if<StartProcess>(&action)) {
         StartMember(*start);
       } else if (const auto* kill = std::get_if<KillProcess>(&action)) {
@@ -117,6 +121,23 @@ class Cluster {
       }
     }
     EXPECT_EQ(DecodeState(stored_).value().epoch, controller_->state().epoch);
+  }
+
+  void Store(const Persist& persist) {
+    for (const Persist::Entry& entry : persist.entries) {
+      if (entry.key != kStateKey) {
+        CheckResult(DecodeResult(entry.value).value());
+        continue;
+      }
+      stored_ = entry.value;
+      const JobState state = DecodeState(stored_).value();
+      CheckRecords(state);
+      if (std::exchange(attempt_, state.recovery.attempt) != state.recovery.attempt) {
+        last_result_ = state.epoch - 1;
+        last_snapshot_ = state.evaluated_snapshot;
+        went_back_ = true;
+      }
+    }
   }
 
   void CheckRecords(const JobState& state) {
@@ -389,6 +410,14 @@ class Cluster {
     }
   }
 
+  void Diverge() {
+    for (const auto& [id, process] : processes_) {
+      if (id.role == Role::kWorker && process.incarnation != 0) {
+        return Answer(id, Failure{.message = "diverged", .fatal = true, .diverged = true});
+      }
+    }
+  }
+
   void HeartbeatAll() {
     for (const auto& [id, process] : std::map(processes_)) {
       if (process.incarnation != 0) {
@@ -415,10 +444,13 @@ class Cluster {
   std::uint64_t uids_ = 0;
   std::uint64_t ticks_ = 0;
   std::uint64_t last_result_ = 0;
+  std::uint64_t attempt_ = 1;
+  bool went_back_ = false;
   std::uint64_t last_snapshot_ = 0;
 };
 
 TEST(RandomEventsTest, EveryJobEndsWithOneResultPerEpoch) {
+  int went_back = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster(seed);
@@ -434,7 +466,9 @@ TEST(RandomEventsTest, EveryJobEndsWithOneResultPerEpoch) {
     }
     EXPECT_EQ(cluster.processes(), 0u);
     ASSERT_FALSE(HasFailure());
+    went_back += cluster.went_back() ? 1 : 0;
   }
+  EXPECT_GT(went_back, 100);
 }
 
 }  // namespace

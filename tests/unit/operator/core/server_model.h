@@ -127,7 +127,10 @@ class ServerModel {
     if (Holds(bucket)) {
       return;
     }
-    if (record.created) {
+    if (record.restored_snapshot != 0) {
+      EXPECT_TRUE(disk_.snapshots[record.restored_snapshot].contains(bucket))
+          << "bucket " << bucket << " of snapshot " << record.restored_snapshot << " is gone";
+    } else if (record.created) {
       EXPECT_TRUE(found_.contains(bucket)) << "bucket " << bucket << " of " << ToString(self_)
                                            << " is neither in memory nor was it on disk";
     }

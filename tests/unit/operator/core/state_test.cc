@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "operator/core/training_meter.h"
+#include "services/common/base/checksum.h"
 
 namespace adamant::controller {
 namespace {
@@ -33,6 +36,7 @@ JobState Example() {
   state.part_owner = {1, 0};
   state.training_examples = 60000;
   state.invalid = true;
+  state.at_chance = true;
   state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .losses = 1}, {}};
   state.active = std::chrono::milliseconds(123456);
   state.message = "waits";
@@ -48,6 +52,7 @@ TEST(StateCodecTest, StateAndResultsComeBackAsTheyWere) {
 TEST(StateCodecTest, AResultIsNoLargerThanItsBound) {
   EpochResult row;
   row.staleness_counts.resize(kStalenessBins);
+  row.batches_of_others.resize(kStalenessBins);
   EXPECT_EQ(Encode(row).size(), kLargestResult);
 }
 
@@ -67,7 +72,63 @@ TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 5"));
+}
+
+/// What a program of this format version would have stored, from what has more fields at its end
+/// (`newer` bytes) and in its row (2 fields from version 5 on).
+std::string AsVersion(char version, const JobState& state, std::size_t newer) {
+  constexpr std::size_t kBefore = 6 + 16 + 1;  // numbers before the row's first list, with its size
+  std::string bytes = Encode(state);
+  bytes.resize(bytes.size() - 8 - newer);
+  const std::size_t counts = state.row.staleness_counts.size();
+  bytes.erase(8 * (kBefore + counts), 16);
+  bytes[0] = version;
+  const std::uint64_t checksum =
+      Checksum(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
+  for (int shift = 0; shift < 64; shift += 8) {
+    bytes.push_back(static_cast<char>(checksum >> shift));
+  }
+  return bytes;
+}
+
+constexpr std::size_t kNoRecovery =
+    25 * sizeof(std::uint64_t);  // a Recovery without text and lists
+
+TEST(StateCodecTest, AStateOfVersion4IsReadAsOneThatNeverWentBack) {
+  const JobState state = Example();
+  EXPECT_EQ(DecodeState(AsVersion(4, state, kNoRecovery)).value(), state);
+}
+
+TEST(StateCodecTest, AStateOfVersion3IsReadAsOneWithoutAVerdict) {
+  JobState state = Example();
+  const std::string bytes = AsVersion(3, state, kNoRecovery + sizeof(std::uint64_t));
+  state.at_chance = false;
+  EXPECT_EQ(DecodeState(bytes).value(), state);
+}
+
+TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
+  JobState state = Example();
+  state.recovery = {.first = state.checkpoint,
+                    .healthy = state.checkpoint,
+                    .epoch = 7,
+                    .found = true,
+                    .top1 = 0.5,
+                    .best_top1 = 0.5,
+                    .attempt = 3,
+                    .times = 2,
+                    .rate_factor = 0.25,
+                    .going_back = true,
+                    .ended_diverged = true,
+                    .first_loss = 2.3,
+                    .divergence = "NaN",
+                    .undone_updates = 5,
+                    .undone_examples = 160,
+                    .counted_examples = 96,
+                    .healthy_examples = 64};
+  state.row.attempt = 3;
+  state.row.batches_of_others = {4, 5};
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
 }
 
 TEST(StateCodecTest, SlotsAreNumberedRoleByRole) {

@@ -26,8 +26,11 @@ class EpochFilesTest : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
 
-  void WriteResult(const std::string& digits, std::uint64_t epoch) const {
-    Write(kEpochEntryPrefix + digits, Encode(controller::EpochResult{.epoch = epoch}));
+  void WriteResult(const std::string& digits,
+                   std::uint64_t epoch,
+                   std::uint64_t attempt = 1) const {
+    Write(kEpochEntryPrefix + digits,
+          Encode(controller::EpochResult{.epoch = epoch, .attempt = attempt}));
   }
 
   const std::filesystem::path folder_ =
@@ -45,6 +48,18 @@ TEST_F(EpochFilesTest, ResultsComeInTheOrderOfTheirEpochs) {
   const EpochFiles files = ReadEpochFiles(folder_);
   EXPECT_THAT(files.results, ElementsAre(Epoch(9), Epoch(10), Epoch(101)));
   EXPECT_THAT(files.problems, IsEmpty());
+}
+
+TEST_F(EpochFilesTest, ResultsOfLaterAttemptsComeAfterThoseThatTheyUndo) {
+  WriteResult("00000000000000000001", 1);
+  WriteResult("00000000000000000002", 2);
+  WriteResult("00000000000000000002.2", 2, 2);
+  WriteResult("00000000000000000001.10", 1, 10);
+  std::string order;
+  for (const controller::EpochResult& result : ReadEpochFiles(folder_).results) {
+    order += std::to_string(result.attempt) + ":" + std::to_string(result.epoch) + " ";
+  }
+  EXPECT_EQ(order, "1:1 1:2 2:2 10:1 ");
 }
 
 TEST_F(EpochFilesTest, WhatIsDamagedIsToldAndLeftOut) {

@@ -18,9 +18,10 @@ using testing::SizeIs;
 const ObjectKey kFirst{"team", "mnist-epochs-0"};
 
 /// With as many numbers as a result can have.
-std::string LargestRow(std::uint64_t epoch) {
-  EpochResult row{.epoch = epoch};
+std::string LargestRow(std::uint64_t epoch, std::uint64_t attempt = 1) {
+  EpochResult row{.epoch = epoch, .attempt = attempt};
   row.staleness_counts.assign(controller::kStalenessBins, UINT64_MAX);
+  row.batches_of_others.assign(controller::kStalenessBins, UINT64_MAX);
   return Encode(row);
 }
 
@@ -49,6 +50,30 @@ class EpochObjectsTest : public StateStoreRig {
     return rows;
   }
 
+  static std::string KeyOfRow(std::uint64_t epoch, std::uint64_t attempt) {
+    const std::string of_attempt = attempt > 1 ? "." + std::to_string(attempt) : "";
+    return controller::kResultPrefix + std::to_string(epoch) + of_attempt;
+  }
+
+  /// Ends an epoch of an attempt.
+  static Entries Ended(std::uint64_t epoch, std::uint64_t attempt, const std::string& row) {
+    JobState state = StateWith(1, 1);
+    state.epoch = epoch + 1;
+    return {{KeyOfRow(epoch, attempt), row}, {controller::kStateKey, Encode(state)}};
+  }
+
+  /// "3.2=value": the entries of the first object, by epoch and attempt.
+  std::string FirstObject() {
+    const Json object = NewClient().Get(kConfigMaps, kFirst).value_or(Json::object());
+    const Json entries = object.value("binaryData", Json::object());
+    std::string text;
+    for (const auto& [name, value] : entries.items()) {
+      const std::size_t digit = name.find_first_not_of("epoch.0");
+      text += name.substr(digit) + "=" + DecodeBase64(value.get<std::string>()).value_or("?") + " ";
+    }
+    return text;
+  }
+
   std::string VersionOf(const ObjectKey& key) {
     return ResourceVersionOf(NewClient().Get(kConfigMaps, key).value_or(Json()));
   }
@@ -71,7 +96,7 @@ TEST_F(EpochObjectsTest, TenThousandEpochsAreStoredInObjectsThatTheApiTakes) {
   }
   EXPECT_THAT(EpochObjectsThere(), SizeIs(40));
   for (const Json& object : EpochObjectsThere()) {
-    EXPECT_LT(object.dump().size(), 256U << 10);
+    EXPECT_LT(object.dump().size(), kLargestEpochObject);
   }
   EXPECT_LT(NewClient().Get(kConfigMaps, {"team", "mnist-state"})->dump().size(), 2048U);
 }
@@ -87,6 +112,55 @@ TEST_F(EpochObjectsTest, ObjectsBelongToTheJob) {
   const Json metadata = NewClient().Get(kConfigMaps, kFirst).value()["metadata"];
   EXPECT_EQ(metadata["labels"][kJobUidLabel], kJob.uid);
   EXPECT_EQ(metadata["ownerReferences"][0]["uid"], kJob.uid);
+}
+
+TEST_F(EpochObjectsTest, WhatAnAttemptHasUndoneIsKeptBesideItsOwnResults) {
+  KubeStateStore store = NewStore("a");
+  Store(store, 1, 3);
+  ASSERT_TRUE(store.CompareAndSwap(3, Ended(2, 2, "again")).ok());
+  EXPECT_EQ(FirstObject(), "1=1 2=2 2.2=again 3=3 ");
+  KubeStateStore next = NewStore("next");
+  const auto loaded = next.Load();
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE(next.CompareAndSwap(loaded->version, Ended(3, 2, "again")).ok());
+  EXPECT_EQ(FirstObject(), "1=1 2=2 2.2=again 3=3 3.2=again ");
+}
+
+TEST_F(EpochObjectsTest, AnAttemptThatAReplacedControllerHasNotStoredIsWrittenOver) {
+  KubeStateStore old = NewStore("old");
+  Store(old, 1, 2);
+  KubeStateStore next = NewStore("next");
+  ASSERT_TRUE(next.Load().ok());
+  ASSERT_TRUE(next.CompareAndSwap(2, Stored(StateWith(2, 1))).ok());
+  EXPECT_TRUE(absl::IsAborted(old.CompareAndSwap(2, Ended(1, 2, "old"))));
+  EXPECT_EQ(FirstObject(), "1=1 1.2=old 2=2 ");
+  ASSERT_TRUE(next.CompareAndSwap(3, Ended(3, "3", 2)).ok());
+  EXPECT_EQ(FirstObject(), "1=1 2=2 3=3 ");
+}
+
+TEST_F(EpochObjectsTest, OfManyAttemptsTheOldestResultsGoBeforeTheObjectGetsTooLarge) {
+  constexpr std::uint64_t kAttempts = 4;
+  KubeStateStore store = NewStore("a");
+  std::uint64_t version = 0;
+  for (std::uint64_t attempt = 1; attempt <= kAttempts; ++attempt) {
+    Entries entries;
+    for (std::uint64_t epoch = 1; epoch <= kEpochsOfAnObject; ++epoch) {
+      entries.push_back({KeyOfRow(epoch, attempt), LargestRow(epoch, attempt)});
+    }
+    ASSERT_TRUE(store.CompareAndSwap(version++, entries).ok());
+  }
+  ASSERT_THAT(EpochObjectsThere(), SizeIs(1));
+  const Json object = EpochObjectsThere().front();
+  EXPECT_LT(object.dump().size(), kLargestEpochObject);
+  std::size_t newest = 0;
+  std::size_t before = 0;
+  for (const auto& [name, value] : object["binaryData"].items()) {
+    newest += name.ends_with(".4") ? 1 : 0;
+    before += name.ends_with(".3") ? 1 : 0;
+  }
+  EXPECT_EQ(newest, kEpochsOfAnObject);
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(newest + before, object["binaryData"].size());
 }
 
 TEST_F(EpochObjectsTest, OnlyTheObjectOfTheEpochIsWritten) {
@@ -132,7 +206,16 @@ TEST_F(EpochObjectsTest, TheNextControllerAddsToWhatItFinds) {
 
 TEST_F(EpochObjectsTest, AnEntryThatIsNoResultIsRefused) {
   KubeStateStore store = NewStore("a");
-  for (const char* key : {"epoch/", "epoch/0", "epoch/1x", "epoch/-1", "another"}) {
+  for (const char* key : {"epoch/",
+                          "epoch/0",
+                          "epoch/1x",
+                          "epoch/-1",
+                          "epoch/1.",
+                          "epoch/1.0",
+                          "epoch/1.1",
+                          "epoch/1.2.3",
+                          "epoch/.2",
+                          "another"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(store.CompareAndSwap(0, {{key, "row"}}))) << key;
   }
 }

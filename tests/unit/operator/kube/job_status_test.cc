@@ -140,6 +140,48 @@ TEST(JobStatusTest, NumbersAreThoseOfTheReport) {
   EXPECT_EQ(ConditionOf(status, "Running").message(), "epoch 2 of 5");
 }
 
+TEST(JobStatusTest, AJobThatHasNotDivergedHasNoSuchCondition) {
+  const Status status = Shown(Report(Phase::kRunning), View(), kNow);
+  for (const v1::Condition& condition : status.conditions()) {
+    EXPECT_NE(condition.type(), "Diverged");
+  }
+  EXPECT_EQ(status.attempt(), 1);
+  EXPECT_EQ(status.rate_factor(), 1);
+  EXPECT_FALSE(status.has_divergence());
+}
+
+TEST(JobStatusTest, DivergenceIsAConditionThatStays) {
+  JobReport report = Report(Phase::kRunning);
+  report.divergence = "all 60 units of layer relu1 are dead";
+  const Status first = Shown(report, View(), kBefore);
+  EXPECT_TRUE(Holds(first, "Diverged"));
+  EXPECT_EQ(ConditionOf(first, "Diverged").reason(), "Diverged");
+  EXPECT_EQ(ConditionOf(first, "Diverged").message(), report.divergence);
+  EXPECT_EQ(first.divergence(), report.divergence);
+  report.attempt = 2;
+  report.rate_factor = 0.5;
+  const Status second = Shown(report, View(first), kNow);
+  EXPECT_EQ(ConditionOf(second, "Diverged").reason(), "WentBack");
+  EXPECT_EQ(ConditionOf(second, "Diverged").last_transition_time(), kBefore);
+  EXPECT_EQ(second.attempt(), 2);
+  EXPECT_EQ(second.rate_factor(), 0.5);
+  EXPECT_TRUE(Holds(Shown(Report(Phase::kRunning), View(second), kNow), "Diverged"));
+  EXPECT_TRUE(Holds(SuspendedStatus(View(second), kNow), "Diverged"));
+  EXPECT_TRUE(Holds(LostStatus(View(second), "somebody has deleted it", kNow), "Diverged"));
+}
+
+TEST(JobStatusTest, AJobThatIsToContinueHasOnlyDiverged) {
+  JobReport report = Report(Phase::kRunning);
+  report.divergence = "the validation loss is not finite";
+  report.attempt = 2;
+  JobView view = View();
+  auto job = std::make_shared<v1::TrainingJob>(*view.job);
+  job->mutable_spec()->mutable_run_policy()->mutable_on_divergence()->set_action(
+      v1::OnDivergence::ACTION_CONTINUE);
+  view.job = std::move(job);
+  EXPECT_EQ(ConditionOf(Shown(report, view, kNow), "Diverged").reason(), "Diverged");
+}
+
 TEST(JobStatusTest, WhatIsNotKnownYetIsAbsent) {
   const Status status = Shown(Report(Phase::kStarting), View(), kNow);
   EXPECT_FALSE(status.has_message());

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "operator/local/learning_curve.h"
 #include "operator/local/recorder.h"
@@ -54,6 +57,32 @@ TEST(CsvTest, AnEpochThatNobodyAttendedHasCountsAndEmptyFields) {
   const std::string header = MetricsCsvHeader();
   EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(header.begin(), header.end(), ','));
   EXPECT_THAT(row, testing::StartsWith("4,1000,20,7,0,,,,,0,"));
+}
+
+TEST(CsvTest, TheLastColumnsAreOfTheAttempt) {
+  EXPECT_THAT(MetricsCsvHeader(), testing::EndsWith(",snapshot,attempt,batches_of_others_mean\n"));
+  EpochResult result = Result(3);
+  EXPECT_THAT(MetricsCsvRow(result), testing::EndsWith(",4,1,0.00\n"));
+  result.attempt = 2;
+  result.batches_of_others = {0, 2, 2};  // 1; 2..3
+  EXPECT_THAT(MetricsCsvRow(result), testing::EndsWith(",4,2,1.75\n"));
+  const auto json = nlohmann::json::parse(EpochJson("now", result));
+  EXPECT_EQ(json["attempt"], 2);
+  EXPECT_EQ(json["batches_of_others_mean"], 1.75);
+}
+
+TEST(SortByTimeTest, ALaterAttemptComesAfterTheEpochsThatItHasUndone) {
+  std::vector<EpochResult> results;
+  for (const auto& [attempt, epoch] : {std::pair{10, 1}, {2, 3}, {1, 3}, {2, 2}, {1, 2}}) {
+    results.push_back(Result(static_cast<std::uint64_t>(epoch)));
+    results.back().attempt = static_cast<std::uint64_t>(attempt);
+  }
+  SortByTime(results);
+  std::string order;
+  for (const EpochResult& result : results) {
+    order += std::to_string(result.attempt) + ":" + std::to_string(result.epoch) + " ";
+  }
+  EXPECT_EQ(order, "1:2 1:3 2:2 2:3 10:1 ");
 }
 
 TEST(JsonTest, WhatIsNotKnownOfAnEpochIsNull) {
@@ -113,6 +142,24 @@ TEST(LearningCurveTest, StaysSmallForManyEpochs) {
   EXPECT_LT(DrawLearningCurve("long", results).size(), 100'000u);
 }
 
+TEST(LearningCurveTest, WhatWasUndoneIsDotsBesideTheLine) {
+  EpochResult diverged = Result(3);
+  diverged.validation_loss = 1e30;
+  EpochResult infinite = Result(4);
+  infinite.validation_loss = std::numeric_limits<double>::infinity();
+  EpochResult again = Result(2);
+  again.attempt = 2;
+  const std::string once = DrawLearningCurve("job", {Result(1), again});
+  EXPECT_THAT(once, testing::Not(HasSubstr("class=\"undone\"")));
+  const std::string svg =
+      DrawLearningCurve("job", {Result(1), Result(2), diverged, infinite, again});
+  EXPECT_THAT(svg, HasSubstr("class=\"undone\""));
+  EXPECT_THAT(svg, HasSubstr("dots: undone"));
+  EXPECT_THAT(svg, testing::Not(HasSubstr("e+")));
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
 class RunDirTest : public testing::Test {
  protected:
   ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
@@ -152,6 +199,18 @@ TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
   const auto lock = RunLock::Acquire(paths_, RunLock::Use::kControl);
   EXPECT_TRUE(RunLock::IsControlled(paths_).value());
   EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
+}
+
+TEST_F(RunDirTest, TheRecorderKeepsAllAttemptsInTheOrderOfTime) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  EpochResult again = Result(1);
+  again.attempt = 2;
+  auto recorder = Recorder::Open(paths_, "job", {Result(1), again, Result(2)});
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
+            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)) +
+                MetricsCsvRow(again));
+  EXPECT_EQ(recorder->results().back().attempt, 2u);
 }
 
 TEST_F(RunDirTest, TheRecorderGoesOnWhereTheStoredResultsEnd) {

@@ -223,6 +223,16 @@ TEST_F(MemberTest, FailureIsReportedAndEndsTheProcess) {
   EXPECT_FALSE(controller_->Receive().has_value());
 }
 
+TEST_F(MemberTest, DivergenceIsAFailureOfItsOwn) {
+  Join();
+  member_.FailDiverged(absl::InvalidArgumentError("training diverged"));
+  EXPECT_TRUE(absl::IsInvalidArgument(NextEnd()));
+  const auto failure = controller_->Receive();
+  EXPECT_EQ(failure->failure().message(), "training diverged");
+  EXPECT_TRUE(failure->failure().diverged());
+  EXPECT_TRUE(failure->failure().fatal()) << "for controllers that know of no divergence";
+}
+
 TEST(MemberAloneTest, LeaveDoesNotWaitForAControllerThatIsAway) {
   Member member("127.0.0.1:1", kFast);
   member.Join(WorkerJoin());

@@ -129,6 +129,33 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
 
+TEST(StatusTextTest, AnAttemptSaysWhyThereIsOneAndWhatItCost) {
+  v1::JobStatus status = RunningJob();
+  status.set_attempt(1);
+  status.set_rate_factor(1);
+  EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("attempt")));
+  status.set_divergence("all 60 units of layer relu1 are dead");
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("\nattempt 1: all 60 units of layer relu1 are dead\n"));
+  status.set_attempt(2);
+  status.set_rate_factor(0.5);
+  status.set_undone_updates(1234);
+  status.set_undone_examples(56789);
+  for (const bool live : {true, false}) {
+    EXPECT_THAT(StatusText(status, live),
+                HasSubstr("\nattempt 2, learning rates x 0.5: all 60 units of layer relu1 are "
+                          "dead; 1234 updates (56789 examples) undone\n"));
+  }
+}
+
+TEST(StatusTextTest, StalenessIsShownWhereThereIsAny) {
+  v1::JobStatus status = RunningJob();
+  EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("staleness")));
+  status.set_batches_of_others(2.54);
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("staleness    2.5 batches of other workers\n"));
+}
+
 TEST(StatusTextTest, WhatAProcessCannotDoIsSaid) {
   v1::JobStatus status = RunningJob();
   status.mutable_members(0)->set_alarm("disk full: no room in data/");
@@ -187,12 +214,24 @@ TEST(StatusJsonTest, HoldsEverything) {
   *status.mutable_buckets(0)->mutable_record()->mutable_heir() = Holder(1, 1);
   AddFailover(status).set_restores(1);
   status.set_checkpoint(9);
+  status.set_attempt(2);
+  status.set_rate_factor(0.5);
+  status.set_divergence("the loss");
+  status.set_undone_updates(3);
+  status.set_undone_examples(4);
+  status.set_batches_of_others(1.5);
   const auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/true));
   EXPECT_EQ(json["time"], "now");
   EXPECT_EQ(json["event"], "status");
   EXPECT_EQ(json["live"], true);
   EXPECT_EQ(json["phase"], "Running");
   EXPECT_EQ(json["checkpoint"], 9);
+  EXPECT_EQ(json["attempt"], 2);
+  EXPECT_EQ(json["rate_factor"], 0.5);
+  EXPECT_EQ(json["divergence"], "the loss");
+  EXPECT_EQ(json["undone_updates"], 3);
+  EXPECT_EQ(json["undone_examples"], 4);
+  EXPECT_EQ(json["batches_of_others"], 1.5);
   EXPECT_EQ(json["last_failover"],
             nlohmann::json::parse(R"({"bucket": 7, "epoch": 3, "detect_seconds": 3.95,
                 "replace_seconds": 0.052, "reconcile_seconds": 0.0204, "catch_up_seconds": 1.41,

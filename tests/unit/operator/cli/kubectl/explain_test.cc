@@ -263,6 +263,16 @@ TEST(ExplainTest, ARunningJobWithoutTroubleJustRuns) {
             "mnist runs: epoch 2 of 5, 3000 examples/s\n");
 }
 
+TEST(ExplainTest, AnAttemptOfARunningJobIsTold) {
+  Json job = TheJob("Running");
+  job["status"]["attempt"] = 2;
+  job["status"]["conditions"] =
+      Json::array({Condition("Diverged", "True", "training diverged in epoch 3: the loss")});
+  EXPECT_THAT(Explained(At(job, {ThePod("worker", 0)})),
+              HasSubstr("because it is at attempt 2 of training\n"
+                        "    because training diverged in epoch 3: the loss\n"));
+}
+
 TEST(ExplainTest, RestartsOfARunningJobAreTold) {
   Json job = TheJob("Running");
   Observed observed =

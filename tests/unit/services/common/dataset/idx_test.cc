@@ -271,5 +271,12 @@ TEST(IdxTest, MutatedFilesGiveADataSetThatHoldsOrAnError) {
   EXPECT_GT(refused, kCases / 2);
 }
 
+TEST(DatasetTest, TheMostFrequentClassIsCounted) {
+  EXPECT_EQ(Dataset{}.most_frequent(), 0u);
+  Dataset set;
+  set.labels = {0, 255, 7, 255, 7, 255};
+  EXPECT_EQ(set.most_frequent(), 3u);
+}
+
 }  // namespace
 }  // namespace adamant::dataset

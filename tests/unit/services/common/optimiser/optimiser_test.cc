@@ -63,5 +63,38 @@ TEST(ParameterOptimiserTest, TheStepHasTheRateOfNow) {
   EXPECT_EQ(step.weight_decay, 0.01f);
 }
 
+TEST(ParameterOptimiserTest, ACorrectionLowersTheRateAndLengthensMemory) {
+  const ParameterOptimiser optimiser = {
+      .kind = OptimiserKind::kMomentum, .rate = 0.1, .momentum = 0.9};
+  const RuleStep step = optimiser.At(0, {.rate = 0.5f, .memory = 2});
+  EXPECT_FLOAT_EQ(step.momentum, 0.95f);
+  EXPECT_FLOAT_EQ(step.rate, 0.025f);
+  // What a lasting gradient moves: rate / (1 - momentum) changes with the factor on the rate alone.
+  EXPECT_NEAR(step.rate / (1 - step.momentum), 0.5 * 0.1 / (1 - 0.9), 1e-5);
+}
+
+TEST(ParameterOptimiserTest, WithoutACorrectionTheNumbersAreTheJobs) {
+  const ParameterOptimiser optimiser = {
+      .kind = OptimiserKind::kMomentum, .rate = 0.1, .momentum = 0.9};
+  EXPECT_EQ(optimiser.At(7).rate, 0.1f);
+  EXPECT_EQ(optimiser.At(7).momentum, 0.9f);
+}
+
+TEST(ParameterOptimiserTest, RulesWithoutMomentumTakeTheRateAlone) {
+  const ParameterOptimiser optimiser = {.kind = OptimiserKind::kAdagrad, .rate = 0.1};
+  EXPECT_FLOAT_EQ(optimiser.At(0, {.rate = 0.5f, .memory = 4}).rate, 0.05f);
+}
+
+TEST(CorrectionTest, OnlyNumbersInRangeAreValid) {
+  EXPECT_TRUE(Correction{}.IsValid());
+  for (const Correction& wrong : {Correction{.rate = 0},
+                                  Correction{.rate = 1.5f},
+                                  Correction{.rate = std::nanf("")},
+                                  Correction{.memory = 0.5f},
+                                  Correction{.memory = std::nanf("")}}) {
+    EXPECT_FALSE(wrong.IsValid());
+  }
+}
+
 }  // namespace
 }  // namespace adamant

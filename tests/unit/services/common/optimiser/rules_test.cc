@@ -225,5 +225,20 @@ TEST(RulesTest, MaxMagnitudeIsNotFiniteIfOneValueIsNot) {
   }
 }
 
+TEST(ExtrapolateTest, PutsValuesAheadByWhatTheyMoved) {
+  std::vector<float> before = {1, 3};  // of which 0.5 and 1 was ahead
+  std::vector<float> ahead = {0.5f, 1};
+  std::vector<float> values = {2, 1};  // moved by 1.5 and -1
+  Extrapolate(2, before, ahead, values);
+  EXPECT_EQ(ahead, (std::vector<float>{3, -2}));
+  EXPECT_EQ(values, (std::vector<float>{5, -1}));
+}
+
+TEST(ScaleTest, MultipliesEveryValue) {
+  std::vector<float> values = {1, -2, 0};
+  Scale(0.5f, values);
+  EXPECT_EQ(values, (std::vector<float>{0.5f, -1, 0}));
+}
+
 }  // namespace
 }  // namespace adamant

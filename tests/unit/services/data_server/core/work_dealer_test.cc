@@ -20,7 +20,11 @@ constexpr WorkerId kB{.slot = 1, .incarnation = 1};
 
 WorkDealerOptions Options() {
   // 10 batches, the last one of 5 examples.
-  return {.slot = 0, .batch_size = 10, .train_examples = 95, .validation_examples = 25};
+  return {.slot = 0,
+          .batch_size = 10,
+          .train_examples = 95,
+          .validation_examples = 25,
+          .most_frequent = 4};
 }
 
 Membership View(std::vector<WorkerId> workers, std::vector<std::uint32_t> owners = {0}) {
@@ -334,6 +338,7 @@ TEST_F(WorkDealerTest, EvaluatesEachExampleOnceAndSumsInOrder) {
   EXPECT_EQ(evaluated[0].examples, 25u);
   EXPECT_EQ(evaluated[0].correct, 22u);
   EXPECT_EQ(evaluated[0].loss_sum, 7.0);
+  EXPECT_EQ(evaluated[0].most_frequent, 4u);
   h.Send(Evaluate{.epoch = 1, .snapshot = 1});
   EXPECT_THAT(h.Take<Evaluated>(), SizeIs(1)) << "the command came again";
 }

@@ -37,6 +37,7 @@ class Link final : public service::ControllerLink {
     end = end || (!end_when_told.empty() && told.back().find(end_when_told) != std::string::npos);
   }
   void Fail(const absl::Status& /*reason*/, bool /*fatal*/) override {}
+  void FailDiverged(const absl::Status& /*reason*/) override {}
   [[nodiscard]] bool stopping() const override { return end; }
 
   std::vector<std::string> told;

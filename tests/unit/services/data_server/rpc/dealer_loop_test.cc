@@ -40,7 +40,7 @@ class Worker {
   Worker(WorkerId id, DealerLoop& loop, BatchPipeline& pipeline, const DataMetrics& metrics)
       : client_(link_.TakeClient()),
         server_([this, &loop, &pipeline, &metrics, stream = link_.TakeServer()] {
-          link_.Finish(ServeWork(*stream, kJobUid, loop, pipeline, metrics));
+          link_.Finish(ServeWork(*stream, {.job_uid = kJobUid}, loop, pipeline, metrics));
         }),
         thread_([this, id] { Work(id); }) {}
 
@@ -118,14 +118,16 @@ class DealerLoopTest : public testing::Test {
   const BatchBuilder builder_{{.batch_size = 4}, MakeSet(), MakeSet()};
   BatchPipeline pipeline_{
       {.threads = 2, .cache_bytes = 200, .train_examples = kExamples}, builder_, metrics_};
-  DealerLoop loop_{
-      {.dealer = {.batch_size = 4, .train_examples = kExamples, .validation_examples = kExamples},
-       .normalisation = {.mean = {0}, .deviation = {1}},
-       .job_uid = kJobUid},
-      {.send = [this](const v1::MemberMessage& m) { OnMessage(m); },
-       .fail = [](const absl::Status& status) { ADD_FAILURE() << status; }},
-      pipeline_,
-      metrics_};
+  DealerLoop loop_{{.dealer = {.batch_size = 4,
+                               .train_examples = kExamples,
+                               .validation_examples = kExamples,
+                               .most_frequent = 3},
+                    .normalisation = {.mean = {0}, .deviation = {1}},
+                    .job = {.job_uid = kJobUid}},
+                   {.send = [this](const v1::MemberMessage& m) { OnMessage(m); },
+                    .fail = [](const absl::Status& status) { ADD_FAILURE() << status; }},
+                   pipeline_,
+                   metrics_};
 };
 
 TEST_F(DealerLoopTest, ManyWorkersEvaluateEveryExampleOnceThoughSomeStreamsBreak) {
@@ -142,6 +144,7 @@ TEST_F(DealerLoopTest, ManyWorkersEvaluateEveryExampleOnceThoughSomeStreamsBreak
     const v1::Evaluated evaluated = AwaitEvaluated(epoch);
     EXPECT_EQ(evaluated.epoch(), epoch);
     EXPECT_EQ(evaluated.correct(), kExamples);
+    EXPECT_EQ(evaluated.most_frequent(), 3u);
   }
   loop_.Stop();
 }

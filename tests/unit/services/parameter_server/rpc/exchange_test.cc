@@ -168,6 +168,27 @@ TEST_F(ExchangeTest, AnotherJobIsRefused) {
   EXPECT_THAT(*client_.Hello(kJob + 1, 0, 1), HasSubstr("job 7"));
 }
 
+TEST_F(ExchangeTest, AWriterOfAnotherAttemptIsRefusedAndToldToEnd) {
+  v1::ExchangeRequest hello;
+  hello.mutable_hello()->set_format_version(1);
+  hello.mutable_hello()->set_job_uid(kJob);
+  hello.mutable_hello()->set_worker_incarnation(1);
+  hello.mutable_hello()->set_attempt(2);
+  const auto reply = client_.Call(hello);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_THAT(reply->header.hello().refused(), HasSubstr("attempt 2"));
+  EXPECT_TRUE(reply->header.hello().stale());
+}
+
+TEST_F(ExchangeTest, WhoOnlyReadsNeedsNoAttempt) {
+  v1::ExchangeRequest hello;
+  hello.mutable_hello()->set_format_version(1);
+  hello.mutable_hello()->set_job_uid(kJob);
+  hello.mutable_hello()->set_read_only(true);
+  hello.mutable_hello()->set_attempt(2);
+  EXPECT_EQ(client_.Call(hello)->header.hello().refused(), "");
+}
+
 TEST_F(ExchangeTest, AStreamBeginsWithHello) {
   EXPECT_EQ(client_.Call(FetchOf({0})).status().code(), absl::StatusCode::kInvalidArgument);
 }

@@ -86,6 +86,8 @@ EntryPtr MakeEntry() {
                      .after_loss = true,
                      .kind = UpdateKind::kGradient,
                      .job_examples = 100,
+                     .examples = 64,
+                     .correction = {.rate = 0.5f, .memory = 3},
                      .values = received->dense},
                     {.shard = 1,
                      .writer = {.slot = 2, .incarnation = 5},
@@ -123,6 +125,9 @@ TEST(ParcelTest, AnEntryArrivesWhole) {
   EXPECT_TRUE(entry.updates[0].after_loss);
   EXPECT_EQ(entry.updates[0].kind, UpdateKind::kGradient);
   EXPECT_EQ(entry.updates[0].job_examples, 100u);
+  EXPECT_EQ(entry.updates[0].examples, 64u);
+  EXPECT_EQ(entry.updates[0].correction, (Correction{.rate = 0.5f, .memory = 3}));
+  EXPECT_EQ(entry.updates[1].correction, Correction{});
   EXPECT_EQ(ToVector(entry.updates[0].values), Received().dense);
   ASSERT_NE(entry.updates[1].operands, nullptr);
   const Operands& operands = entry.updates[1].operands->operands;

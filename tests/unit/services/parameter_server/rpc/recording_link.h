@@ -24,6 +24,8 @@ class RecordingLink final : public service::ControllerLink {
     changed_.NotifyAll();
   }
 
+  void FailDiverged(const absl::Status& reason) override { Fail(reason, true); }
+
   [[nodiscard]] bool stopping() const override { return false; }
 
   /// Waits for the next message.

@@ -46,7 +46,7 @@ TEST_F(FetchTrackerTest, AFetchIsCompleteWhenAllShardsHaveCome) {
 
 TEST_F(FetchTrackerTest, PushesNameTheVersionsThatTheyWereComputedFrom) {
   pushes_.SetFetchedVersions({5, 7, 6});
-  pushes_.Push(0);
+  pushes_.Push({});
   for (const PushMessage& push : PollPushes()) {
     for (const ShardUpdate& update : push.updates) {
       EXPECT_EQ(update.fetched_version, update.shard == 0 ? 5u : update.shard == 1 ? 7u : 6u);
@@ -81,7 +81,7 @@ TEST_F(FetchTrackerTest, AValueOfALowerEpochThanIsKnownIsAskedForAgain) {
 TEST_F(FetchTrackerTest, AnAcknowledgementOfAHigherEpochMakesOlderValuesUnwanted) {
   fetches_.Fetch(0);
   const auto messages = PollFetches();
-  pushes_.Push(0);
+  pushes_.Push({});
   for (const PushMessage& push : PollPushes()) {
     PushReply reply = {.request = push.request};
     for (const ShardUpdate& update : push.updates) {
@@ -128,7 +128,7 @@ TEST_F(FetchTrackerTest, ASnapshotThatIsNotThereYetIsAskedForAgainAndHoldsNothin
   EXPECT_EQ(progress->fetch, fetch);
   EXPECT_TRUE(PollFetches().empty());
   EXPECT_EQ(fetches_.NextPoll(), now_ + milliseconds(50));
-  pushes_.Push(0);
+  pushes_.Push({});
   EXPECT_EQ(PollPushes().size(), 2u);
   now_ += milliseconds(50);
   const auto again = PollFetches();

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 class PushTrackerTest : public TrackerTest {};
 
 TEST_F(PushTrackerTest, UpdatesAreGroupedByPrimary) {
-  EXPECT_EQ(pushes_.Push(77), 1u);
+  EXPECT_EQ(pushes_.Push({.job_examples = 77}), 1u);
   const auto pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 2u);
   EXPECT_EQ(pushes[0].server, 0u);
@@ -33,12 +33,12 @@ TEST_F(PushTrackerTest, MessagesStayBelowTheLimit) {
   PushTrackerOptions options = Options(false);
   options.max_message_bytes = 4;
   PushTracker tracker(options, layout_, routes_);
-  tracker.Push(0);
+  tracker.Push({});
   EXPECT_EQ(tracker.Poll(now_).size(), 3u);
 }
 
 TEST_F(PushTrackerTest, APushIsRetiredWhenAllItsShardsAreAcknowledged) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kApplied).ok());
   EXPECT_TRUE(pushes_.TakeRetired().empty());
@@ -52,9 +52,9 @@ TEST_F(PushTrackerTest, APushIsRetiredWhenAllItsShardsAreAcknowledged) {
 }
 
 TEST_F(PushTrackerTest, PushesAreRetiredInOrderAndALaterAnswerAlsoAnswersTheEarlierOnes) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto first = PollPushes();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto second = PollPushes();
   EXPECT_FALSE(pushes_.CanPush());
   ASSERT_TRUE(Answer(first[0], UpdateOutcome::kApplied).ok());
@@ -68,7 +68,7 @@ TEST_F(PushTrackerTest, PushesAreRetiredInOrderAndALaterAnswerAlsoAnswersTheEarl
 }
 
 TEST_F(PushTrackerTest, ABrokenStreamSendsAgainWhatIsNotAcknowledged) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto before = PollPushes();
   ASSERT_TRUE(Answer(before[0], UpdateOutcome::kApplied).ok());
   Disconnect(0);
@@ -89,7 +89,7 @@ TEST_F(PushTrackerTest, ABrokenStreamSendsAgainWhatIsNotAcknowledged) {
 }
 
 TEST_F(PushTrackerTest, WhatASilentServerWasSentGoesToTheNewPrimaryAtOnce) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto before = PollPushes();
   Move(1, 0);
   const auto after = PollPushes();
@@ -104,7 +104,7 @@ TEST_F(PushTrackerTest, WhatASilentServerWasSentGoesToTheNewPrimaryAtOnce) {
 }
 
 TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   ++RecordOf(1).epoch;
   SendMap();
@@ -116,18 +116,18 @@ TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
 }
 
 TEST_F(PushTrackerTest, ASequenceThatWasNeverSentIsAnError) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   EXPECT_EQ(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 2).code(),
             absl::StatusCode::kInternal);
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto second = PollPushes();
   EXPECT_EQ(Answer(second[1], UpdateOutcome::kUnexpectedSequence, 0).code(),
             absl::StatusCode::kInternal);
 }
 
 TEST_F(PushTrackerTest, NotPrimaryWaitsForTheBucketsNextRecordOrAWhile) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kNotPrimary).ok());
   EXPECT_TRUE(PollPushes().empty());
@@ -145,7 +145,7 @@ TEST_F(PushTrackerTest, NotPrimaryWaitsForTheBucketsNextRecordOrAWhile) {
 }
 
 TEST_F(PushTrackerTest, AServerThatHasNotHeardOfItsNewRoleIsSoonAskedAgain) {
-  pushes_.Push(0);
+  pushes_.Push({});
   PollPushes();
   Move(1, 0);
   const auto moved = PollPushes();
@@ -158,7 +158,7 @@ TEST_F(PushTrackerTest, AServerThatHasNotHeardOfItsNewRoleIsSoonAskedAgain) {
 }
 
 TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
-  pushes_.Push(0);
+  pushes_.Push({});
   auto pushes = PollPushes();
   std::optional<Clock::Duration> last;
   for (int i = 0; i < 8; ++i) {
@@ -183,10 +183,10 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
 }
 
 TEST_F(PushTrackerTest, ALaterUpdateWaitsForTheEarlierOneOfItsShard) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto first = PollPushes();
   ASSERT_TRUE(Answer(first[1], UpdateOutcome::kNotReady).ok());
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto second = PollPushes();
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0].server, 0u);
@@ -195,14 +195,14 @@ TEST_F(PushTrackerTest, ALaterUpdateWaitsForTheEarlierOneOfItsShard) {
 }
 
 TEST_F(PushTrackerTest, AServersRefusalEndsThePushAndLeavesAGapThatIsNamedAndNoLoss) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto first = PollPushes();
   ASSERT_TRUE(Answer(first[0], UpdateOutcome::kNotFinite).ok());
   ASSERT_TRUE(Answer(first[1], UpdateOutcome::kApplied).ok());
   const auto retired = pushes_.TakeRetired();
   ASSERT_EQ(retired.size(), 1u);
   EXPECT_TRUE(retired[0].refused);
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto second = PollPushes();
   EXPECT_FALSE(second[0].updates[0].after_loss) << "only the server knows what it has";
   ASSERT_TRUE(Answer(second[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
@@ -213,7 +213,7 @@ TEST_F(PushTrackerTest, AServersRefusalEndsThePushAndLeavesAGapThatIsNamedAndNoL
 }
 
 TEST_F(PushTrackerTest, AnotherProcessInTheSlotAndMalformedUpdatesEndTheWorker) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   EXPECT_EQ(Answer(pushes[0], UpdateOutcome::kStaleIncarnation).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Answer(pushes[1], UpdateOutcome::kMalformed).code(), absl::StatusCode::kInternal);

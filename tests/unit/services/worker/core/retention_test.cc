@@ -26,9 +26,9 @@ class RetentionTest : public TrackerTest {
 TEST_F(LossTest, WhatIsNoLongerHeldIsCountedAndSkipped) {
   Complete();
   Complete();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto third = PollPushes();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto fourth = PollPushes();
   ASSERT_TRUE(Answer(third[1], UpdateOutcome::kUnexpectedSequence, 1).ok());
   const auto again = PollPushes();
@@ -48,7 +48,7 @@ TEST_F(LossTest, EachLossIsCountedOnceHoweverOftenAServerIsRolledBackPastIt) {
     Complete();
   }
   const auto lose = [this](Sequence expected) {
-    pushes_.Push(0);
+    pushes_.Push({});
     for (const PushMessage& push : PollPushes()) {
       const bool moved = push.updates[0].shard == 1;
       ASSERT_TRUE(Answer(push,
@@ -74,9 +74,9 @@ TEST_F(LossTest, EachLossIsCountedOnceHoweverOftenAServerIsRolledBackPastIt) {
 }
 
 TEST_F(LossTest, WhatTheServerLostButTheWorkerHoldsIsSentAgain) {
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto first = PollPushes();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto second = PollPushes();
   // Shard 1 of the first push is acknowledged, its other shards are not; then server 1 loses it.
   ASSERT_TRUE(Answer(first[1], UpdateOutcome::kApplied).ok());
@@ -93,7 +93,7 @@ TEST_F(LossTest, WhatTheServerLostButTheWorkerHoldsIsSentAgain) {
 TEST_F(LossTest, AfterABrokenStreamTheServerSaysAnewWhatMayBeSkipped) {
   Complete();
   Complete();
-  pushes_.Push(0);
+  pushes_.Push({});
   auto pushes = PollPushes();
   ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kUnexpectedSequence, 2).ok());
   pushes = PollPushes();
@@ -136,7 +136,7 @@ TEST_F(RetentionTest, ARollbackBelowAcknowledgementsSendsTheShardsUpdatesAgainIn
   persisted_ = 3;
   Complete();
   EXPECT_EQ(pushes_.Release(), 3u);
-  pushes_.Push(0);
+  pushes_.Push({});
   auto pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 2u);
   ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kUnexpectedSequence, 4).ok());
@@ -201,7 +201,7 @@ TEST_F(RetentionTest, AValueOfAHigherEpochThatLacksAcknowledgedUpdatesBringsThem
 TEST_F(RetentionTest, AnAnswerOfALowerEpochRollsNothingBack) {
   Complete();
   Complete();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto pushes = PollPushes();
   ++RecordOf(1).epoch;
   SendMap();
@@ -237,7 +237,7 @@ TEST_F(RetentionTest, WhatWasOnADiskThatIsGoneIsLostAndWhatAnOldServerSaysOfItIs
 
 TEST_F(RetentionTest, AnAcknowledgementOfALostGenerationIsVoid) {
   Complete();
-  pushes_.Push(0);
+  pushes_.Push({});
   const auto before = PollPushes();
   Restore();
   persisted_ = 2;

@@ -67,6 +67,7 @@ TEST(TrainingThreadsTest, TheTrainingLoopAllocatesNothing) {
   const std::uint64_t before = CountAllocations::total();
   RunThreads({.threads = 2, .fetch_every = 3, .push_every = 2}, 400);
   RunThreads({.threads = 2, .fetch_every = 3, .push_every = 2, .retain_pushes = 4}, 400);
+  RunThreads({}, 2 * DeadUnitSampler::kSampleEvery * DeadUnitSampler::kWindow);
   EXPECT_EQ(CountAllocations::total(), before);
   {
     const CountAllocations count;

@@ -84,7 +84,7 @@ class TrackerTest : public testing::Test {
 
   /// Starts a push, and has all servers apply it.
   void Complete() {
-    pushes_.Push(0);
+    pushes_.Push({});
     for (const PushMessage& push : PollPushes()) {
       ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
     }

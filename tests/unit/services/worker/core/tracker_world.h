@@ -142,7 +142,7 @@ class TrackerWorld {
 
   void StartPush() {
     if (pushes_.CanPush()) {
-      const Sequence push = pushes_.Push(0);
+      const Sequence push = pushes_.Push({});
       work_.Trained(push, {Batch(push, 0), Batch(push, 1)});
     }
   }

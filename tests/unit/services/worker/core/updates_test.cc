@@ -415,6 +415,26 @@ TEST(NotFiniteTest, AnUpdateThatIsNotFiniteIsDroppedWholeAndTrainingGoesOnFromFr
   rig.Settle();
   EXPECT_EQ(rig.acknowledged.size(), 4u);
   EXPECT_NE(rig.servers.weights(), initial);
+  const ThreadStatistics& statistics = rig.replica.ports[0]->statistics;
+  EXPECT_EQ(statistics.steps.load(), 8u);
+  EXPECT_EQ(statistics.examples.load(), 15u) << "those of the batches with a loss";
+  EXPECT_GT(statistics.loss_sum.load(), 0);
+  EXPECT_TRUE(std::isfinite(statistics.loss_sum.load()));
+}
+
+TEST(NotFiniteTest, AnInfiniteLossIsRefusedThoughAllGradientsAreNumbers) {
+  Rig rig({.location = OptimiserLocation::kServer});
+  rig.Begin();
+  const std::vector<float> initial = rig.servers.weights();
+  rig.replica.weights.span()[rig.layout.OffsetOf(3)] = -std::numeric_limits<float>::infinity();
+  for (int i = 0; i < 4; ++i) {
+    rig.PutBatch();
+  }
+  rig.Settle();
+  EXPECT_EQ(rig.exchange.statistics().pushes_refused, 1u);
+  EXPECT_EQ(rig.servers.weights(), initial);
+  EXPECT_EQ(rig.LocalWeights(), initial);
+  EXPECT_EQ(rig.handed_back.size(), 4u);
 }
 
 TEST(NotFiniteTest, TenRefusalsInARowEndTheJobNamingLayerAndRate) {
@@ -423,6 +443,7 @@ TEST(NotFiniteTest, TenRefusalsInARowEndTheJobNamingLayerAndRate) {
   absl::Status status;
   for (int refusal = 1; refusal <= 10; ++refusal) {
     ASSERT_TRUE(status.ok()) << refusal << ": " << status;
+    ASSERT_FALSE(rig.exchange.diverged());
     rig.replica.weights.span()[0] = std::numeric_limits<float>::infinity();
     for (int i = 0; i < 4; ++i) {
       rig.PutBatch();
@@ -433,6 +454,7 @@ TEST(NotFiniteTest, TenRefusalsInARowEndTheJobNamingLayerAndRate) {
       rig.Settle();
     }
   }
+  EXPECT_TRUE(rig.exchange.diverged());
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("layer fc1 at learning rate 0.1"), std::string::npos) << status;
 }

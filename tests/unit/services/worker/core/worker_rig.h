@@ -47,6 +47,7 @@ struct RigOptions {
   UpdateProtocol protocol = UpdateProtocol::kGradients;
   std::uint64_t retain_pushes = 0;
   std::uint64_t share_every = 1;
+  model::Graph (*graph)() = TinyGraph;
 };
 
 inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
@@ -104,7 +105,7 @@ class Rig {
  public:
   explicit Rig(
       const RigOptions& options, std::function<void()> wake = [] {})
-      : graph(TinyGraph()),
+      : graph(options.graph()),
         layout(graph.parameters, 4),
         plan(PlanOf(options, graph, layout)),
         replica(ReplicaOptionsOf(options), graph, layout, plan, std::move(wake)),

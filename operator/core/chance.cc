@@ -1,0 +1,42 @@
+#include "operator/core/chance.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace adamant::controller {
+namespace {
+
+constexpr double kDeviations = 3;
+
+std::string Digits(double top1) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.4f", top1);
+  return text;
+}
+
+}  // namespace
+
+bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
+  const auto validated = static_cast<double>(row.validated);
+  const auto most = static_cast<double>(most_frequent);
+  if (row.validated < kFewestJudged || most_frequent == 0 ||
+      most >= kLargestShareJudged * validated) {
+    return false;
+  }
+  const double correct = std::round(row.top1 * validated);
+  return correct <= most + kDeviations * std::sqrt(most * (1 - most / validated));
+}
+
+std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
+  return "epoch " + std::to_string(row.epoch) + ": top-1 " + Digits(row.top1) +
+         " is no better than naming the most frequent class (" + std::to_string(most_frequent) +
+         " of " + std::to_string(row.validated) + ")";
+}
+
+std::string ChanceFailure(double top1) {
+  return "training did not learn: top-1 " + Digits(top1) +
+         " is what naming the most frequent class reaches; try a lower spec.optimiser.rate, a "
+         "warm-up (spec.optimiser.schedule.warmUp) or, if the loss has hardly moved, a higher rate";
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,209 @@
+#include "services/worker/core/asynchrony.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "services/worker/core/replica.h"
+
+namespace adamant::worker {
+namespace {
+
+// Measured: docs/bench/scaling.md. The forms follow from a linear model of workers that answer with
+// a delay: docs/design/asynchrony.md.
+
+/// Delay at which the rate of one more worker beside an equal one has to fall to a half is the root
+/// of this, in steps.
+constexpr double kBearable = 40;
+
+/// The share of the rate rises by this much within the delay.
+constexpr double kGrowthPerDelay = 0.06;
+
+constexpr double kMostLookAhead = 3;
+
+/// Momentum on the servers remembers so many times the staleness.
+constexpr double kMemoryPerGap = 10;
+
+/// Batches of others between two exchanges that cost little.
+constexpr double kMostSpread = 8;
+
+/// Two workers are never quite as fast as each other.
+constexpr double kEqualEnough = 0.5;
+
+/// Intervals between exchanges that a process may stand still before its push counts less.
+constexpr double kBearableIntervals = 2;
+
+constexpr double kIntervalWeight = 0.1;
+
+bool HasMomentum(const AsynchronyOptions& options) {
+  return options.kind == OptimiserKind::kMomentum && options.momentum > 0;
+}
+
+// A worker answers its own changes at once, which balances as much of others' that it answers late.
+// What is beyond that asks for a correction.
+double CrowdOf(double others_per_own) { return std::max(0.0, others_per_own - 1); }
+
+std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own) {
+  if (!options.chooses) {
+    return options.exchange_every;
+  }
+  const double per_step =
+      std::max(1.0, others_per_own * static_cast<double>(options.threads) - kEqualEnough);
+  const double every = std::round(kMostSpread / std::pow(per_step, 1.5));
+  return static_cast<std::uint64_t>(
+      std::clamp(every, 1.0, static_cast<double>(options.exchange_every)));
+}
+
+double RateOf(const AsynchronyOptions& options, double crowd, double delay_steps) {
+  return 1 /
+         (1 + static_cast<double>(options.threads) * crowd * delay_steps * delay_steps / kBearable);
+}
+
+double MemoryOf(const AsynchronyOptions& options,
+                double crowd,
+                double gap_batches,
+                std::uint64_t exchange_every) {
+  if (!HasMomentum(options)) {
+    return 1;
+  }
+  const double share = crowd / (crowd + 1);
+  if (options.location == OptimiserLocation::kWorker) {
+    return 1 + share;
+  }
+  const double remembered = static_cast<double>(exchange_every) / (1 - options.momentum);
+  return 1 + share * std::max(0.0, kMemoryPerGap * gap_batches / remembered - 1);
+}
+
+// Steps from a fetch to where the push computed from it lands, a step after it is sent. Pushes that
+// are the more frequent follow the fetch by anything up to its interval: the mean.
+double DelayOf(std::uint64_t fetch_every, std::uint64_t push_every) {
+  return static_cast<double>(fetch_every + std::min(fetch_every, push_every)) / 2 + 1;
+}
+
+}  // namespace
+
+AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const UpdatePlan& plan) {
+  AsynchronyOptions options = {.corrects = replica.correct,
+                               .threads = replica.threads,
+                               .batch_size = replica.batch_size,
+                               .chooses = replica.choose_fetch || replica.choose_push,
+                               .exchange_every = replica.push_every};
+  for (const TensorPlan& tensor : plan.tensors) {
+    options.kind = tensor.optimiser.kind;
+    options.location = tensor.optimiser.location;
+    options.momentum = tensor.optimiser.momentum;
+  }
+  return options;
+}
+
+Expectation Expect(const AsynchronyOptions& options,
+                   std::uint32_t workers,
+                   const WrittenIntervals& written) {
+  const auto others = static_cast<double>(std::max(workers, 1U) - 1);
+  const std::uint64_t chosen = IntervalOf(options, others);
+  Expectation expected;
+  expected.fetch_every = written.fetch_every > 0 ? written.fetch_every : chosen;
+  expected.push_every = written.push_every > 0 ? written.push_every : chosen;
+  const double delay = DelayOf(expected.fetch_every, expected.push_every);
+  expected.staleness_batches = others * static_cast<double>(options.threads) * delay;
+  if (options.corrects) {
+    const double crowd = CrowdOf(others);
+    expected.correction = {
+        .rate = static_cast<float>(RateOf(options, crowd, delay)),
+        .memory = static_cast<float>(MemoryOf(options, crowd, expected.staleness_batches, chosen))};
+  }
+  return expected;
+}
+
+Asynchrony::Asynchrony(const AsynchronyOptions& options, const UpdatePlan& plan, std::size_t shards)
+    : options_(options), meter_(shards), gain_(plan, HasMomentum(options)) {
+  guidance_.exchange_every = options.exchange_every;
+}
+
+double Asynchrony::gap_batches() const {
+  return meter_.gap() / static_cast<double>(options_.batch_size);
+}
+
+// Before it is measured: as many as there are.
+double Asynchrony::OthersPerOwn() const {
+  return meter_.knows_others() ? meter_.others_per_own() : static_cast<double>(workers_ - 1);
+}
+
+double Asynchrony::Crowd() const { return CrowdOf(OthersPerOwn()); }
+
+// Steps of one of this worker's threads from a fetch to where the push computed from it lands.
+double Asynchrony::DelaySteps() const {
+  const double per_step = OthersPerOwn() * static_cast<double>(options_.threads);
+  return per_step > 0 ? gap_batches() / per_step : 0;
+}
+
+double Asynchrony::gain() const {
+  return active_ ? 1 - std::min(1.0, Crowd()) * (1 - gain_.gain()) : 1;
+}
+
+void Asynchrony::OnFetched(std::span<const float> values, Clock::TimePoint now) {
+  meter_.OnFetched();
+  if (fetched_at_.has_value()) {
+    const double seconds = std::chrono::duration<double>(now - *fetched_at_).count();
+    interval_seconds_ +=
+        (interval_seconds_ == 0 ? 1 : kIntervalWeight) *
+        (std::min(seconds, interval_seconds_ == 0 ? seconds : 4 * interval_seconds_) -
+         interval_seconds_);
+  }
+  fetched_at_ = now;
+  if (!active_ && (meter_.seen_others() || (meter_.joined_others() && workers_ > 1))) {
+    Activate();
+  }
+  if (!active_) {
+    return;
+  }
+  ChooseInterval();
+  guidance_.eager = true;
+  if (options_.corrects) {
+    const double delay = std::max(DelaySteps(), 1.0);
+    const auto every = static_cast<double>(guidance_.exchange_every);
+    const double stretch = std::round(delay / every);
+    gain_.Observe(values,
+                  static_cast<std::size_t>(
+                      std::clamp(stretch, 2.0, static_cast<double>(GainControl::kLongestStretch))),
+                  kGrowthPerDelay * std::min(1.0, every / delay));
+    Correct();
+  }
+}
+
+// Whoever finds others begins with the share of the rate that leaves all together at one worker's.
+void Asynchrony::Activate() {
+  active_ = true;
+  gain_.Start(1.0 / std::max(2.0, static_cast<double>(workers_)));
+}
+
+void Asynchrony::OnRenewed() { gain_.Forget(); }
+
+void Asynchrony::Correct() {
+  const double rate = RateOf(options_, Crowd(), DelaySteps());
+  const double memory = MemoryOf(options_, Crowd(), gap_batches(), guidance_.exchange_every);
+  guidance_.correction = {.rate = static_cast<float>(rate * gain()),
+                          .memory = static_cast<float>(memory)};
+  guidance_.look_ahead = 0;
+  if (HasMomentum(options_) && meter_.moved() > 0) {
+    const double carries = options_.momentum / (1 - options_.momentum);
+    guidance_.look_ahead =
+        static_cast<float>(std::min(1.0, Crowd()) *
+                           std::min({meter_.gap() / meter_.moved(), carries, kMostLookAhead}));
+  }
+}
+
+void Asynchrony::ChooseInterval() {
+  guidance_.exchange_every =
+      hold_back_ ? options_.exchange_every : IntervalOf(options_, OthersPerOwn());
+}
+
+float Asynchrony::FreshnessAfter(Clock::Duration stood_still) const {
+  const double seconds = std::chrono::duration<double>(stood_still).count();
+  const double bearable = kBearableIntervals * interval_seconds_;
+  return active_ && options_.corrects && seconds > bearable
+             ? static_cast<float>(std::max(bearable / seconds, 1e-3))
+             : 1.0f;
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/common/optimiser/optimiser.h"
+#include "services/worker/core/gain_control.h"
+#include "services/worker/core/messages.h"
+#include "services/worker/core/staleness_meter.h"
+#include "services/worker/core/update_plan.h"
+
+namespace adamant::worker {
+
+struct ReplicaOptions;
+
+/// How the exchange follows from what is measured (AsynchronyOptions::cadence).
+struct Guidance {
+  Correction correction = {};
+  float look_ahead = 0;              ///< LookAhead::factor of the fetch that came last
+  std::uint64_t exchange_every = 1;  ///< batches of a thread between two pushes, and two fetches
+  bool eager = false;                ///< fetched values are applied when they come
+
+  friend bool operator==(const Guidance&, const Guidance&) = default;
+};
+
+struct AsynchronyOptions {
+  bool corrects = true;              ///< else only the interval is chosen
+  std::size_t threads = 1;           ///< of this worker
+  std::uint64_t batch_size = 1;      ///< examples
+  bool chooses = true;               ///< the interval between exchanges; else it is as written
+  std::uint64_t exchange_every = 8;  ///< what a worker alone does, and the most
+  OptimiserKind kind = OptimiserKind::kSgd;
+  OptimiserLocation location = OptimiserLocation::kWorker;
+  double momentum = 0;
+};
+
+AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const UpdatePlan& plan);
+
+/// Intervals in batches of a thread that a user wrote, and that are kept; 0: the worker chooses.
+struct WrittenIntervals {
+  std::uint64_t fetch_every = 0;
+  std::uint64_t push_every = 0;
+};
+
+/// What Asynchrony comes to.
+struct Expectation {
+  double staleness_batches = 0;  ///< of others, between a fetch and the push computed from it
+  std::uint64_t fetch_every = 1;
+  std::uint64_t push_every = 1;
+  Correction correction = {};
+
+  friend bool operator==(const Expectation&, const Expectation&) = default;
+};
+
+/// What so many equally fast workers come to whose exchanges take as long as a step, once the gain
+/// has risen to 1. An estimate: on real machines the delay differs.
+Expectation Expect(const AsynchronyOptions& options,
+                   std::uint32_t workers,
+                   const WrittenIntervals& written = {});
+
+/// What the numbers that a user wrote for one worker become while others train beside it: follows
+/// the staleness measured now, so that workers may come, go, be slow or have several threads. While
+/// nobody else has trained, nothing is corrected, and nothing depends on time.
+/// Threads: one at a time.
+/// Source: docs/design/asynchrony.md.
+class Asynchrony {
+ public:
+  Asynchrony(const AsynchronyOptions& options, const UpdatePlan& plan, std::size_t shards);
+
+  void OnWorkers(std::uint32_t workers) { workers_ = std::max(workers, 1U); }
+
+  /// Whether pushes are to go as seldom as those of a worker alone: there is hardly room to retain
+  /// more.
+  void HoldBack(bool hold_back) { hold_back_ = hold_back; }
+
+  StalenessMeter& meter() { return meter_; }
+  [[nodiscard]] const StalenessMeter& meter() const { return meter_; }
+
+  /// All of a fetch is there; `values` are the servers' own.
+  void OnFetched(std::span<const float> values, Clock::TimePoint now);
+
+  /// The fetched values replaced whatever the worker had.
+  void OnRenewed();
+
+  /// The factor on a push in which the process stood still for this long: 1, or less when others
+  /// went far ahead meanwhile.
+  [[nodiscard]] float FreshnessAfter(Clock::Duration stood_still) const;
+
+  [[nodiscard]] const Guidance& guidance() const { return guidance_; }
+
+  /// Others have trained beside this worker.
+  [[nodiscard]] bool active() const { return active_; }
+
+  /// Batches of others between a fetch and the push computed from it.
+  [[nodiscard]] double gap_batches() const;
+  /// The share of the rate that GainControl leaves.
+  [[nodiscard]] double gain() const;
+
+ private:
+  void Activate();
+  void Correct();
+  void ChooseInterval();
+  [[nodiscard]] double OthersPerOwn() const;
+  [[nodiscard]] double Crowd() const;
+  [[nodiscard]] double DelaySteps() const;
+
+  const AsynchronyOptions options_;
+  StalenessMeter meter_;
+  GainControl gain_;
+  Guidance guidance_;
+  std::uint32_t workers_ = 1;
+  bool active_ = false;
+  bool hold_back_ = false;
+  std::optional<Clock::TimePoint> fetched_at_;
+  double interval_seconds_ = 0;  // between two fetches, a moving mean
+};
+
+}  // namespace adamant::worker

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "services/worker/core/update_plan.h"
+
+namespace adamant::worker {
+
+/// Finds out how large a share of the rate the job bears at its staleness. Steps that are too large
+/// for the delay with which they are answered make the weights swing, long before the loss shows
+/// it: what they moved in one stretch of time they move back in the next. So: the share rises
+/// slowly from a small one, and falls where the movements of two stretches oppose each other. A
+/// sample of the parameters tells. Threads: one at a time. Source: docs/design/asynchrony.md.
+class GainControl {
+ public:
+  /// `has_momentum`: the rule makes movements go on by themselves. Without it those of two
+  /// stretches have little to do with each other even where nothing swings.
+  GainControl(const UpdatePlan& plan, bool has_momentum);
+
+  /// From now on the share is this one, in (0, 1].
+  void Start(double gain);
+
+  /// The servers' values of now. `stretch`: fetches of one movement; `growth`: by which the share
+  /// may rise, relatively, until the next.
+  void Observe(std::span<const float> values, std::size_t stretch, double growth);
+
+  /// The values to come have nothing to do with those before.
+  void Forget();
+
+  [[nodiscard]] double gain() const { return gain_; }
+
+  /// Cosine of the angle between the last two stretches' movements; 1 before they are known.
+  [[nodiscard]] double agreement() const { return agreement_; }
+
+  static constexpr std::size_t kLongestStretch = 8;
+
+ private:
+  void Judge(std::size_t stretch, double growth);
+
+  const double swinging_;                   // agreement below which the gain falls
+  const double turning_;                    // and below which it is halved
+  std::vector<std::size_t> places_;         // of the parameters that are looked at
+  std::deque<std::vector<float>> samples_;  // oldest first
+  double gain_ = 1;
+  double agreement_ = 1;
+  std::size_t patience_ = 0;  // fetches until it may fall again
+};
+
+}  // namespace adamant::worker

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "services/common/dataset/dataset.h"
+#include "services/worker/core/batch_queue.h"
+#include "services/worker/core/messages.h"
+
+namespace adamant::bench {
+
+struct DealerOptions {
+  std::uint32_t batch_size = 32;
+  std::uint64_t epochs = 1;
+  std::uint64_t warm_start_examples = 0;  ///< until so many are acknowledged only worker 0 trains
+  std::uint64_t seed = 1;                 ///< of the order, another one in each epoch
+};
+
+/// A data server without faults: deals the batches of one epoch after the other, without waiting
+/// between them, to whoever asks. Threads: one.
+class BatchDealer {
+ public:
+  /// `examples` must outlive this.
+  BatchDealer(const dataset::Dataset& examples, const DealerOptions& options);
+
+  /// Fills the batch, or returns false: there is none for this worker now.
+  bool Deal(worker::ServerSlot worker, worker::Batch& batch);
+
+  void Acknowledge(const worker::LeaseResult& result);
+
+  /// The batch was not trained on: it is dealt again, next.
+  void HandBack(const worker::Lease& lease);
+
+  /// Nothing is left to deal, unless batches are handed back.
+  [[nodiscard]] bool Drained() const { return next_ == total_ && returned_.empty(); }
+
+  /// Examples whose updates the servers have.
+  [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
+  [[nodiscard]] std::uint64_t total_examples() const { return options_.epochs * examples_.size(); }
+
+  /// Rises when workers that had no batch, or waited for one, should ask again.
+  [[nodiscard]] std::uint64_t news() const { return news_; }
+
+ private:
+  /// Batch `index` of the epoch, which counts from 0.
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::uint64_t index = 0;
+  };
+
+  [[nodiscard]] bool OnlyWorkerZero() const;
+  const std::vector<std::uint32_t>& OrderOf(std::uint64_t epoch);
+  void Fill(const Place& place, worker::Batch& batch);
+
+  const dataset::Dataset& examples_;
+  const DealerOptions options_;
+  const std::uint64_t batches_;  // of an epoch
+  const std::uint64_t total_;    // batches
+  std::vector<std::vector<std::uint32_t>> orders_;
+  std::deque<Place> returned_;
+  std::uint64_t next_ = 0;  // batch of all epochs
+  std::uint64_t lease_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t news_ = 0;
+};
+
+}  // namespace adamant::bench

@@ -1,0 +1,194 @@
+#include "tests/bench/virtual_worker.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "services/common/base/check.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::bench {
+namespace {
+
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;  // a worker's
+
+}  // namespace
+
+VirtualWorker::VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job)
+    : options_(options),
+      job_(job),
+      rng_(MixSeed(options.replica.seed, options.slot)),
+      replica_(options.replica, job.graph, job.layout, job.plan, [] {}),
+      exchange_(replica_, {.max_message_bytes = kMaxMessageBytes}) {}
+
+absl::StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(
+    const VirtualWorkerOptions& options, const VirtualJob& job) {
+  std::unique_ptr<VirtualWorker> worker(new VirtualWorker(options, job));
+  const auto channels = static_cast<std::size_t>(job.graph.input[0]);
+  ADAMANT_RETURN_IF_ERROR(worker->replica_.SetNormalisation(
+      {.mean = std::vector<float>(channels, 0), .deviation = std::vector<float>(channels, 255)}));
+  ADAMANT_RETURN_IF_ERROR(worker->MakeThreads());
+  worker->exchange_.OnMap(job.servers.Map());
+  worker->exchange_.OnParameterServer(0, /*connected=*/true);
+  worker->exchange_.OnDataServer(0, /*connected=*/true);
+  return worker;
+}
+
+// Each thread keeps the port that it was made with; the exchange gets another one, with the pool.
+absl::Status VirtualWorker::MakeThreads() {
+  for (std::size_t i = 0; i < replica_.options.threads; ++i) {
+    Member& member = members_.emplace_back();
+    ADAMANT_ASSIGN_OR_RETURN(member.thread,
+                             worker::TrainingThread::Create(replica_, i, job_.clock));
+    member.port = std::exchange(replica_.ports[i], std::make_unique<worker::ThreadPort>());
+    replica_.ports[i]->pool = std::move(member.port->pool);
+  }
+  return absl::OkStatus();
+}
+
+void VirtualWorker::Wake() {
+  for (bool more = true; more && status_.ok();) {
+    TakeBatches();
+    more = AdvanceExchange();
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      more = Advance(i) || more;
+    }
+  }
+  SetTimer();
+}
+
+void VirtualWorker::TakeBatches() {
+  while (dealt_ < replica_.window()) {
+    worker::Batch* const batch = replica_.batches.TakeFree();
+    if (batch == nullptr) {
+      break;
+    }
+    if (!job_.dealer.Deal(options_.slot, *batch)) {
+      replica_.batches.Recycle(batch);
+      break;
+    }
+    replica_.batches.Put(batch);
+    ++dealt_;
+  }
+  replica_.commands.drained.store(job_.dealer.Drained());
+}
+
+// Whether it sent something.
+bool VirtualWorker::AdvanceExchange() {
+  status_.Update(exchange_.Advance(job_.clock.Now()));
+  auto messages = exchange_.TakeMessages();
+  for (worker::Exchange::Message& message : messages) {
+    std::visit([this](auto& each) { Handle(each); }, message);
+  }
+  return !messages.empty();
+}
+
+// Whether the thread did something that is over, or began a step.
+bool VirtualWorker::Advance(std::size_t index) {
+  Member& member = members_[index];
+  if (member.steps) {
+    return false;
+  }
+  auto& freed = replica_.ports[index]->free;
+  for (; freed.Front() != nullptr; freed.Pop()) {
+    member.port->free.Push(*freed.Front());
+  }
+  const std::uint64_t before = member.port->statistics.steps.load();
+  const auto progress = member.thread->Advance();
+  if (progress != worker::TrainingThread::Progress::kWorked) {
+    return false;
+  }
+  if (member.port->statistics.steps.load() == before) {
+    Exchanged(index);
+    return true;
+  }
+  member.steps = true;
+  const double factor = 1 + rng_.Uniform(-options_.jitter, options_.jitter);
+  job_.clock.After(options_.step * factor, [this, index] {
+    members_[index].steps = false;
+    Exchanged(index);
+    Wake();
+  });
+  return true;
+}
+
+// What the thread told is told the exchange.
+void VirtualWorker::Exchanged(std::size_t index) {
+  auto& told = members_[index].port->events;
+  for (; told.Front() != nullptr; told.Pop()) {
+    ADAMANT_CHECK(replica_.ports[index]->events.Push(*told.Front()),
+                  "a thread tells little beside its few accumulators");
+  }
+}
+
+void VirtualWorker::SetTimer() {
+  const std::optional<Clock::TimePoint> next = exchange_.NextAdvance();
+  if (next == timer_ || !status_.ok()) {
+    return;
+  }
+  timer_ = next;
+  if (next.has_value()) {
+    job_.clock.At(*next, [this, at = *next] {
+      if (timer_ == at) {
+        timer_.reset();
+        Wake();
+      }
+    });
+  }
+}
+
+void VirtualWorker::Handle(worker::PushMessage& push) {
+  // The payload stays lent to the message until it has come.
+  auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
+  job_.clock.After(options_.latency, [this, push = std::move(push), payload] {
+    job_.clock.After(options_.latency,
+                     [this, reply = job_.servers.Apply(options_.slot, push, *payload)] {
+                       status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
+                       Wake();
+                     });
+  });
+}
+
+void VirtualWorker::Handle(worker::FetchMessage& fetch) {
+  job_.clock.After(options_.latency, [this, fetch = std::move(fetch)] {
+    auto fetched = job_.servers.Fetch(options_.slot, fetch);
+    status_.Update(fetched.status());
+    if (fetched.ok()) {
+      job_.clock.After(options_.latency,
+                       [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
+    }
+  });
+}
+
+void VirtualWorker::OnFetched(const VirtualServers::Fetched& fetched) {
+  auto next = fetched.values.begin();
+  const auto read = [&](std::span<float> out) {
+    while (next->values.empty()) {
+      ++next;
+    }
+    std::ranges::copy((next++)->values, out.begin());
+    return absl::OkStatus();
+  };
+  status_.Update(exchange_.OnFetchReply(fetched.reply, read, job_.clock.Now()));
+  Wake();
+}
+
+void VirtualWorker::Handle(const worker::AcknowledgeMessage& message) {
+  std::vector<worker::Lease> leases;
+  for (const worker::LeaseResult& result : message.results) {
+    job_.dealer.Acknowledge(result);
+    leases.push_back(result.lease);
+  }
+  dealt_ -= leases.size();
+  exchange_.OnAcknowledged(leases);
+}
+
+void VirtualWorker::Handle(const worker::HandBackMessage& message) {
+  for (const worker::Lease& lease : message.leases) {
+    job_.dealer.HandBack(lease);
+  }
+  dealt_ -= message.leases.size();
+}
+
+}  // namespace adamant::bench

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/rng.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/core/training_thread.h"
+#include "tests/bench/batch_dealer.h"
+#include "tests/bench/virtual_clock.h"
+#include "tests/bench/virtual_servers.h"
+
+namespace adamant::bench {
+
+/// Times are in steps.
+struct VirtualWorkerOptions {
+  std::uint32_t slot = 0;
+  worker::ReplicaOptions replica;
+  double step = 1;       ///< what a batch takes
+  double jitter = 0.1;   ///< a step takes up to this share more or less
+  double latency = 0.5;  ///< of a message to the servers, and of its answer
+};
+
+/// What all virtual workers of a job share; must outlive them.
+struct VirtualJob {
+  const model::Graph& graph;
+  const ShardLayout& layout;
+  const worker::UpdatePlan& plan;
+  VirtualClock& clock;
+  VirtualServers& servers;
+  BatchDealer& dealer;
+};
+
+/// The real core of a worker (Replica, TrainingThread, Exchange) on a virtual clock. Batches and
+/// acknowledgements take no time.
+///
+/// A step reads and changes the local weights when it begins; what it hands over is seen by the
+/// exchange, and so by servers, when it is over. So a step sees no value that came meanwhile, as a
+/// worker with one thread does not; another thread of the same worker sees its change early.
+/// No time passes within a step by the clock, so that no worker seems to have stood still.
+/// Threads: one.
+class VirtualWorker {
+ public:
+  /// Errors: as TrainingThread::Create.
+  static absl::StatusOr<std::unique_ptr<VirtualWorker>> Create(const VirtualWorkerOptions& options,
+                                                               const VirtualJob& job);
+
+  /// Does all that can be done without time passing: at the start, and when the dealer has news.
+  /// Events for what follows are added to the clock; clear it before this is destroyed.
+  void Wake();
+
+  /// Why it cannot go on: training diverged, or the protocol was broken.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+  [[nodiscard]] worker::ExchangeStatistics statistics() const { return exchange_.statistics(); }
+
+ private:
+  /// A training thread, and its end of the port, which has what the exchange does not see yet.
+  struct Member {
+    std::unique_ptr<worker::TrainingThread> thread;
+    std::unique_ptr<worker::ThreadPort> port;
+    bool steps = false;  ///< now
+  };
+
+  VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job);
+  absl::Status MakeThreads();
+  void TakeBatches();
+  bool AdvanceExchange();
+  bool Advance(std::size_t index);
+  void Exchanged(std::size_t index);
+  void SetTimer();
+  void Handle(worker::PushMessage& push);
+  void Handle(worker::FetchMessage& fetch);
+  void Handle(const worker::AcknowledgeMessage& message);
+  void Handle(const worker::HandBackMessage& message);
+  void Handle(const worker::FlushMessage& /*flush*/) {}  // nothing is retained
+  void OnFetched(const VirtualServers::Fetched& fetched);
+
+  const VirtualWorkerOptions options_;
+  const VirtualJob job_;
+  Rng rng_;
+  worker::Replica replica_;
+  worker::Exchange exchange_;
+  std::vector<Member> members_;
+  std::size_t dealt_ = 0;  // batches, not yet acknowledged
+  std::optional<Clock::TimePoint> timer_;
+  absl::Status status_;
+};
+
+}  // namespace adamant::bench

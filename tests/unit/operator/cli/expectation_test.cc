@@ -1,0 +1,113 @@
+#include "operator/cli/expectation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/job.h"
+
+namespace adamant::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ExpectationText Expected(const std::string& distribution, const std::string& optimiser) {
+  const job::ParseResult parsed = job::ParseJob(R"(
+apiVersion: adamant.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: tiny}
+spec:
+  model:
+    network:
+      input: [1, 28, 28]
+      classes: 10
+      layers: [{name: fc1, kind: FullyConnected, outputs: 10}]
+  data:
+    batchSize: 32
+    train: {digits: {seed: 1, examples: 60000}}
+    validation: {digits: {seed: 2, examples: 500}}
+  optimiser: )" + optimiser + "\n  distribution: " + distribution +
+                                                    "\n",
+                                                "job.yaml");
+  for (const job::Diagnostic& problem : parsed.problems) {
+    ADD_FAILURE() << job::Format(problem);
+  }
+  return parsed.job == nullptr ? ExpectationText{} : ExpectationOf(*parsed.job);
+}
+
+constexpr char kMomentum[] = "{kind: Momentum, rate: 0.02, schedule: {kind: Linear}}";
+
+TEST(ExpectationTest, OneThreadNeedsNoWords) {
+  const ExpectationText text = Expected("{workers: 1}", kMomentum);
+  EXPECT_EQ(text.lines, "");
+  EXPECT_THAT(text.warnings, IsEmpty());
+}
+
+TEST(ExpectationTest, SixteenWorkers) {
+  const ExpectationText text = Expected("{workers: 16}", kMomentum);
+  EXPECT_EQ(text.lines,
+            "workers: 16 x 1 thread, batches of 32: 512 examples at a time\n"
+            "staleness: about 30 batches of others; an exchange after every batch\n"
+            "correction: rate factor 0.42: learning rate 0.02 -> 0.0043, momentum 0.9 -> 0.9483 "
+            "(optimiser.asynchrony: Auto)\n");
+  EXPECT_THAT(text.warnings, IsEmpty());
+}
+
+TEST(ExpectationTest, TwoWorkersKeepTheirNumbers) {
+  EXPECT_EQ(Expected("{workers: 2}", kMomentum).lines,
+            "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
+            "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+            "correction: none is needed (optimiser.asynchrony: Auto)\n");
+}
+
+TEST(ExpectationTest, ThreadsOfOneWorkerAreNotOthers) {
+  EXPECT_EQ(Expected("{workers: 1, threadsPerWorker: 4}", kMomentum).lines,
+            "workers: 1 x 4 threads, batches of 32: 128 examples at a time\n"
+            "staleness: no batches of other workers; an exchange after every 8 batches\n"
+            "correction: none is needed (optimiser.asynchrony: Auto)\n");
+}
+
+TEST(ExpectationTest, WithoutMomentumOnlyTheRateIsCorrected) {
+  const ExpectationText text = Expected("{workers: 16}", "{kind: Sgd, rate: 0.1}");
+  EXPECT_THAT(text.lines,
+              HasSubstr("rate factor 0.42: learning rate 0.1 -> 0.042 (optimiser.asynchrony"));
+  EXPECT_THAT(text.warnings, ElementsAre(HasSubstr("spec.optimiser: without momentum")));
+}
+
+TEST(ExpectationTest, WarnsOfMoreThreadsThanWereMeasured) {
+  EXPECT_THAT(Expected("{workers: 4, threadsPerWorker: 4}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 17}", kMomentum).warnings,
+              ElementsAre(HasSubstr("17 threads in all; more than 16 were never measured")));
+}
+
+TEST(ExpectationTest, WarnsOfNumbersThatAreTakenAsTheyAre) {
+  const std::string off = "{kind: Momentum, rate: 0.02, asynchrony: Off}";
+  EXPECT_THAT(Expected("{workers: 2}", off).warnings, IsEmpty());
+  const ExpectationText text = Expected("{workers: 3}", off);
+  EXPECT_THAT(text.lines, HasSubstr("correction: none (optimiser.asynchrony: Off)\n"));
+  EXPECT_THAT(text.warnings, ElementsAre(HasSubstr("spec.optimiser.asynchrony: Off")));
+}
+
+TEST(ExpectationTest, WarnsOfWrittenIntervals) {
+  EXPECT_THAT(Expected("{workers: 2, fetchEvery: 8, pushEvery: 8}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 3, fetchEvery: 1, pushEvery: 1}", kMomentum).warnings, IsEmpty());
+  const ExpectationText text = Expected("{workers: 3, fetchEvery: 4, pushEvery: 8}", kMomentum);
+  EXPECT_THAT(text.lines, HasSubstr("a fetch after every 4 batches, a push after every 8 batches"));
+  EXPECT_THAT(text.warnings,
+              ElementsAre(HasSubstr("spec.distribution.fetchEvery: 4 is kept"),
+                          HasSubstr("spec.distribution.pushEvery: 8 is kept")));
+}
+
+TEST(ExpectationTest, WarnsOfMomentumOnTheServers) {
+  const std::string server = "{kind: Momentum, rate: 0.002, location: Server}";
+  EXPECT_THAT(Expected("{workers: 4}", server).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 5}", server).warnings,
+              ElementsAre(HasSubstr("spec.optimiser.location: with momentum on the servers")));
+}
+
+}  // namespace
+}  // namespace adamant::cli

@@ -1,0 +1,168 @@
+#include "operator/core/chance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/core/job_controller.h"
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+EpochResult Row(std::uint64_t validated, std::uint64_t correct) {
+  EpochResult row;
+  row.epoch = 2;
+  row.validated = validated;
+  row.top1 = static_cast<double>(correct) / static_cast<double>(validated);
+  return row;
+}
+
+TEST(ChanceTest, AModelMustBeatTheMostFrequentClassByThreeStandardDeviations) {
+  EXPECT_TRUE(IsAtChance(Row(10'000, 0), 1'135));
+  EXPECT_TRUE(IsAtChance(Row(10'000, 1'135), 1'135));
+  EXPECT_TRUE(IsAtChance(Row(10'000, 1'230), 1'135));  // one deviation is 31.7
+  EXPECT_FALSE(IsAtChance(Row(10'000, 1'231), 1'135));
+}
+
+TEST(ChanceTest, WhatCannotBeToldIsNotJudged) {
+  EXPECT_FALSE(IsAtChance(Row(10'000, 1'000), 0)) << "an older data server";
+  EXPECT_FALSE(IsAtChance(Row(999, 100), 100));
+  EXPECT_TRUE(IsAtChance(Row(1'000, 100), 100));
+  EXPECT_FALSE(IsAtChance(Row(1'000, 900), 900)) << "naming one class may be the best there is";
+  EXPECT_TRUE(IsAtChance(Row(1'000, 899), 899));
+  EXPECT_FALSE(IsAtChance(EpochResult{}, 0)) << "no validation data";
+}
+
+TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
+  EXPECT_EQ(ChanceWarning(Row(10'000, 1'135), 1'135),
+            "epoch 2: top-1 0.1135 is no better than naming the most frequent class "
+            "(1135 of 10000)");
+  EXPECT_EQ(
+      ChanceFailure(0.1135),
+      "training did not learn: top-1 0.1135 is what naming the most frequent class reaches; "
+      "try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
+      "loss has hardly moved, a higher rate");
+}
+
+/// A job of two epochs.
+class ChanceOfAJobTest : public testing::Test {
+ protected:
+  ChanceOfAJobTest() {
+    job_.Begin();
+    job_.JoinAll();
+  }
+
+  Harness::Actions Train(std::uint64_t correct,
+                         std::uint64_t most_frequent = 100,
+                         std::uint64_t examples = 1'000) {
+    job_.TrainOnly();
+    return job_.Tell(kData0,
+                     Evaluated{.epoch = job_.state().epoch,
+                               .snapshot = job_.state().row.snapshot,
+                               .examples = examples,
+                               .correct = correct,
+                               .loss_sum = 25,
+                               .most_frequent = most_frequent});
+  }
+
+  Harness::Actions Export(absl::Status status = absl::OkStatus()) {
+    return job_.Handle(
+        Exported{.snapshot = job_.state().evaluated_snapshot, .status = std::move(status)});
+  }
+
+  static std::vector<std::string> Alarms(const Harness::Actions& actions) {
+    std::vector<std::string> texts;
+    for (const Note& note : Pick<Note>(actions)) {
+      if (note.kind == Note::Kind::kAlarm) {
+        texts.push_back(note.text);
+      }
+    }
+    return texts;
+  }
+
+  Harness job_;
+};
+
+TEST_F(ChanceOfAJobTest, OneThatEndsAtChanceFailsOnceItsModelIsWritten) {
+  Train(100);
+  EXPECT_THAT(Pick<controller::Export>(Train(101)), SizeIs(1));
+  EXPECT_EQ(job_.state().phase, Phase::kEvaluating);
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().message, ChanceFailure(0.101));
+}
+
+TEST_F(ChanceOfAJobTest, TheUserIsWarnedAtTheFirstSuchEpochOnly) {
+  EXPECT_THAT(Alarms(Train(100)),
+              testing::ElementsAre("epoch 1: top-1 0.1000 is no better than naming the most "
+                                   "frequent class (100 of 1000)"));
+  EXPECT_THAT(Alarms(Train(100)), IsEmpty());
+}
+
+TEST_F(ChanceOfAJobTest, OneThatLearnsInItsLastEpochSucceeds) {
+  Train(100);
+  EXPECT_THAT(Alarms(Train(500)), IsEmpty());
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kSucceeded);
+  EXPECT_EQ(job_.state().message, "");
+}
+
+TEST_F(ChanceOfAJobTest, OneThatForgetsInItsLastEpochFailsAsThatModelIsWritten) {
+  EXPECT_THAT(Alarms(Train(900)), IsEmpty());
+  EXPECT_THAT(Alarms(Train(100)), SizeIs(1));
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+}
+
+TEST_F(ChanceOfAJobTest, OneOfAnOlderDataServerIsNotJudged) {
+  Train(100, 0);
+  EXPECT_THAT(Alarms(Train(100, 0)), IsEmpty());
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kSucceeded);
+}
+
+TEST_F(ChanceOfAJobTest, OneWithLittleValidationDataIsNotJudged) {
+  Train(100, 100, 999);
+  EXPECT_THAT(Alarms(Train(100, 100, 999)), IsEmpty());
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kSucceeded);
+}
+
+TEST_F(ChanceOfAJobTest, TheVerdictSurvivesTheControllerThatReachedIt) {
+  Train(100);
+  Train(100);
+  job_.RestartController();
+  EXPECT_THAT(Pick<controller::Export>(job_.JoinAll("again")), SizeIs(1));
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("did not learn"));
+}
+
+TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
+  Train(100);
+  Train(100);
+  Export();
+  job_.RestartController();
+  const auto actions = job_.JoinAll("again");
+  EXPECT_THAT(Pick<controller::Export>(actions), SizeIs(1));
+  EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
+  EXPECT_THAT(Pick<Note>(Export()), SizeIs(1)) << "the phase";
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().message, ChanceFailure(0.1));
+  EXPECT_THAT(job_.results(), SizeIs(2));
+}
+
+TEST_F(ChanceOfAJobTest, AModelThatCannotBeWrittenIsWhatIsTold) {
+  Train(100);
+  Train(100);
+  Export(absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("disk full"));
+}
+
+}  // namespace
+}  // namespace adamant::controller

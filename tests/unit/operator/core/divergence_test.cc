@@ -1,0 +1,473 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/operator/core/harness.h"
+
+// Jobs that diverge: what is noticed, and how they go back.
+namespace adamant::controller {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::size_t kProcesses = 6;
+
+JobSettings Job(OnDivergence::Action action, std::uint32_t times = 3) {
+  JobSettings settings = SmallJob();
+  settings.epochs = 4;
+  settings.on_divergence = {.action = action, .times = times};
+  settings.rate = 0.08;
+  settings.restart_limit = 0;  // going back costs nothing of it
+  return settings;
+}
+
+class DivergenceTest : public testing::Test {
+ protected:
+  using Actions = Harness::Actions;
+
+  explicit DivergenceTest(OnDivergence::Action action = OnDivergence::Action::kRecover,
+                          std::uint32_t times = 3)
+      : job_(Job(action, times)) {}
+
+  Actions StoreFirstWeights() {
+    Actions all = job_.StoreSnapshot(kServer0, 1);
+    Harness::Append(all, job_.StoreSnapshot(kServer1, 1));
+    return all;
+  }
+
+  Actions Open() {
+    job_.Begin();
+    job_.JoinAll();
+    return StoreFirstWeights();
+  }
+
+  Actions Diverge() {
+    return job_.Tell(kWorker0,
+                     Failure{.message = "training diverged: NaN", .fatal = true, .diverged = true});
+  }
+
+  Actions ExitAll() {
+    Actions all;
+    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+      Harness::Append(all, job_.Exit(id));
+    }
+    return all;
+  }
+
+  Actions EvaluateAs(std::uint64_t correct) {
+    return job_.Tell(kData0,
+                     Evaluated{.epoch = job_.state().epoch,
+                               .snapshot = job_.state().row.snapshot,
+                               .examples = 1000,
+                               .correct = correct,
+                               .loss_sum = 250,
+                               .most_frequent = 120});
+  }
+
+  Actions RunEpoch(std::uint64_t correct) {
+    job_.TrainOnly();
+    return EvaluateAs(correct);
+  }
+
+  [[nodiscard]] const Recovery& recovery() const { return job_.state().recovery; }
+
+  Harness job_;
+};
+
+TEST_F(DivergenceTest, StoresTheFirstWeightsBeforeTheFirstEpoch) {
+  job_.Begin();
+  const Actions joined = job_.JoinAll();
+  EXPECT_THAT(Sent<OpenEpoch>(joined), IsEmpty());
+  ASSERT_THAT(Sent<TakeSnapshot>(joined), SizeIs(2));
+  EXPECT_EQ(job_.state().phase, Phase::kStarting);
+  const Actions stored = StoreFirstWeights();
+  EXPECT_THAT(Sent<OpenEpoch>(stored), SizeIs(2));
+  EXPECT_EQ(recovery().healthy.snapshot, 1u);
+  EXPECT_EQ(recovery().epoch, 1u);
+}
+
+TEST_F(DivergenceTest, AControllerThatRestartsStoresTheFirstWeightsAgain) {
+  job_.Begin();
+  job_.JoinAll();
+  job_.RestartController();
+  const Actions joined = job_.JoinAll();
+  EXPECT_THAT(Sent<OpenEpoch>(joined), IsEmpty());
+  const auto taken = Sent<TakeSnapshot>(joined);
+  ASSERT_THAT(taken, SizeIs(2));
+  job_.StoreSnapshot(kServer0, taken[0].second.snapshot);
+  EXPECT_THAT(Sent<OpenEpoch>(job_.StoreSnapshot(kServer1, taken[0].second.snapshot)), SizeIs(2));
+}
+
+TEST_F(DivergenceTest, WeightsOfAnEpochThatWasOpenAreNotTheFirst) {
+  job_ = Harness(Job(OnDivergence::Action::kContinue));
+  job_.Begin();
+  job_.JoinAll();
+  job_.Pass(std::chrono::seconds(1));
+  job_.Change(Job(OnDivergence::Action::kRecover));
+  job_.RestartController();
+  const Actions joined = job_.JoinAll();
+  EXPECT_THAT(Sent<TakeSnapshot>(joined), IsEmpty());
+  EXPECT_THAT(Sent<OpenEpoch>(joined), SizeIs(2));
+  Diverge();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed) << "there is nothing to go back to";
+}
+
+TEST_F(DivergenceTest, EveryProcessEndsBeforeOneStartsAgain) {
+  Open();
+  const Actions diverged = Diverge();
+  EXPECT_THAT(Pick<KillProcess>(diverged), SizeIs(kProcesses));
+  EXPECT_THAT(Pick<StartProcess>(diverged), IsEmpty());
+  for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0}) {
+    EXPECT_THAT(Pick<StartProcess>(job_.Exit(id)), IsEmpty());
+  }
+  EXPECT_THAT(Pick<StartProcess>(job_.Pass(std::chrono::seconds(30))), IsEmpty());
+  EXPECT_THAT(Pick<StartProcess>(job_.Exit(kWorker1)), SizeIs(kProcesses));
+  EXPECT_EQ(job_.state().restarts, 0u);
+  EXPECT_EQ(job_.state().phase, Phase::kStarting);
+}
+
+TEST_F(DivergenceTest, AProcessThatIsBeingEndedIsRefused) {
+  Open();
+  Diverge();
+  EXPECT_THAT(Sent<Refused>(job_.Join(kWorker1, ToString(kWorker1), 1)), SizeIs(1));
+  EXPECT_THAT(Sent<Refused>(job_.Join(kWorker1, "another")), SizeIs(1));
+}
+
+TEST_F(DivergenceTest, GoesBackToTheFirstWeightsWithHalfTheRate) {
+  Open();
+  Diverge();
+  ExitAll();
+  const Actions joined = job_.JoinAll("-again");
+  for (const auto& [connection, welcome] : Sent<Welcome>(joined)) {
+    EXPECT_EQ(welcome.rate_factor, 0.5);
+  }
+  for (const Bucket& record : job_.state().buckets) {
+    EXPECT_EQ(record.restored_snapshot, 1u);
+    EXPECT_GT(record.generation, 1u);
+  }
+  EXPECT_THAT(Sent<OpenEpoch>(joined), SizeIs(2));
+  EXPECT_EQ(job_.state().epoch, 1u);
+  EXPECT_EQ(recovery().attempt, 2u);
+  EXPECT_FALSE(recovery().going_back);
+  EXPECT_THAT(recovery().divergence, HasSubstr("NaN"));
+}
+
+TEST_F(DivergenceTest, GoesBackToTheLastModelThatWasHealthy) {
+  Open();
+  RunEpoch(900);
+  const std::uint64_t healthy = recovery().healthy.snapshot;
+  EXPECT_EQ(healthy, job_.state().evaluated_snapshot);
+  EXPECT_EQ(recovery().epoch, 2u);
+  const Actions diverged = RunEpoch(118);
+  EXPECT_EQ(job_.results().back().epoch, 2u);
+  EXPECT_EQ(job_.results().back().attempt, 1u);
+  EXPECT_THAT(Pick<KillProcess>(diverged), SizeIs(kProcesses));
+  EXPECT_EQ(recovery().undone_examples, 90u);
+  EXPECT_EQ(job_.state().epoch, 2u);
+  EXPECT_EQ(job_.state().accuracy, 0.9) << "that of the model it goes back to";
+  ExitAll();
+  const Actions joined = job_.JoinAll("-again");
+  EXPECT_EQ(job_.state().buckets[0].restored_snapshot, healthy);
+  const auto opened = Sent<OpenEpoch>(joined);
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 2u);
+  RunEpoch(910);
+  EXPECT_EQ(job_.results().back().epoch, 2u);
+  EXPECT_EQ(job_.results().back().attempt, 2u);
+  EXPECT_EQ(recovery().epoch, 3u);
+}
+
+TEST_F(DivergenceTest, AModelThatHasNeverLearnedIsNothingToGoBackTo) {
+  Open();
+  RunEpoch(118);
+  EXPECT_EQ(job_.state().epoch, 2u) << "it may be slow";
+  EXPECT_EQ(recovery().healthy.snapshot, 1u);
+  Diverge();
+  EXPECT_EQ(job_.state().epoch, 1u);
+  EXPECT_EQ(recovery().undone_examples, 90u);
+}
+
+TEST_F(DivergenceTest, AModelThatDivergesAgainWasNotAsHealthyAsItSeemed) {
+  Open();
+  RunEpoch(900);
+  RunEpoch(118);
+  ExitAll();
+  job_.JoinAll("-again");
+  ASSERT_EQ(job_.state().epoch, 2u);
+  Diverge();
+  EXPECT_EQ(job_.state().epoch, 1u);
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 1u);
+  EXPECT_EQ(recovery().undone_examples, 180u) << "the second epoch, and then the first";
+  EXPECT_EQ(recovery().rate_factor, 0.25);
+}
+
+TEST_F(DivergenceTest, AModelThatIsMuchWorseIsNothingToGoBackTo) {
+  Open();
+  RunEpoch(900);
+  const std::uint64_t best = recovery().healthy.snapshot;
+  RunEpoch(840);
+  RunEpoch(790);
+  EXPECT_EQ(job_.state().epoch, 4u);
+  EXPECT_EQ(recovery().epoch, 3u) << "840 of 1,000 is healthy beside 900, 790 is not";
+  EXPECT_NE(recovery().healthy.snapshot, best);
+  RunEpoch(400);
+  EXPECT_EQ(job_.state().epoch, 3u) << "it has diverged";
+  EXPECT_EQ(recovery().undone_examples, 180u);
+}
+
+TEST_F(DivergenceTest, AModelThatIsBeingWrittenHasBeenJudged) {
+  Open();
+  for (int epoch = 1; epoch <= 4; ++epoch) {
+    RunEpoch(900);
+  }
+  ASSERT_EQ(job_.state().step, Step::kExporting);
+  EXPECT_THAT(Pick<KillProcess>(Diverge()), IsEmpty());
+}
+
+TEST_F(DivergenceTest, WhatIsUndoneIsNotLost) {
+  Open();
+  job_.Tell(kServer0,
+            Heartbeat{.progress = ParameterServerProgress{
+                          .updates_applied = 70,
+                          .buckets = {{.bucket = 0, .epoch = 1, .updates = 70, .serving = true}}}});
+  ASSERT_EQ(job_.state().histories[0].updates, 70u);
+  Diverge();
+  ExitAll();
+  job_.JoinAll("-again");
+  EXPECT_EQ(recovery().undone_updates, 70u);
+  EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
+}
+
+TEST_F(DivergenceTest, AControllerThatTakesOverGoesOnGoingBack) {
+  Open();
+  Diverge();
+  std::vector<StartProcess> running;
+  for (const MemberId id : {kServer0, kWorker0}) {
+    job_.Exit(id == kServer0 ? kServer1 : kWorker1);
+    running.push_back({.id = id, .generation = job_.GenerationOf(id)});
+  }
+  const Actions begun = job_.RestartController({.others = false, .running = running});
+  EXPECT_THAT(Pick<KillProcess>(begun), testing::Contains(Field(&KillProcess::id, kServer0)));
+  EXPECT_THAT(Pick<StartProcess>(job_.Handle(Tick{})), IsEmpty());
+  job_.Exit(kServer0);
+  EXPECT_THAT(Pick<StartProcess>(job_.Exit(kWorker0)), SizeIs(kProcesses));
+  EXPECT_THAT(Sent<OpenEpoch>(job_.JoinAll("-again")), SizeIs(2));
+  EXPECT_EQ(job_.state().buckets[0].restored_snapshot, 1u);
+  EXPECT_EQ(recovery().attempt, 2u);
+}
+
+TEST_F(DivergenceTest, AServerThatDiesOnTheWayBackTakesAllWithIt) {
+  JobSettings settings = Job(OnDivergence::Action::kRecover);
+  settings.restart_limit = 10;
+  job_ = Harness(settings);
+  Open();
+  Diverge();
+  ExitAll();
+  for (const MemberId id : {kServer0, kServer1}) {
+    job_.Join(id, ToString(id) + "-again");
+  }
+  job_.ReportDisk(0);
+  job_.ReportDisk(1);
+  ASSERT_EQ(job_.state().buckets[0].restored_snapshot, 1u);
+  job_.Exit(kServer1);
+  EXPECT_TRUE(recovery().going_back);
+  for (const MemberId id : {kData0, kData1, kServer0, kWorker0, kWorker1}) {
+    job_.Exit(id);
+  }
+  job_.Pass(std::chrono::seconds(5));
+  EXPECT_THAT(Sent<OpenEpoch>(job_.JoinAll("-third")), SizeIs(2));
+  EXPECT_EQ(recovery().attempt, 2u);
+}
+
+TEST_F(DivergenceTest, AfterTheLastTimeTheJobFailsAndSaysWhatToTry) {
+  job_ = Harness(Job(OnDivergence::Action::kRecover, 1));
+  Open();
+  Diverge();
+  ExitAll();
+  job_.JoinAll("-again");
+  Diverge();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("learning rate 0.04"));
+  EXPECT_THAT(job_.state().message, HasSubstr("gone back 1 time"));
+  EXPECT_THAT(job_.state().message, HasSubstr("try a lower spec.optimiser.rate"));
+}
+
+TEST_F(DivergenceTest, AJobThatIsResumedGoesBackFirst) {
+  job_ = Harness(Job(OnDivergence::Action::kRecover, 1));
+  Open();
+  Diverge();
+  ExitAll();
+  job_.JoinAll("-again");
+  Diverge();
+  ASSERT_EQ(job_.state().phase, Phase::kFailed);
+  job_.RestartController({.others = false});
+  EXPECT_THAT(Pick<StartProcess>(job_.Handle(Tick{})), SizeIs(kProcesses));
+  EXPECT_THAT(Sent<OpenEpoch>(job_.JoinAll("-third")), SizeIs(2));
+  EXPECT_EQ(recovery().attempt, 3u);
+  EXPECT_EQ(recovery().rate_factor, 0.25);
+  EXPECT_EQ(recovery().times, 0u);
+}
+
+TEST_F(DivergenceTest, FailFailsTheJob) {
+  job_ = Harness(Job(OnDivergence::Action::kFail));
+  job_.Begin();
+  EXPECT_THAT(Sent<OpenEpoch>(job_.JoinAll()), SizeIs(2)) << "nothing is stored before";
+  Diverge();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("at learning rate 0.08"));
+}
+
+TEST_F(DivergenceTest, ContinueTellsAndGoesOn) {
+  job_ = Harness(Job(OnDivergence::Action::kContinue));
+  job_.Begin();
+  job_.JoinAll();
+  RunEpoch(900);
+  const Actions diverged = RunEpoch(118);
+  EXPECT_THAT(Pick<Note>(diverged), testing::Contains(Field(&Note::kind, Note::Kind::kDiverged)));
+  EXPECT_EQ(job_.state().epoch, 3u);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+class WatchTest : public DivergenceTest {
+ protected:
+  WatchTest() : DivergenceTest(OnDivergence::Action::kFail) {
+    job_.Begin();
+    job_.JoinAll();
+  }
+
+  /// The worker has trained `examples` more, each at this loss.
+  void Train(std::uint64_t examples, double loss) {
+    progress_.trained_examples += examples;
+    progress_.loss_sum += loss * static_cast<double>(examples);
+    job_.Tell(kWorker0, Heartbeat{.progress = progress_});
+  }
+
+  /// A heartbeat a second.
+  void TrainFor(int beats, double loss) {
+    for (int i = 0; i < beats; ++i) {
+      job_.Sleep(std::chrono::seconds(1));
+      Train(1000, loss);
+    }
+  }
+
+  WorkerProgress progress_;
+};
+
+TEST_F(WatchTest, ALayerWhoseUnitsAreAllDead) {
+  progress_.dead_units = {{.layer = "fc1", .units = 300, .dead = 300},
+                          {.layer = "fc2", .units = 100, .dead = 100},
+                          {.layer = "fc3", .units = 10, .dead = 9}};
+  Train(100, 2.3);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("all 100 units of layer fc2 are dead"));
+}
+
+TEST_F(WatchTest, ALossThatIsFarAboveItsFirstValueForLong) {
+  TrainFor(5, 2);
+  TrainFor(15, 7);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  TrainFor(15, 7);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("it should begin with 2"));
+}
+
+TEST_F(WatchTest, ALossThatIsHighForAWhileIsNothing) {
+  for (int i = 0; i < 5; ++i) {
+    TrainFor(12, 2);
+    TrainFor(8, 7);
+  }
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+TEST_F(WatchTest, ALossThatFallsIsNothing) {
+  TrainFor(20, 2);
+  TrainFor(60, 0.1);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+TEST_F(WatchTest, AnEpochWhoseLossIsFarAboveTheFirst) {
+  Train(1000, 2);
+  Train(9000, 20);
+  job_.TrainOnly();
+  EvaluateAs(500);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+}
+
+TEST_F(WatchTest, AModelAtChanceWithHalfOfItsUnitsDead) {
+  progress_.dead_units = {{.layer = "fc1", .units = 300, .dead = 150}};
+  Train(1000, 2);
+  job_.TrainOnly();
+  EvaluateAs(118);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("150 of the 300 units of layer fc1"));
+}
+
+TEST_F(WatchTest, AModelAtChanceWhoseWeightsHaveGrown) {
+  progress_.grown_layer = "conv1";
+  progress_.weight_growth = 12;
+  Train(1000, 2);
+  job_.TrainOnly();
+  EvaluateAs(118);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("layer conv1 have grown to 12 times"));
+}
+
+class ChanceLossTest : public WatchTest {
+ protected:
+  ChanceLossTest() {
+    JobSettings settings = Job(OnDivergence::Action::kFail);
+    settings.chance_loss = 2.3;
+    job_ = Harness(settings);
+    job_.Begin();
+    job_.JoinAll();
+  }
+};
+
+TEST_F(ChanceLossTest, AFirstLossThatIsWreckedAlreadyIsNoMeasure) {
+  Train(1000, 1e12);
+  job_.TrainOnly();
+  EvaluateAs(500);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("should begin with 6.9"));
+}
+
+TEST_F(ChanceLossTest, AModelNearChanceWhoseLossFallsLearns) {
+  progress_.grown_layer = "conv1";
+  progress_.weight_growth = 3;
+  Train(1000, 2.2);
+  job_.TrainOnly();
+  EvaluateAs(160);
+  ASSERT_GT(recovery().best_top1, 0);
+  Train(1000, 1.9);
+  job_.TrainOnly();
+  EvaluateAs(140);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+TEST_F(ChanceLossTest, FewValidationExamplesAreNoExcuse) {
+  progress_.grown_layer = "conv1";
+  progress_.weight_growth = 3;
+  Train(1000, 2.8);
+  job_.TrainOnly();
+  job_.EvaluateAs(40);  // of 100
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("the training loss, 2.8, is no better"));
+}
+
+TEST_F(WatchTest, AModelAtChanceThatNeverLearnedMayBeSlow) {
+  progress_.grown_layer = "conv1";
+  progress_.weight_growth = 1.2;
+  Train(1000, 2);
+  job_.TrainOnly();
+  EvaluateAs(118);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+}  // namespace
+}  // namespace adamant::controller
