@@ -226,8 +226,6 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
     accruing_ = *free;
     port_.free.Pop();
     accruing_->ordinal.store(replica_.ordinals.fetch_add(1, kRelaxed) + 1, kRelaxed);
-    accruing_->push_every = replica_.PushEvery();
-    accruing_->correction = replica_.guidance.Get().correction;
   }
   // Read before the queue: if it is set then, an empty queue means that nothing more is coming.
   const bool drained = replica_.commands.drained.load(std::memory_order_acquire);
@@ -298,6 +296,10 @@ bool TrainingThread::Evaluate(Batch& batch) {
 }
 
 void TrainingThread::Train(Batch& batch) {
+  if (accruing_->steps == 0) {  // not before: it may have waited long for its first batch
+    accruing_->push_every = replica_.PushEvery();
+    accruing_->correction = replica_.guidance.Get().correction;
+  }
   FillInput(batch);
   const Lease& lease = batch.lease;
   const Clock::TimePoint begin = clock_.Now();

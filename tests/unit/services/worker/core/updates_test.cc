@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -370,6 +371,32 @@ TEST(UpdatesOfThreadsTest, AFetchBringsInWhatOthersPushed) {
   Train(rig, 6, 3);
   rig.Settle();
   EXPECT_LT(LargestDifference(rig.LocalWeights(), rig.servers.weights()), 1e-4f);
+}
+
+// How far the first step moves the weights when the correction becomes `rate` while the thread waits
+// for its first batch, as others do while one worker trains alone first.
+std::vector<float> FirstStepAt(float rate) {
+  RigOptions options;
+  options.kind = OptimiserKind::kSgd;
+  Rig rig(options);
+  rig.Begin();
+  const std::vector<float> before = rig.LocalWeights();
+  rig.replica.guidance.Set({.correction = {.rate = rate}, .exchange_every = 4});
+  EXPECT_TRUE(rig.PutBatch());
+  rig.Settle();
+  std::vector<float> moved = rig.LocalWeights();
+  std::ranges::transform(moved, before, moved.begin(), std::minus());
+  return moved;
+}
+
+TEST(UpdatesOfThreadsTest, WhatWaitedLongForItsFirstBatchIsCorrectedAsOfNow) {
+  const std::vector<float> whole = FirstStepAt(1);
+  std::vector<float> quarter = FirstStepAt(0.25f);
+  EXPECT_GT(*std::ranges::max_element(whole), 1e-3f);
+  for (float& moved : quarter) {
+    moved *= 4;
+  }
+  EXPECT_LT(LargestDifference(quarter, whole), 1e-5f);
 }
 
 TEST(ProtocolsTest, ActivationsGiveTheResultOfGradientsWithinRounding) {
