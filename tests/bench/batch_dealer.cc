@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "services/common/base/check.h"
 #include "services/common/base/rng.h"
 #include "tests/bench/examples.h"
 
@@ -32,16 +33,23 @@ bool BatchDealer::Deal(worker::ServerSlot worker, worker::Batch& batch) {
 }
 
 void BatchDealer::Acknowledge(const worker::LeaseResult& result) {
+  Return(result.lease);
   const bool alone = OnlyWorkerZero();
   acknowledged_ += result.examples;
+  loss_sum_ += result.loss_sum;
   if (alone != OnlyWorkerZero()) {
     ++news_;
   }
 }
 
 void BatchDealer::HandBack(const worker::Lease& lease) {
+  Return(lease);
   returned_.push_back({.epoch = lease.epoch - 1, .index = lease.index});
   ++news_;
+}
+
+void BatchDealer::Return(const worker::Lease& lease) {
+  ADAMANT_CHECK(leases_.erase(lease.id) == 1, "the batch is not dealt, or is back already");
 }
 
 bool BatchDealer::OnlyWorkerZero() const { return acknowledged_ < options_.warm_start_examples; }
@@ -59,6 +67,7 @@ void BatchDealer::Fill(const Place& place, worker::Batch& batch) {
       std::min<std::uint64_t>(options_.batch_size, examples_.size() - begin);
   batch.lease = {
       .epoch = place.epoch + 1, .index = static_cast<std::uint32_t>(place.index), .id = ++lease_};
+  leases_.insert(lease_);
   batch.examples = static_cast<std::uint32_t>(count);
   batch.job_examples = acknowledged_;
   auto pixels = batch.pixels.begin();

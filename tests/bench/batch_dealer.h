@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <vector>
 
 #include "services/common/dataset/dataset.h"
@@ -27,6 +28,7 @@ class BatchDealer {
   /// Fills the batch, or returns false: there is none for this worker now.
   bool Deal(worker::ServerSlot worker, worker::Batch& batch);
 
+  /// A batch is acknowledged or handed back once, by whoever has it: all else ends the process.
   void Acknowledge(const worker::LeaseResult& result);
 
   /// The batch was not trained on: it is dealt again, next.
@@ -37,6 +39,9 @@ class BatchDealer {
 
   /// Examples whose updates the servers have.
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
+
+  /// The sum of their losses.
+  [[nodiscard]] double loss_sum() const { return loss_sum_; }
   [[nodiscard]] std::uint64_t total_examples() const { return options_.epochs * examples_.size(); }
 
   /// Rises when workers that had no batch, or waited for one, should ask again.
@@ -52,6 +57,7 @@ class BatchDealer {
   [[nodiscard]] bool OnlyWorkerZero() const;
   const std::vector<std::uint32_t>& OrderOf(std::uint64_t epoch);
   void Fill(const Place& place, worker::Batch& batch);
+  void Return(const worker::Lease& lease);
 
   const dataset::Dataset& examples_;
   const DealerOptions options_;
@@ -62,6 +68,8 @@ class BatchDealer {
   std::uint64_t next_ = 0;  // batch of all epochs
   std::uint64_t lease_ = 0;
   std::uint64_t acknowledged_ = 0;
+  double loss_sum_ = 0;
+  std::set<std::uint64_t> leases_;  // of batches that somebody has
   std::uint64_t news_ = 0;
 };
 

@@ -1,65 +1,33 @@
 #include "tests/bench/stale_command.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <span>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "services/common/base/status_macros.h"
 #include "services/common/dataset/idx.h"
-#include "services/common/graph/context.h"
 #include "tests/bench/nets.h"
-#include "tests/bench/virtual_worker.h"
 
 namespace adamant::bench {
 namespace {
 
-// What a job has where its manifest says nothing.
-constexpr std::uint64_t kExchangeEvery = 8;
-constexpr std::size_t kPrefetch = 4;
-constexpr double kEpsilon = 1e-8;
-constexpr std::uint32_t kBuckets = 64;
-constexpr std::uint64_t kWarmStartBatches = 200;
-constexpr std::uint64_t kMostWarmStart = 10;  // of an epoch: one tenth
-
-constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
-constexpr std::size_t kEvaluationBatch = 200;
-constexpr float kDeviation = 255;
-
-worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options) {
-  return {.threads = options.threads,
-          .fetch_every = options.fetch_every.value_or(kExchangeEvery),
-          .push_every = options.push_every.value_or(kExchangeEvery),
-          .choose_fetch = !options.fetch_every.has_value(),
-          .choose_push = !options.push_every.has_value(),
-          .correct = options.asynchrony,
-          .batch_size = options.batch,
-          .prefetch = kPrefetch,
-          .seed = options.seed};
-}
-
-std::uint64_t WarmStartExamples(const StaleOptions& options, std::uint64_t examples) {
-  if (options.warm_start.has_value()) {
-    return *options.warm_start * options.batch;
-  }
-  if (options.workers * options.threads <= 2 || options.workers == 1 || !options.asynchrony) {
-    return 0;
-  }
-  return std::min(kWarmStartBatches * options.batch, examples / kMostWarmStart);
-}
-
-absl::StatusOr<dataset::Dataset> Read(const StaleOptions& options,
+absl::StatusOr<dataset::Dataset> Read(const StaleCommand& command,
                                       const std::string& prefix,
                                       const model::Graph& graph) {
   ADAMANT_ASSIGN_OR_RETURN(
       dataset::Dataset data,
-      dataset::ReadIdx(dataset::MnistPaths(options.data, prefix),
+      dataset::ReadIdx(dataset::MnistPaths(command.data, prefix),
                        {.classes = static_cast<std::uint32_t>(graph.classes)}));
   if (Shape{data.channels, data.height, data.width} != graph.input) {
     return absl::InvalidArgumentError("the images of " + prefix + " do not fit the net's input");
@@ -67,206 +35,12 @@ absl::StatusOr<dataset::Dataset> Read(const StaleOptions& options,
   return data;
 }
 
-absl::StatusOr<double> Top1(const model::Graph& graph,
-                            const dataset::Dataset& data,
-                            std::span<const float> weights) {
-  ADAMANT_ASSIGN_OR_RETURN(const std::unique_ptr<graph::Context> context,
-                           graph::Context::Create(graph,
-                                                  kEvaluationBatch,
-                                                  graph::Backend::kOneDnn,
-                                                  /*training=*/false));
-  std::int64_t correct = 0;
-  for (std::size_t first = 0; first < data.size(); first += kEvaluationBatch) {
-    const std::size_t count = std::min<std::size_t>(kEvaluationBatch, data.size() - first);
-    const std::size_t bytes = data.example_bytes();
-    std::ranges::transform(
-        std::span(data.images).subspan(first * bytes, count * bytes),
-        context->input().begin(),
-        [](std::uint8_t pixel) { return static_cast<float>(pixel) / kDeviation; });
-    std::ranges::copy(std::span(data.labels).subspan(first, count), context->labels().begin());
-    correct += context->Evaluate(static_cast<std::int64_t>(count), weights).correct;
-  }
-  return static_cast<double>(correct) / static_cast<double>(data.size());
-}
-
-/// A job of virtual workers.
-class StaleJob {
- public:
-  StaleJob(const StaleOptions& options,
-           model::Graph graph,
-           dataset::Dataset train,
-           dataset::Dataset test)
-      : options_(options),
-        graph_(std::move(graph)),
-        train_(std::move(train)),
-        test_(std::move(test)),
-        layout_(graph_.parameters, kBuckets),
-        dealer_(train_,
-                {.batch_size = static_cast<std::uint32_t>(options.batch),
-                 .epochs = options.epochs,
-                 .warm_start_examples = WarmStartExamples(options, train_.size()),
-                 .seed = options.seed}) {}
-
-  ~StaleJob() { clock_.Clear(); }  // events hold memory of workers
-  StaleJob(const StaleJob&) = delete;
-  StaleJob& operator=(const StaleJob&) = delete;
-
-  absl::Status Prepare();
-
-  /// Until all examples are acknowledged.
-  absl::Status Run();
-
- private:
-  absl::Status MakeWorkers();
-  void WakeAll();
-  absl::Status Evaluate();
-
-  const StaleOptions options_;
-  const model::Graph graph_;
-  const dataset::Dataset train_;
-  const dataset::Dataset test_;
-  const ShardLayout layout_;
-  VirtualClock clock_;
-  BatchDealer dealer_;
-  worker::UpdatePlan plan_;
-  std::unique_ptr<VirtualServers> servers_;
-  std::vector<std::unique_ptr<VirtualWorker>> workers_;  // last: they use the others
-};
-
-absl::Status StaleJob::Prepare() {
-  const std::size_t tensors = graph_.parameters.size();
-  const ParameterOptimiser optimiser = {
-      .kind = options_.kind,
-      .location = options_.location,
-      .rate = options_.rate,
-      .schedule = {.kind = options_.schedule,
-                   .over = static_cast<double>(dealer_.total_examples())},
-      .momentum = options_.kind == OptimiserKind::kMomentum ? options_.momentum : 0,
-      .epsilon = kEpsilon};
-  const worker::ReplicaOptions replica = ReplicaOptionsOf(options_);
-  const std::vector optimisers(tensors, optimiser);
-  ADAMANT_ASSIGN_OR_RETURN(
-      plan_,
-      worker::UpdatePlan::Make(graph_,
-                               layout_,
-                               {.optimisers = optimisers,
-                                .protocols = std::vector(tensors, worker::UpdateProtocol::kAuto),
-                                .push_every = replica.push_every,
-                                .batch_size = replica.batch_size,
-                                .threads = replica.threads,
-                                .max_operand_bytes = kMaxOperandBytes}));
-  ADAMANT_ASSIGN_OR_RETURN(
-      servers_,
-      VirtualServers::Start(
-          layout_,
-          {.workers = options_.workers, .seed = options_.seed, .optimisers = optimisers},
-          clock_));
-  return MakeWorkers();
-}
-
-absl::Status StaleJob::MakeWorkers() {
-  const VirtualJob job = {.graph = graph_,
-                          .layout = layout_,
-                          .plan = plan_,
-                          .clock = clock_,
-                          .servers = *servers_,
-                          .dealer = dealer_};
-  for (std::uint32_t slot = 0; slot < options_.workers; ++slot) {
-    const VirtualWorkerOptions options = {
-        .slot = slot,
-        .replica = ReplicaOptionsOf(options_),
-        .step = slot == options_.straggler.first ? options_.straggler.second : 1,
-        .jitter = options_.jitter,
-        .latency = options_.latency};
-    ADAMANT_ASSIGN_OR_RETURN(workers_.emplace_back(), VirtualWorker::Create(options, job));
-  }
-  return absl::OkStatus();
-}
-
-void StaleJob::WakeAll() {
-  for (const auto& worker : workers_) {
-    worker->Wake();
-  }
-}
-
-absl::Status StaleJob::Run() {
-  const std::uint64_t evaluations = options_.epochs * options_.evaluations;
-  std::uint64_t evaluation = 1;
-  std::uint64_t news = dealer_.news();
-  WakeAll();
-  while (dealer_.acknowledged() < dealer_.total_examples()) {
-    if (!clock_.Next()) {
-      return absl::InternalError("nothing more happens, but batches are not acknowledged");
-    }
-    while (news != dealer_.news()) {
-      news = dealer_.news();
-      WakeAll();
-    }
-    for (const auto& worker : workers_) {
-      ADAMANT_RETURN_IF_ERROR(worker->status());
-    }
-    if (dealer_.acknowledged() >= dealer_.total_examples() * evaluation / evaluations) {
-      ADAMANT_RETURN_IF_ERROR(Evaluate());
-      ++evaluation;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StaleJob::Evaluate() {
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> weights, servers_->Weights());
-  ADAMANT_ASSIGN_OR_RETURN(const double top1, Top1(graph_, test_, weights));
-  const worker::ExchangeStatistics statistics = workers_.front()->statistics();
-  const double epochs =
-      static_cast<double>(dealer_.acknowledged()) / static_cast<double>(train_.size());
-  const nlohmann::json line = {{"epochs", epochs},
-                               {"steps", clock_.Steps()},
-                               {"top1", top1},
-                               {"staleness_batches", statistics.gap_batches},
-                               {"rate_factor", statistics.correction.rate},
-                               {"exchange_every", statistics.exchange_every}};
-  std::cout << line << std::endl;
-  return absl::OkStatus();
-}
-
 template <class T>
 CLI::CheckedTransformer OneOf(const std::map<std::string, T>& values) {
   return CLI::CheckedTransformer(values);
 }
 
-void AddAsynchrony(CLI::App& command, StaleOptions& options) {
-  command.add_option("--fetch-every", options.fetch_every, "Batches; chosen where absent")
-      ->check(CLI::Range(1, 1024));
-  command.add_option("--push-every", options.push_every, "Batches; chosen where absent")
-      ->check(CLI::Range(1, 1024));
-  command.add_option("--asynchrony", options.asynchrony, "auto or off")
-      ->transform(OneOf<bool>({{"auto", true}, {"off", false}}));
-  command.add_option(
-      "--warm-start", options.warm_start, "Batches of worker 0 alone; absent: as in a job");
-  command.add_option("--jitter", options.jitter, "Of a step's time, as a share of it")
-      ->check(CLI::Range(0.0, 0.99))
-      ->capture_default_str();
-  command.add_option("--latency", options.latency, "Steps that a message takes each way")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  command.add_option("--straggler", options.straggler, "SLOT:FACTOR, how much longer it takes")
-      ->delimiter(':');
-}
-
-}  // namespace
-
-void AddStale(CLI::App& command, StaleOptions& options) {
-  command.add_option("net", options.net, "A reference net's name, or a job's file")->required();
-  command.add_option("--data", options.data, "Folder with MNIST's files")->required();
-  command.add_option("--workers", options.workers)
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "Of each worker")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command.add_option("--batch", options.batch, "Examples in a batch")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
+void AddRule(CLI::App& command, StaleOptions& options) {
   command.add_option("--kind", options.kind, "Momentum, Sgd or Adagrad")
       ->transform(OneOf<OptimiserKind>({{"Momentum", OptimiserKind::kMomentum},
                                         {"Sgd", OptimiserKind::kSgd},
@@ -278,29 +52,149 @@ void AddStale(CLI::App& command, StaleOptions& options) {
   command.add_option("--schedule", options.schedule, "Linear (the default), to 0, or Constant")
       ->transform(OneOf<Schedule::Kind>(
           {{"Linear", Schedule::Kind::kLinear}, {"Constant", Schedule::Kind::kConstant}}));
+  command.add_option("--warm-up", options.warm_up, "Epochs over which the rate rises from 0")
+      ->capture_default_str();
   command.add_option("--momentum", options.momentum)
       ->check(CLI::Range(0.0, 0.9999))
       ->capture_default_str();
+  command.add_option("--weight-decay", options.weight_decay)->capture_default_str();
+}
+
+void AddAsynchrony(CLI::App& command, StaleOptions& options) {
+  command.add_option("--fetch-every", options.fetch_every, "Batches; chosen where absent")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--push-every", options.push_every, "Batches; chosen where absent")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--asynchrony", options.asynchrony, "auto or off")
+      ->transform(OneOf<bool>({{"auto", true}, {"off", false}}));
+  command.add_option(
+      "--warm-start", options.warm_start, "Batches of worker 0 alone; absent: as in a job");
+}
+
+void AddMachines(CLI::App& command, StaleCommand& stale) {
+  StaleOptions& options = stale.options;
+  command.add_option("--jitter", options.jitter, "Of a step's time, as a share of it")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  command.add_option("--latency", options.latency, "Steps that a message takes each way")
+      ->capture_default_str();
+  command
+      .add_option("--bandwidth",
+                  options.bandwidth,
+                  "Bytes a step that each machine sends, and takes in; 0: endless")
+      ->capture_default_str();
+  command.add_option("--servers", options.servers, "Parameter servers")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command
+      .add_option("--straggler",
+                  stale.stragglers,
+                  "SLOT:FACTOR, how much longer the steps of a worker take; repeatable")
+      ->allow_extra_args(false);
+  command
+      .add_option("--pause",
+                  stale.pauses,
+                  "SLOT:EVERY:FOR, a worker stands still for the last FOR of every EVERY steps; "
+                  "repeatable")
+      ->allow_extra_args(false);
+  command
+      .add_option("--scale",
+                  stale.scalings,
+                  "EPOCH:WORKERS, how many there are from then on; repeatable, in order")
+      ->allow_extra_args(false);
+}
+
+std::optional<double> ParseNumber(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number)
+                                                                  : std::nullopt;
+}
+
+/// The numbers of "1:2.5".
+absl::StatusOr<std::vector<double>> Numbers(const std::string& text, std::size_t count) {
+  std::istringstream stream(text);
+  std::vector<double> numbers;
+  for (std::string piece; std::getline(stream, piece, ':');) {
+    const auto number = ParseNumber(piece);
+    if (!number.has_value()) {
+      return absl::InvalidArgumentError("'" + piece + "' in '" + text + "' is not a number");
+    }
+    numbers.push_back(*number);
+  }
+  if (numbers.size() != count) {
+    return absl::InvalidArgumentError("'" + text + "' should be " + std::to_string(count) +
+                                      " numbers with colons between them");
+  }
+  return numbers;
+}
+
+/// A slot or a number of workers. What is none becomes one that is refused later.
+std::uint32_t CountOf(double number) {
+  const bool fits = number >= 0 && number <= 1e9 && number == std::floor(number);
+  return fits ? static_cast<std::uint32_t>(number) : std::numeric_limits<std::uint32_t>::max();
+}
+
+absl::StatusOr<StaleOptions> OptionsOf(const StaleCommand& command) {
+  StaleOptions options = command.options;
+  for (const std::string& text : command.stragglers) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(text, 2));
+    options.stragglers.push_back({.slot = CountOf(numbers[0]), .factor = numbers[1]});
+  }
+  for (const std::string& text : command.pauses) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(text, 3));
+    options.pauses.push_back(
+        {.slot = CountOf(numbers[0]), .pause = {.every = numbers[1], .lasts = numbers[2]}});
+  }
+  for (const std::string& text : command.scalings) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(text, 2));
+    options.scalings.push_back({.epoch = numbers[0], .workers = CountOf(numbers[1])});
+  }
+  return options;
+}
+
+}  // namespace
+
+void AddStale(CLI::App& command, StaleCommand& stale) {
+  StaleOptions& options = stale.options;
+  command.add_option("net", stale.net, "A reference net's name, or a job's file")->required();
+  command.add_option("--data", stale.data, "Folder with MNIST's files")->required();
+  command.add_option("--workers", options.workers)
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "Of each worker")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--batch", options.batch, "Examples in a batch")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  AddRule(command, options);
   AddAsynchrony(command, options);
+  AddMachines(command, stale);
   command.add_option("--epochs", options.epochs)
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   command.add_option("--evaluations", options.evaluations, "Per epoch")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "Of weights, order and times")->capture_default_str();
+  command.add_option("--target", options.target, "Top-1 whose first time is told at the end")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Of weights, order and times")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
-absl::Status Stale(const StaleOptions& options) {
-  ADAMANT_ASSIGN_OR_RETURN(const model::Net net, LoadNet(options.net));
+absl::Status Stale(const StaleCommand& command) {
+  ADAMANT_ASSIGN_OR_RETURN(const model::Net net, LoadNet(command.net));
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(net));
-  ADAMANT_ASSIGN_OR_RETURN(dataset::Dataset train, Read(options, "train", graph));
-  ADAMANT_ASSIGN_OR_RETURN(dataset::Dataset test, Read(options, "t10k", graph));
-  const auto examples = static_cast<double>(options.epochs * train.size());
+  ADAMANT_ASSIGN_OR_RETURN(dataset::Dataset train, Read(command, "train", graph));
+  ADAMANT_ASSIGN_OR_RETURN(dataset::Dataset test, Read(command, "t10k", graph));
+  ADAMANT_ASSIGN_OR_RETURN(const StaleOptions options, OptionsOf(command));
+  const auto examples = static_cast<double>(command.options.epochs * train.size());
   StaleJob job(options, std::move(graph), std::move(train), std::move(test));
-  ADAMANT_RETURN_IF_ERROR(job.Prepare());
   const auto start = std::chrono::steady_clock::now();
-  ADAMANT_RETURN_IF_ERROR(job.Run());
+  ADAMANT_RETURN_IF_ERROR(job.Run(std::cout));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   std::cerr << "train_bench: " << examples / took.count() << " examples per second\n";
   return absl::OkStatus();

@@ -224,16 +224,16 @@ int Main(int argc, char** argv) {
   learn->add_option("--evaluations", options.evaluations, "Per epoch, outside the clock")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  StaleOptions stale_options;
+  StaleCommand stale_command;
   CLI::App* const stale = app.add_subcommand("stale", "Accuracy of virtual workers on MNIST");
-  AddStale(*stale, stale_options);
+  AddStale(*stale, stale_command);
   CLI::App* const describe = app.add_subcommand("describe", "The net as JSON");
   describe->add_option("net", options.net, "A reference net's name, or a job's file")->required();
   CLI11_PARSE(app, argc, argv);
 
   const absl::Status status = speed->parsed()   ? Speed(options)
                               : learn->parsed() ? Learn(options)
-                              : stale->parsed() ? Stale(stale_options)
+                              : stale->parsed() ? Stale(stale_command)
                                                 : DescribeNet(options);
   if (!status.ok()) {
     std::cerr << "train_bench: " << status.message() << '\n';

@@ -30,13 +30,12 @@ class VirtualClock final : public Clock {
     return std::chrono::duration<double>(now_.time_since_epoch()) / kStep;
   }
 
-  void At(TimePoint time, std::function<void()> event) {
-    events_.emplace(std::max(time, now_), std::move(event));
+  static Duration DurationOf(double steps) {
+    return std::chrono::duration_cast<Duration>(steps * std::chrono::duration<double>(kStep));
   }
 
-  void After(double steps, std::function<void()> event) {
-    At(now_ + std::chrono::duration_cast<Duration>(steps * std::chrono::duration<double>(kStep)),
-       std::move(event));
+  void At(TimePoint time, std::function<void()> event) {
+    events_.emplace(std::max(time, now_), std::move(event));
   }
 
   /// Goes on to the next event, which happens; false when there is none.

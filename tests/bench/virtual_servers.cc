@@ -2,25 +2,27 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "services/common/base/check.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/memory_store.h"
 
 namespace adamant::bench {
 namespace {
 
 namespace ps = parameter_server;
 
-constexpr ps::Holder kSelf = {.slot = 0, .incarnation = 1};
 constexpr std::uint64_t kEpoch = 1;
 
-ps::Writer WriterOf(std::uint32_t worker) { return {.slot = worker, .incarnation = 1}; }
+ps::Holder HolderAt(std::uint32_t slot) { return {.slot = slot, .incarnation = 1}; }
 
-ps::ServerOptions ServerOptionsOf(const ShardLayout& layout, const VirtualServersOptions& options) {
+ps::ServerOptions ServerOptionsOf(const ShardLayout& layout,
+                                  const VirtualServersOptions& options,
+                                  std::uint32_t slot) {
   return {.job_uid = 1,
-          .self = kSelf,
+          .self = HolderAt(slot),
           .writers = options.workers,
           .seed = options.seed,
           .parameters = layout.parameters(),
@@ -59,11 +61,11 @@ struct Rows {
   }
 };
 
-ps::Push PushOf(std::uint32_t worker,
+ps::Push PushOf(const ps::Writer& worker,
                 const worker::PushMessage& message,
                 const worker::PushPayload& payload) {
   const auto rows = std::make_shared<Rows>();
-  ps::Push push = {.writer = WriterOf(worker),
+  ps::Push push = {.writer = worker,
                    .job_examples = message.job_examples,
                    .examples = message.examples,
                    .correction = message.correction,
@@ -106,73 +108,120 @@ worker::PushReply ReplyOf(std::uint64_t request, const std::vector<ps::ShardAck>
 
 }  // namespace
 
-VirtualServers::VirtualServers(const ShardLayout& layout,
-                               const VirtualServersOptions& options,
-                               const Clock& clock)
-    : layout_(layout),
-      workers_(options.workers),
-      server_(ServerOptionsOf(layout, options), store_, clock, *this) {}
+class VirtualServers::Server final : private ps::Driver {
+ public:
+  Server(const ShardLayout& layout,
+         const VirtualServersOptions& options,
+         std::uint32_t slot,
+         const Clock& clock)
+      : core_(ServerOptionsOf(layout, options, slot), store_, clock, *this) {}
+
+  /// `buckets`: the holder of each.
+  absl::Status Begin(const std::vector<ps::Holder>& buckets) {
+    ADAMANT_RETURN_IF_ERROR(core_.ReadStored());
+    ADAMANT_RETURN_IF_ERROR(Configure(buckets, /*created=*/false));
+    return Configure(buckets, /*created=*/true);
+  }
+
+  ps::ParameterServer& core() { return core_; }
+
+ private:
+  // What the controller would say, and all that follows.
+  absl::Status Configure(const std::vector<ps::Holder>& buckets, bool created) {
+    std::vector<ps::Configuration> records;
+    for (const ps::Holder& holder : buckets) {
+      records.push_back({.epoch = kEpoch,
+                         .generation = 1,
+                         .primary = holder,
+                         .members = {holder},
+                         .created = created});
+    }
+    core_.SetConfigurations(records, {});
+    while (apply_ || storage_) {
+      if (std::exchange(apply_, false)) {
+        core_.ApplyCommitted();
+      }
+      if (std::exchange(storage_, false)) {
+        ADAMANT_RETURN_IF_ERROR(core_.DoStorage());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Driver: copies have no peers, and the controller has nothing to decide.
+  void SendToPeer(const ps::Holder& /*to*/, ps::PeerMessage /*message*/) override {}
+  void Propose(const ps::Proposal& /*proposal*/) override {}
+  void Report(const ps::BucketReport& /*report*/) override {}
+  void WantApply() override { apply_ = true; }
+  void WantStorage() override { storage_ = true; }
+
+  bool apply_ = false;
+  bool storage_ = false;
+  storage::MemoryStore store_;
+  ps::ParameterServer core_;  // last: it uses the others
+};
+
+VirtualServers::VirtualServers(const ShardLayout& layout) : layout_(layout) {}
+
+VirtualServers::~VirtualServers() = default;
 
 absl::StatusOr<std::unique_ptr<VirtualServers>> VirtualServers::Start(
     const ShardLayout& layout, const VirtualServersOptions& options, const Clock& clock) {
-  std::unique_ptr<VirtualServers> servers(new VirtualServers(layout, options, clock));
-  ADAMANT_RETURN_IF_ERROR(servers->Begin());
-  return servers;
-}
-
-absl::Status VirtualServers::Begin() {
-  ADAMANT_RETURN_IF_ERROR(server_.ReadStored());
-  for (std::uint32_t worker = 0; worker < workers_; ++worker) {
-    ADAMANT_RETURN_IF_ERROR(server_.Admit(WriterOf(worker)));
+  std::unique_ptr<VirtualServers> all(new VirtualServers(layout));
+  all->links_.resize(options.servers);
+  for (std::uint32_t slot = 0; slot < options.servers; ++slot) {
+    all->servers_.push_back(std::make_unique<Server>(layout, options, slot, clock));
   }
-  ADAMANT_RETURN_IF_ERROR(Configure(/*created=*/false));
-  return Configure(/*created=*/true);
+  std::vector<ps::Holder> buckets;
+  for (BucketId bucket = 0; bucket < layout.buckets(); ++bucket) {
+    buckets.push_back(all->HolderOf(bucket));
+  }
+  for (const auto& server : all->servers_) {
+    ADAMANT_RETURN_IF_ERROR(server->Begin(buckets));
+  }
+  return all;
 }
 
-// What the controller would say, and all that follows.
-absl::Status VirtualServers::Configure(bool created) {
-  const std::vector<ps::Configuration> buckets(
-      layout_.buckets(),
-      {.epoch = kEpoch, .generation = 1, .primary = kSelf, .members = {kSelf}, .created = created});
-  server_.SetConfigurations(buckets, {});
-  while (apply_ || storage_) {
-    if (std::exchange(apply_, false)) {
-      server_.ApplyCommitted();
-    }
-    if (std::exchange(storage_, false)) {
-      ADAMANT_RETURN_IF_ERROR(server_.DoStorage());
-    }
+ps::Holder VirtualServers::HolderOf(BucketId bucket) const { return HolderAt(bucket % count()); }
+
+absl::Status VirtualServers::Admit(const ps::Writer& worker) {
+  for (const auto& server : servers_) {
+    ADAMANT_RETURN_IF_ERROR(server->core().Admit(worker));
   }
   return absl::OkStatus();
 }
 
-worker::ClusterMap VirtualServers::Map() const {
-  return {.version = 1,
-          .buckets = std::vector<worker::BucketRecord>(
-              layout_.buckets(), {.epoch = kEpoch, .generation = 1, .primary = kSelf.slot}),
-          .part_owners = {0},
-          .workers = workers_};
+worker::ClusterMap VirtualServers::MapOf(std::uint32_t workers) {
+  worker::ClusterMap map;
+  map.version = ++map_version_;
+  map.part_owners = {0};
+  map.workers = workers;
+  for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
+    map.buckets.push_back({.epoch = kEpoch, .generation = 1, .primary = HolderOf(bucket).slot});
+  }
+  return map;
 }
 
-worker::PushReply VirtualServers::Apply(std::uint32_t worker,
+worker::PushReply VirtualServers::Apply(const ps::Writer& worker,
                                         const worker::PushMessage& message,
                                         const worker::PushPayload& payload) {
   worker::PushReply reply;
   bool answered = false;
-  server_.Submit(PushOf(worker, message, payload), [&](const std::vector<ps::ShardAck>& acks) {
-    reply = ReplyOf(message.request, acks);
-    answered = true;
-  });
+  servers_[message.server]->core().Submit(PushOf(worker, message, payload),
+                                          [&](const std::vector<ps::ShardAck>& acks) {
+                                            reply = ReplyOf(message.request, acks);
+                                            answered = true;
+                                          });
   ADAMANT_CHECK(answered, "a server without peers and disk answers at once");
   return reply;
 }
 
-absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(std::uint32_t worker,
+absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::Writer& worker,
                                                               const worker::FetchMessage& message) {
-  const ps::Writer writer = WriterOf(worker);
   Fetched fetched = {.reply = {.request = message.request}};
-  ADAMANT_ASSIGN_OR_RETURN(fetched.values,
-                           server_.Fetch(&writer, message.shards, message.snapshot));
+  ADAMANT_ASSIGN_OR_RETURN(
+      fetched.values,
+      servers_[message.server]->core().Fetch(&worker, message.shards, message.snapshot));
   for (const ps::ShardValue& value : fetched.values) {
     fetched.reply.shards.push_back({.shard = value.shard,
                                     .outcome = Same<worker::FetchOutcome>(value.outcome),
@@ -186,15 +235,13 @@ absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(std::uint32_t work
 }
 
 absl::StatusOr<std::vector<float>> VirtualServers::Weights() {
-  std::vector<ShardId> shards(layout_.shards().size());
-  std::iota(shards.begin(), shards.end(), 0);
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<ps::ShardValue> values,
-                           server_.Fetch(nullptr, shards, /*snapshot=*/0));
   std::vector<float> weights(layout_.elements());
-  for (const ps::ShardValue& value : values) {
-    const Shard& shard = layout_.shards()[value.shard];
+  for (const Shard& shard : layout_.shards()) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<ps::ShardValue> values,
+                             servers_[HolderOf(shard.bucket).slot]->core().Fetch(
+                                 nullptr, std::span(&shard.id, 1), /*snapshot=*/0));
     std::ranges::copy(
-        value.values,
+        values.front().values,
         std::span(weights).subspan(layout_.OffsetOf(shard.tensor) + shard.begin).begin());
   }
   return weights;

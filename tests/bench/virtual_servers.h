@@ -2,30 +2,30 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/optimiser/optimiser.h"
-#include "services/common/storage/memory_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/push_payload.h"
+#include "tests/bench/virtual_network.h"
 
 namespace adamant::bench {
 
 struct VirtualServersOptions {
-  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t workers = 1;                        ///< slots, at most at a time
   std::uint64_t seed = 1;                           ///< of the initial weights
   std::vector<ParameterOptimiser> optimisers = {};  ///< by parameter
 };
 
-/// The parameters of a job on one real parameter server (parameter_server::ParameterServer), with
-/// one copy and nothing on disk, which answers at once. Threads: one.
-class VirtualServers final : private parameter_server::Driver {
+/// The parameters of a job on real parameter servers (parameter_server::ParameterServer), each with
+/// every n-th bucket, with one copy and nothing on disk, which answer at once. Threads: one.
+class VirtualServers {
  public:
   struct Fetched {
     worker::FetchReply reply;
@@ -36,41 +36,40 @@ class VirtualServers final : private parameter_server::Driver {
   static absl::StatusOr<std::unique_ptr<VirtualServers>> Start(const ShardLayout& layout,
                                                                const VirtualServersOptions& options,
                                                                const Clock& clock);
+  ~VirtualServers();
 
-  /// For all workers, for good.
-  [[nodiscard]] worker::ClusterMap Map() const;
+  /// Lets a worker in, and no earlier one of its slot any more.
+  /// Errors: InvalidArgument for a slot outside the job.
+  absl::Status Admit(const parameter_server::Writer& worker);
 
-  /// Takes a push of the worker in this slot. Nothing points into the payload afterwards.
-  worker::PushReply Apply(std::uint32_t worker,
+  /// As it is with so many workers; for all of them. Each map is newer than the one before.
+  worker::ClusterMap MapOf(std::uint32_t workers);
+
+  /// Takes a push of this worker. Nothing points into the payload afterwards.
+  worker::PushReply Apply(const parameter_server::Writer& worker,
                           const worker::PushMessage& message,
                           const worker::PushPayload& payload);
 
-  absl::StatusOr<Fetched> Fetch(std::uint32_t worker, const worker::FetchMessage& message);
+  absl::StatusOr<Fetched> Fetch(const parameter_server::Writer& worker,
+                                const worker::FetchMessage& message);
 
   /// The parameters of now, end to end.
   absl::StatusOr<std::vector<float>> Weights();
 
- private:
-  VirtualServers(const ShardLayout& layout,
-                 const VirtualServersOptions& options,
-                 const Clock& clock);
-  absl::Status Begin();
-  absl::Status Configure(bool created);
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(servers_.size()); }
 
-  // Driver: there are no peers, and the controller has nothing to decide.
-  void SendToPeer(const parameter_server::Holder& /*to*/,
-                  parameter_server::PeerMessage /*message*/) override {}
-  void Propose(const parameter_server::Proposal& /*proposal*/) override {}
-  void Report(const parameter_server::BucketReport& /*report*/) override {}
-  void WantApply() override { apply_ = true; }
-  void WantStorage() override { storage_ = true; }
+  VirtualLink& link(worker::ServerSlot server) { return links_[server]; }
+
+ private:
+  class Server;
+
+  explicit VirtualServers(const ShardLayout& layout);
+  [[nodiscard]] parameter_server::Holder HolderOf(BucketId bucket) const;
 
   const ShardLayout& layout_;
-  const std::uint32_t workers_;
-  bool apply_ = false;
-  bool storage_ = false;
-  storage::MemoryStore store_;
-  parameter_server::ParameterServer server_;  // last: it uses the others
+  std::uint64_t map_version_ = 0;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<VirtualLink> links_;  // by server
 };
 
 }  // namespace adamant::bench

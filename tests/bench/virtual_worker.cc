@@ -13,12 +13,32 @@ namespace {
 
 constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;  // a worker's
 
+std::uint64_t BytesOf(const worker::PushPayload& payload) {
+  std::uint64_t floats = 0;
+  for (const worker::PushPayload::Operands& operands : payload.operands) {
+    floats += operands.rows * (operands.inputs + operands.outputs);
+  }
+  for (const worker::PushPayload::Update& update : payload.updates) {
+    floats += update.values.size();
+  }
+  return floats * sizeof(float);
+}
+
+std::uint64_t BytesOf(const VirtualServers::Fetched& fetched) {
+  std::uint64_t floats = 0;
+  for (const parameter_server::ShardValue& value : fetched.values) {
+    floats += value.values.size();
+  }
+  return floats * sizeof(float);
+}
+
 }  // namespace
 
 VirtualWorker::VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job)
     : options_(options),
       job_(job),
-      rng_(MixSeed(options.replica.seed, options.slot)),
+      pace_(options.pace,
+            MixSeed(options.replica.seed, options.self.slot, options.self.incarnation)),
       replica_(options.replica, job.graph, job.layout, job.plan, [] {}),
       exchange_(replica_, {.max_message_bytes = kMaxMessageBytes}) {}
 
@@ -29,8 +49,10 @@ absl::StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(
   ADAMANT_RETURN_IF_ERROR(worker->replica_.SetNormalisation(
       {.mean = std::vector<float>(channels, 0), .deviation = std::vector<float>(channels, 255)}));
   ADAMANT_RETURN_IF_ERROR(worker->MakeThreads());
-  worker->exchange_.OnMap(job.servers.Map());
-  worker->exchange_.OnParameterServer(0, /*connected=*/true);
+  ADAMANT_RETURN_IF_ERROR(job.servers.Admit(options.self));
+  for (worker::ServerSlot server = 0; server < job.servers.count(); ++server) {
+    worker->exchange_.OnParameterServer(server, /*connected=*/true);
+  }
   worker->exchange_.OnDataServer(0, /*connected=*/true);
   return worker;
 }
@@ -39,15 +61,36 @@ absl::StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(
 absl::Status VirtualWorker::MakeThreads() {
   for (std::size_t i = 0; i < replica_.options.threads; ++i) {
     Member& member = members_.emplace_back();
+    member.clock = std::make_unique<StepClock>(job_.clock);
     ADAMANT_ASSIGN_OR_RETURN(member.thread,
-                             worker::TrainingThread::Create(replica_, i, job_.clock));
+                             worker::TrainingThread::Create(replica_, i, *member.clock));
     member.port = std::exchange(replica_.ports[i], std::make_unique<worker::ThreadPort>());
     replica_.ports[i]->pool = std::move(member.port->pool);
   }
   return absl::OkStatus();
 }
 
+// An event of this worker, which must not go before it.
+void VirtualWorker::At(Clock::TimePoint time, std::function<void()> event) {
+  ++events_;
+  job_.clock.At(time, [this, event = std::move(event)] {
+    --events_;
+    event();
+  });
+}
+
+void VirtualWorker::Stop() {
+  stopping_ = true;
+  exchange_.Stop();
+  Wake();
+}
+
 void VirtualWorker::Wake() {
+  const Clock::TimePoint awake = pace_.Awake(job_.clock.Now());
+  if (awake > job_.clock.Now()) {
+    At(awake, [this] { Wake(); });
+    return;
+  }
   for (bool more = true; more && status_.ok();) {
     TakeBatches();
     more = AdvanceExchange();
@@ -59,12 +102,12 @@ void VirtualWorker::Wake() {
 }
 
 void VirtualWorker::TakeBatches() {
-  while (dealt_ < replica_.window()) {
+  while (!stopping_ && dealt_ < replica_.window()) {
     worker::Batch* const batch = replica_.batches.TakeFree();
     if (batch == nullptr) {
       break;
     }
-    if (!job_.dealer.Deal(options_.slot, *batch)) {
+    if (!job_.dealer.Deal(options_.self.slot, *batch)) {
       replica_.batches.Recycle(batch);
       break;
     }
@@ -94,18 +137,19 @@ bool VirtualWorker::Advance(std::size_t index) {
   for (; freed.Front() != nullptr; freed.Pop()) {
     member.port->free.Push(*freed.Front());
   }
+  if (!member.step.has_value()) {
+    member.step = pace_.NextStep();
+  }
+  const Clock::TimePoint end = pace_.Done(job_.clock.Now(), *member.step);
+  member.clock->Begin(end);
   const std::uint64_t before = member.port->statistics.steps.load();
   const auto progress = member.thread->Advance();
-  if (progress != worker::TrainingThread::Progress::kWorked) {
-    return false;
-  }
   if (member.port->statistics.steps.load() == before) {
-    Exchanged(index);
-    return true;
+    return Exchanged(index) || progress == worker::TrainingThread::Progress::kWorked;
   }
+  member.step.reset();
   member.steps = true;
-  const double factor = 1 + rng_.Uniform(-options_.jitter, options_.jitter);
-  job_.clock.After(options_.step * factor, [this, index] {
+  At(end, [this, index] {
     members_[index].steps = false;
     Exchanged(index);
     Wake();
@@ -113,13 +157,15 @@ bool VirtualWorker::Advance(std::size_t index) {
   return true;
 }
 
-// What the thread told is told the exchange.
-void VirtualWorker::Exchanged(std::size_t index) {
+// What the thread told is told the exchange; whether that was anything.
+bool VirtualWorker::Exchanged(std::size_t index) {
   auto& told = members_[index].port->events;
+  const bool any = told.Front() != nullptr;
   for (; told.Front() != nullptr; told.Pop()) {
     ADAMANT_CHECK(replica_.ports[index]->events.Push(*told.Front()),
                   "a thread tells little beside its few accumulators");
   }
+  return any;
 }
 
 void VirtualWorker::SetTimer() {
@@ -129,7 +175,7 @@ void VirtualWorker::SetTimer() {
   }
   timer_ = next;
   if (next.has_value()) {
-    job_.clock.At(*next, [this, at = *next] {
+    At(pace_.Awake(*next), [this, at = *next] {
       if (timer_ == at) {
         timer_.reset();
         Wake();
@@ -141,22 +187,29 @@ void VirtualWorker::SetTimer() {
 void VirtualWorker::Handle(worker::PushMessage& push) {
   // The payload stays lent to the message until it has come.
   auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
-  job_.clock.After(options_.latency, [this, push = std::move(push), payload] {
-    job_.clock.After(options_.latency,
-                     [this, reply = job_.servers.Apply(options_.slot, push, *payload)] {
-                       status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
-                       Wake();
-                     });
+  VirtualLink& server = job_.servers.link(push.server);
+  const Clock::TimePoint come =
+      job_.network.Send(job_.clock.Now(), BytesOf(*payload), link_, server);
+  At(come, [this, &server, push = std::move(push), payload] {
+    const worker::PushReply reply = job_.servers.Apply(options_.self, push, *payload);
+    const Clock::TimePoint back = job_.network.Send(job_.clock.Now(), 0, server, link_);
+    At(pace_.Awake(back), [this, reply] {
+      status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
+      Wake();
+    });
   });
 }
 
 void VirtualWorker::Handle(worker::FetchMessage& fetch) {
-  job_.clock.After(options_.latency, [this, fetch = std::move(fetch)] {
-    auto fetched = job_.servers.Fetch(options_.slot, fetch);
+  VirtualLink& server = job_.servers.link(fetch.server);
+  const Clock::TimePoint come = job_.network.Send(job_.clock.Now(), 0, link_, server);
+  At(come, [this, &server, fetch = std::move(fetch)] {
+    auto fetched = job_.servers.Fetch(options_.self, fetch);
     status_.Update(fetched.status());
     if (fetched.ok()) {
-      job_.clock.After(options_.latency,
-                       [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
+      const Clock::TimePoint back =
+          job_.network.Send(job_.clock.Now(), BytesOf(*fetched), server, link_);
+      At(pace_.Awake(back), [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
     }
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,23 +9,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/rng.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/core/training_thread.h"
 #include "tests/bench/batch_dealer.h"
+#include "tests/bench/pace.h"
+#include "tests/bench/step_clock.h"
 #include "tests/bench/virtual_clock.h"
+#include "tests/bench/virtual_network.h"
 #include "tests/bench/virtual_servers.h"
 
 namespace adamant::bench {
 
-/// Times are in steps.
 struct VirtualWorkerOptions {
-  std::uint32_t slot = 0;
+  parameter_server::Writer self = {};
   worker::ReplicaOptions replica;
-  double step = 1;       ///< what a batch takes
-  double jitter = 0.1;   ///< a step takes up to this share more or less
-  double latency = 0.5;  ///< of a message to the servers, and of its answer
+  PaceOptions pace = {};
 };
 
 /// What all virtual workers of a job share; must outlive them.
@@ -33,6 +33,7 @@ struct VirtualJob {
   const ShardLayout& layout;
   const worker::UpdatePlan& plan;
   VirtualClock& clock;
+  const VirtualNetwork& network;
   VirtualServers& servers;
   BatchDealer& dealer;
 };
@@ -42,8 +43,9 @@ struct VirtualJob {
 ///
 /// A step reads and changes the local weights when it begins; what it hands over is seen by the
 /// exchange, and so by servers, when it is over. So a step sees no value that came meanwhile, as a
-/// worker with one thread does not; another thread of the same worker sees its change early.
-/// No time passes within a step by the clock, so that no worker seems to have stood still.
+/// worker with one thread does not; another thread of the same worker sees its change early, as the
+/// core does a step in one piece. Where the process stands still (Pace), nothing of it goes on, and
+/// what comes waits; what it has sent goes on its way.
 /// Threads: one.
 class VirtualWorker {
  public:
@@ -51,9 +53,20 @@ class VirtualWorker {
   static absl::StatusOr<std::unique_ptr<VirtualWorker>> Create(const VirtualWorkerOptions& options,
                                                                const VirtualJob& job);
 
+  void OnMap(const worker::ClusterMap& map) { exchange_.OnMap(map); }
+
   /// Does all that can be done without time passing: at the start, and when the dealer has news.
   /// Events for what follows are added to the clock; clear it before this is destroyed.
   void Wake();
+
+  /// Tells it to stop, as a controller does with workers that are too many: it pushes what it has,
+  /// hands back the other batches, and ends.
+  void Stop();
+
+  /// Whether it has stopped, and may be destroyed.
+  [[nodiscard]] bool gone() const { return exchange_.Stopped() && events_ == 0; }
+
+  [[nodiscard]] std::uint32_t slot() const { return options_.self.slot; }
 
   /// Why it cannot go on: training diverged, or the protocol was broken.
   [[nodiscard]] const absl::Status& status() const { return status_; }
@@ -63,17 +76,20 @@ class VirtualWorker {
  private:
   /// A training thread, and its end of the port, which has what the exchange does not see yet.
   struct Member {
+    std::unique_ptr<StepClock> clock;
     std::unique_ptr<worker::TrainingThread> thread;
     std::unique_ptr<worker::ThreadPort> port;
-    bool steps = false;  ///< now
+    std::optional<Clock::Duration> step;  ///< what the next one takes, where that is known
+    bool steps = false;                   ///< now
   };
 
   VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job);
   absl::Status MakeThreads();
   void TakeBatches();
   bool AdvanceExchange();
+  void At(Clock::TimePoint time, std::function<void()> event);
   bool Advance(std::size_t index);
-  void Exchanged(std::size_t index);
+  bool Exchanged(std::size_t index);
   void SetTimer();
   void Handle(worker::PushMessage& push);
   void Handle(worker::FetchMessage& fetch);
@@ -84,11 +100,14 @@ class VirtualWorker {
 
   const VirtualWorkerOptions options_;
   const VirtualJob job_;
-  Rng rng_;
+  Pace pace_;
+  VirtualLink link_;
   worker::Replica replica_;
   worker::Exchange exchange_;
   std::vector<Member> members_;
-  std::size_t dealt_ = 0;  // batches, not yet acknowledged
+  std::size_t dealt_ = 0;   // batches, not yet acknowledged
+  std::size_t events_ = 0;  // to come
+  bool stopping_ = false;
   std::optional<Clock::TimePoint> timer_;
   absl::Status status_;
 };
