@@ -17,7 +17,7 @@ namespace {
 constexpr double kBearable = 40;
 
 /// The share of the rate rises by this much within the delay.
-constexpr double kGrowthPerDelay = 0.06;
+constexpr double kGrowthPerDelay = 0.08;
 
 constexpr double kMostLookAhead = 3;
 
@@ -33,7 +33,14 @@ constexpr double kEqualEnough = 0.5;
 /// Intervals between exchanges that a process may stand still before its push counts less.
 constexpr double kBearableIntervals = 2;
 
-constexpr double kIntervalWeight = 0.1;
+/// A longer interval, so that nobody waits for a fetch, may cost the rate so much.
+constexpr double kLeastRate = 0.25;
+
+/// Steps that a thread may wait for a fetch.
+constexpr double kBearableWait = 0.25;
+
+constexpr double kTimeWeight = 0.1;
+constexpr double kMostOfMeanTime = 4;
 
 bool HasMomentum(const AsynchronyOptions& options) {
   return options.kind == OptimiserKind::kMomentum && options.momentum > 0;
@@ -57,6 +64,19 @@ std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own
 double RateOf(const AsynchronyOptions& options, double crowd, double delay_steps) {
   return 1 /
          (1 + static_cast<double>(options.threads) * crowd * delay_steps * delay_steps / kBearable);
+}
+
+// A fetch that takes a whole interval makes the delay two of them.
+std::uint64_t LongestInterval(const AsynchronyOptions& options, double crowd) {
+  const double pull = static_cast<double>(options.threads) * crowd;
+  const auto most = static_cast<double>(options.exchange_every);
+  const double delay = pull > 0 ? std::sqrt((1 / kLeastRate - 1) * kBearable / pull) : 2 * most;
+  return static_cast<std::uint64_t>(std::clamp(delay / 2, 1.0, most));
+}
+
+// A moving mean to which what stands out counts little.
+void AddTime(double seconds, double& mean) {
+  mean += mean == 0 ? seconds : kTimeWeight * (std::min(seconds, kMostOfMeanTime * mean) - mean);
 }
 
 double MemoryOf(const AsynchronyOptions& options,
@@ -133,6 +153,9 @@ double Asynchrony::Crowd() const { return CrowdOf(OthersPerOwn()); }
 
 // Steps of one of this worker's threads from a fetch to where the push computed from it lands.
 double Asynchrony::DelaySteps() const {
+  if (!meter_.knows_gap()) {
+    return DelayOf(guidance_.exchange_every, guidance_.exchange_every);
+  }
   const double per_step = OthersPerOwn() * static_cast<double>(options_.threads);
   return per_step > 0 ? gap_batches() / per_step : 0;
 }
@@ -141,34 +164,48 @@ double Asynchrony::gain() const {
   return active_ ? 1 - std::min(1.0, Crowd()) * (1 - gain_.gain()) : 1;
 }
 
-void Asynchrony::OnFetched(std::span<const float> values, Clock::TimePoint now) {
+void Asynchrony::OnFetched(std::span<const float> values,
+                           Clock::TimePoint now,
+                           double step_seconds) {
   meter_.OnFetched();
-  if (fetched_at_.has_value()) {
-    const double seconds = std::chrono::duration<double>(now - *fetched_at_).count();
-    interval_seconds_ +=
-        (interval_seconds_ == 0 ? 1 : kIntervalWeight) *
-        (std::min(seconds, interval_seconds_ == 0 ? seconds : 4 * interval_seconds_) -
-         interval_seconds_);
-  }
-  fetched_at_ = now;
+  NoteTimes(now);
   if (!active_ && (meter_.seen_others() || (meter_.joined_others() && workers_ > 1))) {
     Activate();
   }
   if (!active_) {
     return;
   }
-  ChooseInterval();
+  ChooseInterval(step_seconds);
   guidance_.eager = true;
   if (options_.corrects) {
-    const double delay = std::max(DelaySteps(), 1.0);
-    const auto every = static_cast<double>(guidance_.exchange_every);
-    const double stretch = std::round(delay / every);
-    gain_.Observe(values,
-                  static_cast<std::size_t>(
-                      std::clamp(stretch, 2.0, static_cast<double>(GainControl::kLongestStretch))),
-                  kGrowthPerDelay * std::min(1.0, every / delay));
+    ControlGain(values);
     Correct();
   }
+}
+
+void Asynchrony::NoteTimes(Clock::TimePoint now) {
+  const auto since = [&](Clock::TimePoint then) {
+    return std::chrono::duration<double>(now - then).count();
+  };
+  if (fetched_at_.has_value()) {
+    AddTime(since(*fetched_at_), interval_seconds_);
+  }
+  fetched_at_ = now;
+  if (fetch_wanted_at_.has_value()) {
+    AddTime(since(*fetch_wanted_at_), round_trip_seconds_);
+  }
+  fetch_wanted_at_.reset();
+}
+
+void Asynchrony::ControlGain(std::span<const float> values) {
+  const double delay = std::max(DelaySteps(), 1.0);
+  const auto every = static_cast<double>(guidance_.exchange_every);
+  const double stretch =
+      std::clamp(std::round(delay / every), 2.0, static_cast<double>(GainControl::kLongestStretch));
+  gain_.Observe(values,
+                {.stretch = static_cast<std::size_t>(stretch),
+                 .growth = kGrowthPerDelay * std::min(1.0, every / delay),
+                 .most = 1 / RateOf(options_, Crowd(), DelaySteps())});
 }
 
 // Whoever finds others begins with the share of the rate that leaves all together at one worker's.
@@ -193,9 +230,17 @@ void Asynchrony::Correct() {
   }
 }
 
-void Asynchrony::ChooseInterval() {
-  guidance_.exchange_every =
-      hold_back_ ? options_.exchange_every : IntervalOf(options_, OthersPerOwn());
+// As often as helps, but not so often that threads wait, as long as that costs the rate less.
+void Asynchrony::ChooseInterval(double step_seconds) {
+  const std::uint64_t helps = IntervalOf(options_, OthersPerOwn());
+  guidance_.exchange_every = hold_back_ ? options_.exchange_every : helps;
+  if (hold_back_ || !options_.chooses || step_seconds <= 0 || round_trip_seconds_ == 0) {
+    return;
+  }
+  const double steps = std::ceil(round_trip_seconds_ / step_seconds - kBearableWait);
+  const std::uint64_t longest = std::max(helps, LongestInterval(options_, Crowd()));
+  guidance_.exchange_every = static_cast<std::uint64_t>(
+      std::clamp(steps, static_cast<double>(helps), static_cast<double>(longest)));
 }
 
 float Asynchrony::FreshnessAfter(Clock::Duration stood_still) const {

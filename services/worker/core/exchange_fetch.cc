@@ -30,7 +30,8 @@ absl::Status Exchange::OnFetchReply(const FetchReply& reply,
     return absl::OkStatus();
   }
   MarkIncluded();
-  asynchrony_.OnFetched(replica_.fetch.values(), now);
+  asynchrony_.OnFetched(
+      replica_.fetch.values(), now, replica_.step_seconds.load(std::memory_order_relaxed));
   weight_growth_.Observe(replica_.fetch.values());
   replica_.guidance.Set(asynchrony_.guidance());
   fetch_complete_ = true;
@@ -121,6 +122,7 @@ void Exchange::StartFetch(Clock::TimePoint now) {
     FinishFetch();
   }
   fetch_ = fetches_.Fetch(0);
+  asynchrony_.OnFetchWanted(now);
   PollServers(now);
 }
 

@@ -8,19 +8,21 @@ namespace {
 
 constexpr std::size_t kPlacesOfTensor = 512;
 
-constexpr double kSwingingWithMomentum = 0.2;
-constexpr double kTurningWithMomentum = -0.1;
-constexpr double kSwinging = -0.15;
-constexpr double kTurning = -0.4;
 constexpr double kCut = 0.8;
 constexpr double kDeepCut = 0.5;
 constexpr double kLeastGain = 0.005;
 
 }  // namespace
 
+// Measured: docs/bench/scaling.md. Without momentum what one stretch moves by chance the next takes
+// back, up to a cosine of -0.5.
+const GainControl::Marks GainControl::kMarks = {
+    .halve = -0.8, .cut = -0.6, .grow = -0.3, .exceed = 0.3};
+const GainControl::Marks GainControl::kMarksOfMomentum = {
+    .halve = -0.1, .cut = 0.2, .grow = 0.7, .exceed = 0.9};
+
 GainControl::GainControl(const UpdatePlan& plan, bool has_momentum)
-    : swinging_(has_momentum ? kSwingingWithMomentum : kSwinging),
-      turning_(has_momentum ? kTurningWithMomentum : kTurning) {
+    : marks_(has_momentum ? kMarksOfMomentum : kMarks) {
   for (const TensorPlan& tensor : plan.tensors) {
     const std::uint64_t step = std::max<std::uint64_t>(1, tensor.size / kPlacesOfTensor);
     for (std::uint64_t at = 0; tensor.trained && at < tensor.size; at += step) {
@@ -39,7 +41,7 @@ void GainControl::Forget() {
   agreement_ = 1;
 }
 
-void GainControl::Observe(std::span<const float> values, std::size_t stretch, double growth) {
+void GainControl::Observe(std::span<const float> values, const Pace& pace) {
   std::vector<float> sample;
   if (samples_.size() > 2 * kLongestStretch) {
     sample.swap(samples_.front());
@@ -48,15 +50,16 @@ void GainControl::Observe(std::span<const float> values, std::size_t stretch, do
   sample.resize(places_.size());
   std::ranges::transform(places_, sample.begin(), [&](std::size_t place) { return values[place]; });
   samples_.push_back(std::move(sample));
-  if (samples_.size() > 2 * stretch) {
-    Judge(stretch, growth);
+  gain_ = std::min(gain_, pace.most);
+  if (samples_.size() > 2 * pace.stretch) {
+    Judge(pace);
   }
 }
 
-void GainControl::Judge(std::size_t stretch, double growth) {
+void GainControl::Judge(const Pace& pace) {
   const std::vector<float>& now = samples_.back();
-  const std::vector<float>& middle = samples_[samples_.size() - 1 - stretch];
-  const std::vector<float>& before = samples_[samples_.size() - 1 - 2 * stretch];
+  const std::vector<float>& middle = samples_[samples_.size() - 1 - pace.stretch];
+  const std::vector<float>& before = samples_[samples_.size() - 1 - 2 * pace.stretch];
   double product = 0;
   double last = 0;
   double first = 0;
@@ -70,12 +73,19 @@ void GainControl::Judge(std::size_t stretch, double growth) {
   const double length = std::sqrt(last * first);
   agreement_ = length > 0 ? product / length : 1;
   patience_ -= patience_ > 0 ? 1 : 0;
-  if (agreement_ >= swinging_) {
-    gain_ = std::min(1.0, gain_ * (1 + growth));
+  if (agreement_ >= marks_.cut) {
+    Grow(pace);
   } else if (patience_ == 0) {
-    gain_ = std::max(kLeastGain, gain_ * (agreement_ < turning_ ? kDeepCut : kCut));
-    patience_ = stretch;
+    gain_ = std::max(kLeastGain, gain_ * (agreement_ < marks_.halve ? kDeepCut : kCut));
+    patience_ = pace.stretch;
   }
+}
+
+// Falls as slowly where the movements agree less than they should.
+void GainControl::Grow(const Pace& pace) {
+  const double enough = gain_ > 1 ? marks_.exceed : marks_.grow;
+  const double factor = 1 + pace.growth * (agreement_ - enough) / (1 - enough);
+  gain_ = std::clamp(gain_ * factor, kLeastGain, pace.most);
 }
 
 }  // namespace adamant::worker

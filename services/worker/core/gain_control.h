@@ -13,10 +13,17 @@ namespace adamant::worker {
 /// Finds out how large a share of the rate the job bears at its staleness. Steps that are too large
 /// for the delay with which they are answered make the weights swing, long before the loss shows
 /// it: what they moved in one stretch of time they move back in the next. So: the share rises
-/// slowly from a small one, and falls where the movements of two stretches oppose each other. A
-/// sample of the parameters tells. Threads: one at a time. Source: docs/design/asynchrony.md.
+/// slowly from a small one, the slower the less two stretches agree, and falls where they oppose
+/// each other. A sample of the parameters tells.
+/// Threads: one at a time. Source: docs/design/asynchrony.md.
 class GainControl {
  public:
+  struct Pace {
+    std::size_t stretch = 2;  ///< fetches of one movement
+    double growth = 0;        ///< by which the share may rise, relatively, until the next fetch
+    double most = 1;          ///< at least 1; above 1 it rises only where nothing turns at all
+  };
+
   /// `has_momentum`: the rule makes movements go on by themselves. Without it those of two
   /// stretches have little to do with each other even where nothing swings.
   GainControl(const UpdatePlan& plan, bool has_momentum);
@@ -24,9 +31,8 @@ class GainControl {
   /// From now on the share is this one, in (0, 1].
   void Start(double gain);
 
-  /// The servers' values of now. `stretch`: fetches of one movement; `growth`: by which the share
-  /// may rise, relatively, until the next.
-  void Observe(std::span<const float> values, std::size_t stretch, double growth);
+  /// The servers' values of now.
+  void Observe(std::span<const float> values, const Pace& pace);
 
   /// The values to come have nothing to do with those before.
   void Forget();
@@ -39,10 +45,20 @@ class GainControl {
   static constexpr std::size_t kLongestStretch = 8;
 
  private:
-  void Judge(std::size_t stretch, double growth);
+  /// Agreements of two movements.
+  struct Marks {
+    double halve = 0;   // below it the gain is halved
+    double cut = 0;     // below it the gain falls
+    double grow = 0;    // above it the gain rises, up to 1
+    double exceed = 0;  // and here beyond
+  };
+  static const Marks kMarks;
+  static const Marks kMarksOfMomentum;
 
-  const double swinging_;                   // agreement below which the gain falls
-  const double turning_;                    // and below which it is halved
+  void Judge(const Pace& pace);
+  void Grow(const Pace& pace);
+
+  const Marks& marks_;
   std::vector<std::size_t> places_;         // of the parameters that are looked at
   std::deque<std::vector<float>> samples_;  // oldest first
   double gain_ = 1;

@@ -35,6 +35,8 @@ class StalenessMeter {
   /// from it: a moving mean. 0 before the first.
   [[nodiscard]] double gap() const { return gap_; }
 
+  [[nodiscard]] bool knows_gap() const { return gaps_ > 0; }
+
   /// The same of the last reply; negative when unknown.
   [[nodiscard]] double last_gap() const { return last_gap_; }
 

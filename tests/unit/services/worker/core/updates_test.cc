@@ -373,8 +373,8 @@ TEST(UpdatesOfThreadsTest, AFetchBringsInWhatOthersPushed) {
   EXPECT_LT(LargestDifference(rig.LocalWeights(), rig.servers.weights()), 1e-4f);
 }
 
-// How far the first step moves the weights when the correction becomes `rate` while the thread waits
-// for its first batch, as others do while one worker trains alone first.
+// How far the first step moves the weights when the correction becomes `rate` while the thread
+// waits for its first batch, as others do while one worker trains alone first.
 std::vector<float> FirstStepAt(float rate) {
   RigOptions options;
   options.kind = OptimiserKind::kSgd;
