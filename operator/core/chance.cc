@@ -3,15 +3,25 @@
 #include <cmath>
 #include <cstdio>
 
+#include "operator/core/number_text.h"
+
 namespace adamant::controller {
 namespace {
 
 constexpr double kDeviations = 3;
 
+constexpr double kHardlyBelow = 0.99;
+constexpr std::uint64_t kFewestTrained = 1'000;
+
 std::string Digits(double top1) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4f", top1);
   return text;
+}
+
+std::string LossText(const EpochResult& row) {
+  return "the training loss, " + NumberText(row.training_loss) +
+         ", is no better than that of naming classes at random";
 }
 
 }  // namespace
@@ -27,16 +37,27 @@ bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
   return correct <= most + kDeviations * std::sqrt(most * (1 - most / validated));
 }
 
-std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
-  return "epoch " + std::to_string(row.epoch) + ": top-1 " + Digits(row.top1) +
-         " is no better than naming the most frequent class (" + std::to_string(most_frequent) +
-         " of " + std::to_string(row.validated) + ")";
+bool HasChanceLoss(const EpochResult& row, double chance_loss) {
+  return row.validated < kFewestJudged && row.trained >= kFewestTrained && chance_loss > 0 &&
+         !(row.training_loss < kHardlyBelow * chance_loss);
 }
 
-std::string ChanceFailure(double top1) {
-  return "training did not learn: top-1 " + Digits(top1) +
-         " is what naming the most frequent class reaches; try a lower spec.optimiser.rate, a "
-         "warm-up (spec.optimiser.schedule.warmUp) or, if the loss has hardly moved, a higher rate";
+std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
+  return "epoch " + std::to_string(row.epoch) + ": " +
+         (row.validated < kFewestJudged
+              ? LossText(row)
+              : "top-1 " + Digits(row.top1) +
+                    " is no better than naming the most frequent class (" +
+                    std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
+}
+
+std::string ChanceFailure(const EpochResult& last) {
+  return "training did not learn: " +
+         (last.validated < kFewestJudged
+              ? LossText(last)
+              : "top-1 " + Digits(last.top1) + " is what naming the most frequent class reaches") +
+         "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
+         "loss has hardly moved, a higher rate";
 }
 
 }  // namespace adamant::controller

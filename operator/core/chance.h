@@ -6,7 +6,8 @@
 #include "operator/core/state.h"
 
 /// Models that are no better than one that has learned nothing and always names the most frequent
-/// class of the validation data. They come of a learning rate that is too high for the number of
+/// class of the validation data, or where there is too little of it, names classes at random. They
+/// come of a learning rate that is too high for the number of
 /// workers: the loss is not finite any more, or all ReLUs are dead.
 namespace adamant::controller {
 
@@ -22,10 +23,15 @@ inline constexpr double kLargestShareJudged = 0.9;
 /// is 0, as data servers of before do not tell it.
 [[nodiscard]] bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent);
 
+/// The same by the training loss, for rows with fewer validation examples than `kFewestJudged`:
+/// whether it is hardly below `chance_loss` (JobSettings). False when that is 0, or too few
+/// examples were trained.
+[[nodiscard]] bool HasChanceLoss(const EpochResult& row, double chance_loss);
+
 /// What to tell the user of such an epoch.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
 
 /// Why a job fails that ends with such a model, and what to try.
-[[nodiscard]] std::string ChanceFailure(double top1);
+[[nodiscard]] std::string ChanceFailure(const EpochResult& last);
 
 }  // namespace adamant::controller

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "operator/core/chance.h"
+#include "operator/core/number_text.h"
 
 namespace adamant::controller {
 namespace {
 
 double ShareOf(const DeadUnits& layer) {
   return layer.units > 0 ? static_cast<double>(layer.dead) / static_cast<double>(layer.units) : 0;
-}
-
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4g", value);
-  return text;
 }
 
 }  // namespace
@@ -76,7 +70,8 @@ double DivergenceWatch::FirstLoss() const {
 }
 
 std::string DivergenceWatch::HighLoss(double loss) const {
-  return "the training loss is " + Short(loss) + ", it should begin with " + Short(FirstLoss());
+  return "the training loss is " + NumberText(loss) + ", it should begin with " +
+         NumberText(FirstLoss());
 }
 
 std::optional<std::string> DivergenceWatch::JudgeLoss(TimePoint now) {
@@ -110,16 +105,17 @@ std::optional<std::string> DivergenceWatch::Judge(const EpochResult& row, bool a
   }
   const double best = state_.recovery.best_top1;
   if (row.validated >= kFewestJudged && row.top1 < kFallenShare * best) {
-    return "top-1 has fallen from " + Short(best) + " to " + Short(row.top1);
+    return "top-1 has fallen from " + NumberText(best) + " to " + NumberText(row.top1);
   }
   const std::optional<std::string> why =
       IsPoor(row, at_chance) && LearnsNothing(row) ? WhyPoor() : std::nullopt;
   if (!why) {
     return std::nullopt;
   }
-  return (at_chance
-              ? "top-1 " + Short(row.top1) + " is no better than naming the most frequent class"
-              : "the training loss, " + Short(row.training_loss) +
+  return (row.validated >= kFewestJudged
+              ? "top-1 " + NumberText(row.top1) +
+                    " is no better than naming the most frequent class"
+              : "the training loss, " + NumberText(row.training_loss) +
                     ", is no better than that of naming classes at random") +
          ", and " + *why;
 }
@@ -127,14 +123,14 @@ std::optional<std::string> DivergenceWatch::Judge(const EpochResult& row, bool a
 // What a model that is merely slow does not show.
 std::optional<std::string> DivergenceWatch::WhyPoor() const {
   if (const double best = state_.recovery.best_top1; best > 0) {
-    return "top-1 was " + Short(best);
+    return "top-1 was " + NumberText(best);
   }
   if (ShareOf(most_dead_) >= kMostDead) {
     return std::to_string(most_dead_.dead) + " of the " + std::to_string(most_dead_.units) +
            " units of layer " + most_dead_.layer + " are dead";
   }
   if (!(weight_growth_ < kMostGrown)) {
-    return "the weights of layer " + grown_layer_ + " have grown to " + Short(weight_growth_) +
+    return "the weights of layer " + grown_layer_ + " have grown to " + NumberText(weight_growth_) +
            " times what they were";
   }
   return std::nullopt;

@@ -183,7 +183,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     return;
   }
   if (event.status.ok() && state_.at_chance) {
-    End(Phase::kFailed, ChanceFailure(state_.accuracy) + AfterGoingBack(settings_, state_));
+    End(Phase::kFailed, ChanceFailure(state_.row) + AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, "");
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {

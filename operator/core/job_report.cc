@@ -2,6 +2,7 @@
 
 #include "operator/core/job_controller.h"
 #include "operator/core/recovery.h"
+#include "operator/core/staleness_summary.h"
 
 namespace adamant::controller {
 namespace {
@@ -18,20 +19,6 @@ std::string StateName(const Roster::Slot& slot) {
       return "Restarting";
   }
   return "Unknown";
-}
-
-// Of a histogram whose bins are powers of two, each counted as its middle.
-double MeanOf(const std::vector<std::uint64_t>& counts) {
-  double total = 0;
-  double sum = 0;
-  double first = 0;  // the smallest value of the bin
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto count = static_cast<double>(counts[i]);
-    total += count;
-    sum += count * (first + std::max(0.0, 2 * first - 1)) / 2;
-    first = i == 0 ? 1 : 2 * first;
-  }
-  return total > 0 ? sum / total : 0;
 }
 
 }  // namespace
@@ -84,7 +71,7 @@ JobReport JobController::Report() const {
   report.divergence = state_.recovery.divergence;
   report.undone_updates = state_.recovery.undone_updates;
   report.undone_examples = state_.recovery.undone_examples;
-  report.batches_of_others = MeanOf(meter_.batches_of_others());
+  report.batches_of_others = Summarise(meter_.batches_of_others()).mean;
   return report;
 }
 

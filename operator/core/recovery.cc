@@ -1,18 +1,15 @@
 #include "operator/core/recovery.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "operator/core/number_text.h"
 
 namespace adamant::controller {
 namespace {
 
 constexpr double kRateOfNextAttempt = 0.5;
 
-std::string RateText(double rate) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.7g", rate);
-  return text;
-}
+constexpr int kDigitsOfRate = 7;
 
 }  // namespace
 
@@ -45,8 +42,8 @@ bool MayGoBack(const JobSettings& settings, const JobState& state) {
 void TurnBack(JobState& state, std::uint64_t counted) {
   Recovery& recovery = state.recovery;
   if (recovery.attempt > 1 && !recovery.found && recovery.first.snapshot != 0) {
-    recovery.healthy =
-        recovery.first;  // the model that it went back to was not as healthy as it seemed
+    // The model that it went back to was not as healthy as it seemed.
+    recovery.healthy = recovery.first;
     recovery.epoch = 1;
     recovery.healthy_examples = 0;
     recovery.top1 = recovery.best_top1 = 0;
@@ -81,8 +78,8 @@ void TurnBack(JobState& state, std::uint64_t counted) {
 
 std::string RateOf(const JobSettings& settings, const JobState& state) {
   const double factor = state.recovery.rate_factor;
-  return settings.rate > 0 ? "learning rate " + RateText(settings.rate * factor)
-                           : RateText(factor) + " times the learning rates";
+  return settings.rate > 0 ? "learning rate " + NumberText(settings.rate * factor, kDigitsOfRate)
+                           : NumberText(factor, kDigitsOfRate) + " times the learning rates";
 }
 
 std::string AfterGoingBack(const JobSettings& settings, const JobState& state) {

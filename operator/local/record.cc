@@ -6,30 +6,15 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
+
+#include "operator/core/staleness_summary.h"
 
 namespace adamant::local {
 namespace {
 
 using controller::EpochResult;
 using Json = nlohmann::ordered_json;
-
-// The largest value that bucket i of the histogram counts.
-std::uint64_t Largest(std::size_t bucket) {
-  return bucket == 0 ? 0 : (std::uint64_t{1} << std::min<std::size_t>(bucket, 63)) - 1;
-}
-
-std::uint64_t Quantile(const std::vector<std::uint64_t>& counts, double total, double share) {
-  double seen = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    seen += static_cast<double>(counts[i]);
-    if (seen >= share * total) {
-      return Largest(i);
-    }
-  }
-  return 0;
-}
 
 std::string Fixed(double value, int digits) {
   char text[64];
@@ -45,23 +30,6 @@ std::string Dump(const Json& json) {
 }
 
 }  // namespace
-
-Staleness SummariseStaleness(const std::vector<std::uint64_t>& counts) {
-  const auto total =
-      static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
-  if (total == 0) {
-    return {};
-  }
-  double sum = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto largest = static_cast<double>(Largest(i));
-    const double middle = i == 0 ? 0 : (largest + (largest + 1) / 2) / 2;
-    sum += middle * static_cast<double>(counts[i]);
-  }
-  return {.mean = sum / total,
-          .p50 = Quantile(counts, total, 0.5),
-          .p99 = Quantile(counts, total, 0.99)};
-}
 
 double ExamplesPerSecond(const EpochResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.counted) / result.seconds : 0;
@@ -81,7 +49,7 @@ std::string NoteJson(const std::string& time, const controller::Note& note) {
 }
 
 std::string EpochJson(const std::string& time, const EpochResult& result) {
-  const Staleness staleness = SummariseStaleness(result.staleness_counts);
+  const controller::StalenessSummary staleness = controller::Summarise(result.staleness_counts);
   Json json;
   json["time"] = time;
   json["event"] = "epoch";
@@ -106,7 +74,7 @@ std::string EpochJson(const std::string& time, const EpochResult& result) {
   json["restarts"] = result.restarts;
   json["snapshot"] = result.snapshot;
   json["attempt"] = result.attempt;
-  json["batches_of_others_mean"] = Rounded(SummariseStaleness(result.batches_of_others).mean);
+  json["batches_of_others_mean"] = Rounded(controller::Summarise(result.batches_of_others).mean);
   return Dump(json);
 }
 
@@ -133,7 +101,7 @@ std::string MetricsCsvHeader() {
 }
 
 std::string MetricsCsvRow(const EpochResult& result) {
-  const Staleness staleness = SummariseStaleness(result.staleness_counts);
+  const controller::StalenessSummary staleness = controller::Summarise(result.staleness_counts);
   const auto count = [](std::uint64_t value) { return std::to_string(value); };
   const auto measured = [&](double value) { return result.is_measured() ? Fixed(value, 6) : ""; };
   const auto validated = [&](double value) { return result.is_validated() ? Fixed(value, 6) : ""; };
@@ -158,7 +126,7 @@ std::string MetricsCsvRow(const EpochResult& result) {
                                 count(result.restarts),
                                 count(result.snapshot),
                                 count(result.attempt),
-                                Fixed(SummariseStaleness(result.batches_of_others).mean, 2)};
+                                Fixed(controller::Summarise(result.batches_of_others).mean, 2)};
   std::string row;
   for (const std::string& field : fields) {
     row += (row.empty() ? "" : ",") + field;

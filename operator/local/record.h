@@ -11,16 +11,6 @@
 /// metrics.csv.
 namespace adamant::local {
 
-/// Mean and quantiles of a histogram of powers of two (WorkerProgress::staleness_counts and
-/// batches_of_others). Within a bucket values count as its middle; quantiles are the largest value
-/// of the bucket they fall into.
-struct Staleness {
-  double mean = 0;
-  std::uint64_t p50 = 0;
-  std::uint64_t p99 = 0;
-};
-Staleness SummariseStaleness(const std::vector<std::uint64_t>& counts);
-
 /// Acknowledged examples over the time the epoch was open; 0 when that is unknown.
 double ExamplesPerSecond(const controller::EpochResult& result);
 

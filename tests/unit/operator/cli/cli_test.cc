@@ -48,7 +48,7 @@ TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
 TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
   EXPECT_TRUE(MayDoBetter(""));
   EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
-  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure(0.1)));
+  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({})));
   EXPECT_FALSE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
   EXPECT_TRUE(
       MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; the job had gone back "

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "operator/core/job_controller.h"
 #include "tests/unit/operator/core/harness.h"
 
@@ -42,10 +44,30 @@ TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
             "epoch 2: top-1 0.1135 is no better than naming the most frequent class "
             "(1135 of 10000)");
   EXPECT_EQ(
-      ChanceFailure(0.1135),
+      ChanceFailure(Row(10'000, 1'135)),
       "training did not learn: top-1 0.1135 is what naming the most frequent class reaches; "
       "try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
       "loss has hardly moved, a higher rate");
+}
+
+TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
+  EpochResult row = Row(999, 100);
+  row.trained = 1'000;
+  row.training_loss = 2.29;
+  EXPECT_TRUE(HasChanceLoss(row, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 0)) << "not known";
+  EXPECT_THAT(ChanceFailure(row), HasSubstr("the training loss, 2.29, is no better"));
+  EXPECT_THAT(ChanceWarning(row, 100), HasSubstr("epoch 2: the training loss, 2.29,"));
+  row.training_loss = 2.2;
+  EXPECT_FALSE(HasChanceLoss(row, 2.3));
+  row.training_loss = std::nan("");
+  EXPECT_TRUE(HasChanceLoss(row, 2.3));
+  row.trained = 999;
+  EXPECT_FALSE(HasChanceLoss(row, 2.3));
+  row = Row(1'000, 300);
+  row.trained = 1'000;
+  row.training_loss = 2.3;
+  EXPECT_FALSE(HasChanceLoss(row, 2.3)) << "the validation data tells";
 }
 
 /// A job of two epochs.
@@ -93,7 +115,7 @@ TEST_F(ChanceOfAJobTest, OneThatEndsAtChanceFailsOnceItsModelIsWritten) {
   EXPECT_EQ(job_.state().phase, Phase::kEvaluating);
   Export();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(0.101));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row));
 }
 
 TEST_F(ChanceOfAJobTest, TheUserIsWarnedAtTheFirstSuchEpochOnly) {
@@ -152,7 +174,7 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
   EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
   EXPECT_THAT(Pick<Note>(Export()), SizeIs(1)) << "the phase";
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(0.1));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row));
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 

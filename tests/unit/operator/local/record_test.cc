@@ -36,14 +36,6 @@ EpochResult Result(std::uint64_t epoch) {
   return result;
 }
 
-TEST(StalenessTest, BucketsCountAsTheirMiddleAndQuantilesAsTheirLargest) {
-  const Staleness staleness = SummariseStaleness({50, 0, 40, 10});  // 0; 1; 2..3; 4..7
-  EXPECT_DOUBLE_EQ(staleness.mean, (40 * 2.5 + 10 * 5.5) / 100);
-  EXPECT_EQ(staleness.p50, 0u);
-  EXPECT_EQ(staleness.p99, 7u);
-  EXPECT_EQ(SummariseStaleness({}).p99, 0u);
-}
-
 TEST(CsvTest, RowsHaveTheColumnsOfTheHeader) {
   const std::string header = MetricsCsvHeader();
   const std::string row = MetricsCsvRow(Result(3));
