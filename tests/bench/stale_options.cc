@@ -89,6 +89,7 @@ absl::Status Check(const StaleOptions& options, std::uint64_t examples) {
   ADAMANT_RETURN_IF_ERROR(CheckPaces(options));
   ADAMANT_RETURN_IF_ERROR(CheckScalings(options));
   ADAMANT_RETURN_IF_ERROR(CheckRange("latency", options.latency, 0, kMostSteps));
+  ADAMANT_RETURN_IF_ERROR(CheckRange("apply", options.apply, 0, kMostSteps));
   ADAMANT_RETURN_IF_ERROR(CheckRange("bandwidth", options.bandwidth, 0, 1e15));
   ADAMANT_RETURN_IF_ERROR(
       CheckRange("batch", static_cast<double>(options.batch), 1, static_cast<double>(examples)));

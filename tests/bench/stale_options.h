@@ -30,15 +30,14 @@ struct Scaling {
 
 /// A job of virtual workers. Times are in steps: what a training thread takes for a batch.
 ///
-/// To have the staleness of real machines, measure these while one worker of the real job trains,
-/// and two (docs/metrics.md): a step takes S = threads x seconds between two values of
-/// adamant_worker_steps_total over their difference, without the waits that
-/// adamant_worker_wait_seconds_total has; an exchange E = the mean of adamant_worker_push_seconds,
-/// and F = that of adamant_worker_fetch_seconds. Then `latency` = (E + F) / 4 / S: each is a way
-/// there and back. Where E and F grow with the bytes, `bandwidth` = bytes of a push x S / what the
-/// larger net takes longer. `jitter`: the standard deviation of a step's duration, over S, times
-/// the root of 3. Processes that share cores have none of these alone: with p processes that
-/// train on c < p cores a step takes p / c times as long for each, and jitter is 0.5 or more.
+/// To have the staleness of real machines, measure theirs while the job trains (docs/metrics.md;
+/// tests/bench/scaling.py does so, in its row `match`): S, what a step takes: seconds that training
+/// threads did not wait (adamant_worker_wait_seconds_total) over adamant_worker_steps_total; E and
+/// F, the means of adamant_worker_push_seconds and adamant_worker_fetch_seconds. A fetch is read
+/// when it comes, a push takes effect when it is applied, so: `latency` = F / 2 / S, `apply` =
+/// (E - F) / S. `bandwidth` only where several workers meet in one link: then bytes a second x S,
+/// and what F has of it leaves the latency. `jitter`: 0.1 for a machine of its own, 0.5 or more
+/// where processes share cores.
 struct StaleOptions {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
@@ -57,6 +56,7 @@ struct StaleOptions {
   std::optional<std::uint64_t> warm_start = {};  ///< batches; absent: as in a job
   double jitter = 0.1;
   double latency = 0.5;
+  double apply = 0;      ///< of a push, by its server, one after the other
   double bandwidth = 0;  ///< bytes a step, of each machine's link in each direction; 0: endless
   std::vector<Straggler> stragglers = {};
   std::vector<SlotPause> pauses = {};

@@ -191,12 +191,19 @@ void VirtualWorker::Handle(worker::PushMessage& push) {
   const Clock::TimePoint come =
       job_.network.Send(job_.clock.Now(), BytesOf(*payload), link_, server);
   At(come, [this, &server, push = std::move(push), payload] {
-    const worker::PushReply reply = job_.servers.Apply(options_.self, push, *payload);
-    const Clock::TimePoint back = job_.network.Send(job_.clock.Now(), 0, server, link_);
-    At(pace_.Awake(back), [this, reply] {
-      status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
-      Wake();
-    });
+    At(job_.network.Apply(job_.clock.Now(), server),
+       [this, &server, push, payload] { Apply(push, *payload, server); });
+  });
+}
+
+void VirtualWorker::Apply(const worker::PushMessage& push,
+                          const worker::PushPayload& payload,
+                          VirtualLink& server) {
+  const worker::PushReply reply = job_.servers.Apply(options_.self, push, payload);
+  const Clock::TimePoint back = job_.network.Send(job_.clock.Now(), 0, server, link_);
+  At(pace_.Awake(back), [this, reply] {
+    status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
+    Wake();
   });
 }
 

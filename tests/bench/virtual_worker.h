@@ -92,6 +92,9 @@ class VirtualWorker {
   bool Exchanged(std::size_t index);
   void SetTimer();
   void Handle(worker::PushMessage& push);
+  void Apply(const worker::PushMessage& push,
+             const worker::PushPayload& payload,
+             VirtualLink& server);
   void Handle(worker::FetchMessage& fetch);
   void Handle(const worker::AcknowledgeMessage& message);
   void Handle(const worker::HandBackMessage& message);

@@ -99,13 +99,14 @@ TEST(StaleJobTest, OneWorkerHasNoStaleness) {
 }
 
 /// Batches of others between a fetch and its push, in a job of four that exchange every 8 steps.
-double GapAt(double latency) {
+double GapAt(double latency, double apply = 0) {
   StaleOptions options = Quick(4);
   options.epochs = 4;
   options.fetch_every = options.push_every = 8;
   options.rate = 1e-4;
   options.warm_start = 0;
   options.latency = latency;
+  options.apply = apply;
   const nlohmann::json line = RunJob(options).lines.at(2);  // the fourth epoch has an end
   return line["gap_batches"].get<double>();
 }
@@ -118,6 +119,14 @@ TEST(StaleJobTest, StalenessIsWhatLatencySays) {
   EXPECT_NEAR(GapAt(0.5), 24, 3);
   EXPECT_NEAR(GapAt(3), 24, 3);
   EXPECT_GT(GapAt(8), 28);
+}
+
+// What a server still has to apply is not in the values that it gives: of pushes that take it 1.5
+// steps each, and that queue where all workers' take six of eight.
+TEST(StaleJobTest, PushesAreTheOlderTheLongerServersTake) {
+  const double gap = GapAt(0.5, /*apply=*/1.5);
+  EXPECT_GT(gap, 24 * (8 + 1.5) / 8 - 1);
+  EXPECT_LT(gap, 24 * (8 + 4 * 1.5) / 8);
 }
 
 TEST(StaleJobTest, AStragglerDoesLess) {

@@ -58,7 +58,7 @@ TEST(StepClockTest, AStepLastsForItsThread) {
 }
 
 TEST(VirtualNetworkTest, MessagesTakeTurnsOnBothLinks) {
-  const VirtualNetwork network(/*latency=*/1, /*bandwidth=*/100);
+  const VirtualNetwork network({.latency = 1, .bandwidth = 100});
   VirtualLink first;
   VirtualLink second;
   VirtualLink server;
@@ -70,11 +70,19 @@ TEST(VirtualNetworkTest, MessagesTakeTurnsOnBothLinks) {
 }
 
 TEST(VirtualNetworkTest, EndlessBandwidthLeavesTheLatency) {
-  const VirtualNetwork network(/*latency=*/0.5, /*bandwidth=*/0);
+  const VirtualNetwork network({.latency = 0.5});
   VirtualLink worker;
   VirtualLink server;
   EXPECT_EQ(network.Send(At(1), 1'000'000'000, worker, server), At(1.5));
   EXPECT_EQ(network.Send(At(1), 1'000'000'000, worker, server), At(1.5));
+}
+
+TEST(VirtualNetworkTest, AServerAppliesOnePushAfterTheOther) {
+  const VirtualNetwork network({.apply = 2});
+  VirtualLink server;
+  EXPECT_EQ(network.Apply(At(1), server), At(3));
+  EXPECT_EQ(network.Apply(At(2), server), At(5));
+  EXPECT_EQ(network.Apply(At(9), server), At(11));
 }
 
 }  // namespace
