@@ -8,7 +8,7 @@ import tempfile
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
 
-from adamant import ROLES, Run, adamant, alive  # noqa: E402, F401 (re-exported)
+from adamant import ROLES, Run, adamant, alive, binary_folder  # noqa: E402, F401 (re-exported)
 
 SHARDS = 10  # of adam-mnist: ten tensors of less than 1 MB
 

@@ -1,196 +1,135 @@
 #!/usr/bin/env python3
-"""One manifest from one worker to many: trains README's recipe on MNIST with real processes and writes a table.
+"""One manifest from one worker to many: trains with real processes and with virtual machines, and writes tables.
 
-  ADAMANT_BIN_DIR=build/release/bin tests/bench/scaling.py DATA_DIR --results FILE [--write docs/bench/scaling.md]
-      [--variants recipe counterpart] [--workers 1 2 4 8 16] [--seeds 1 2 3 4 5] [--epochs 5]
+  ADAMANT_BIN_DIR=build/release/bin tests/bench/scaling.py MNIST_FOLDER --results FILE (--all | --rows NAME...)
+      [--cifar10 FOLDER] [--before BIN_DIR] [--seeds N...] [--workers N...] [--epochs N] [--most N]
+      [--write docs/bench/scaling.md]
 
-Each finished run is a line of JSON in FILE; what is there is not run again, so that the command can be stopped and given
-again. A run that failed is a line too, and counts. `counterpart` is one worker that takes the batches of all together, at the
-rate of up to eight of them, with a warm-up.
+Each finished run is a line of JSON in FILE, with the commit of the programs and the date; what is there is not run again, so
+that the command can be stopped and given again, also with more seeds. A run that failed is a line too, and counts. Without
+--rows and --all only the tables are made. Rows (--list): those of real processes need the product, those of virtual machines
+build/release/bench/train_bench (or ADAMANT_BENCH_DIR). A row whose data or programs are not there is left out, and told.
+
+`counterpart`: one worker that takes the batches of all together, with an epoch of warm-up, at the best of up to three rates,
+chosen on seeds 101 and 102.
 """
 
 import argparse
-import json
+import itertools
 import math
+import os
 import pathlib
-import statistics
 import sys
-import tempfile
 import time
 
 import runs
-
-MANIFEST = """\
-apiVersion: adamant.dev/v1alpha1
-kind: TrainingJob
-metadata: {{name: scaling}}
-spec:
-  model: {{reference: adam-mnist}}
-  data:
-    train: {{idx: {{images: {data}/train-images-idx3-ubyte.gz, labels: {data}/train-labels-idx1-ubyte.gz}}}}
-    validation: {{idx: {{images: {data}/t10k-images-idx3-ubyte.gz, labels: {data}/t10k-labels-idx1-ubyte.gz}}}}
-    batchSize: {batch}
-  optimiser: {{{optimiser}}}
-  distribution:
-    workers: {workers}
-    threadsPerWorker: {threads}
-    parameterServers: {{count: {servers}}}
-{distribution}  runPolicy:
-    epochs: {epochs}
-    seed: {seed}
-"""
-
-MOMENTUM = "kind: Momentum, rate: {rate}, momentum: 0.9, schedule: {{kind: Linear{warm_up}}}"
-SGD = "kind: Sgd, rate: {rate}, schedule: {{kind: Linear{warm_up}}}"
-
-# name: (optimiser, rate, lines of spec.distribution)
-VARIANTS = {
-    "recipe": (MOMENTUM, 0.02, ""),
-    "recipe-8": (MOMENTUM, 0.02, "    fetchEvery: 8\n    pushEvery: 8\n"),
-    "off": (MOMENTUM + ", asynchrony: Off", 0.02, "    fetchEvery: 8\n    pushEvery: 8\n"),
-    "half-rate": (MOMENTUM, 0.01, ""),
-    "double-rate": (MOMENTUM, 0.04, ""),
-    "sgd": (SGD, 0.1, ""),
-    "server-momentum": (MOMENTUM + ", location: Server", 0.002, ""),
-    "server-sgd": (SGD + ", location: Server", 0.1, ""),
-    "adagrad": ("kind: Adagrad, location: Server, rate: {rate}, schedule: {{kind: Linear{warm_up}}}", 0.01, ""),
-    "threads-2": (MOMENTUM, 0.02, ""),
-    "threads-4": (MOMENTUM, 0.02, ""),
-    "rate-8": (MOMENTUM, 0.16, ""),
-    "counterpart": (MOMENTUM, 0.02, ""),
-}
-THREADS = {"threads-2": 2, "threads-4": 4}
-
-BATCH = 32
-MOST_RATE = 8  # times one worker's rate, in the counterpart
+import scaling_groups
+import scaling_manifest
+import scaling_real
+import scaling_rows
+import scaling_table
+import scaling_virtual
+from scaling_case import Results, commit_of, failed
 
 
-def manifest(variant, workers, seed, epochs, data):
-    """The job of a run; `workers` of the variants with threads counts threads in all."""
-    optimiser, rate, distribution = VARIANTS[variant]
-    threads = THREADS.get(variant, 1)
-    together = variant == "counterpart"
-    warm_up = ", warmUp: {epochs: 1}" if together and workers > 1 else ""
-    rate *= min(workers, MOST_RATE) if together else 1
-    return MANIFEST.format(
-        data=data, batch=BATCH * (workers if together else 1), optimiser=optimiser.format(rate=rate, warm_up=warm_up),
-        workers=1 if together else max(1, workers // threads), threads=threads, servers=2, distribution=distribution,
-        epochs=epochs, seed=seed)
+def groups_of(row, plan, results):
+    _, function = scaling_rows.ROWS[row]
+    return [group for group in function(plan, results) if group is not None]
 
 
-def train(variant, workers, seed, epochs, data):
-    """Runs the job; what is remembered of it."""
-    with tempfile.TemporaryDirectory(prefix="adamant-bench-") as folder:
-        job = pathlib.Path(folder) / "job.yaml"
-        job.write_text(manifest(variant, workers, seed, epochs, data))
-        run = runs.Run(pathlib.Path(folder) / "run")
-        begin = time.monotonic()
-        code, output = run.train(job).wait(timeout=1800)
-        rows = run.rows()
-        if code != 0:
-            print(f"{variant}, {workers} workers, seed {seed} ended with {code}:\n{output}", file=sys.stderr)
-        return {"variant": variant, "workers": workers, "seed": seed, "epochs": epochs, "exit_code": code,
-                "attempts": max((int(row["attempt"]) for row in rows), default=1),
-                "top1": [100 * float(row["top1"] or 0) for row in rows],
-                "staleness": [float(row["batches_of_others_mean"] or 0) for row in rows],
-                "training_seconds": runs.total(rows, "seconds"), "seconds": time.monotonic() - begin}
+def missing_of(groups, results):
+    """Cases to run, each once: the first of every group, then the second ones, so that groups are disturbed alike."""
+    lists = [group.cases for group in groups]
+    ordered = [case for cases in itertools.zip_longest(*lists) for case in cases if case is not None]
+    return [case for case in dict.fromkeys(ordered) if case not in results]
 
 
-def failed(result):
-    """It did not end with a model."""
-    return result["exit_code"] != 0 or not result["top1"]
+class Runner:
+    def __init__(self, arguments):
+        self._data = scaling_manifest.Data(arguments.data, arguments.cifar10)
+        self._before = arguments.before
+        self._left = arguments.most
+        self.results = Results(arguments.results)
 
-
-def key(result):
-    return result["variant"], result["workers"], result["seed"], result["epochs"]
-
-
-def read_results(path):
-    if not path.exists():
-        return {}
-    return {key(result): result for result in map(json.loads, path.read_text().splitlines())}
-
-
-def run_missing(arguments, results):
-    wanted = [(variant, workers, seed, arguments.epochs)
-              for seed in arguments.seeds for variant in arguments.variants for workers in arguments.workers
-              if variant not in THREADS or workers >= THREADS[variant]]
-    missing = [each for each in wanted if each not in results]
-    begin = time.monotonic()
-    for done, (variant, workers, seed, epochs) in enumerate(missing):
-        left = (time.monotonic() - begin) / done * (len(missing) - done) / 60 if done else math.nan
-        print(f"run {done + 1} of {len(missing)}, {left:.0f} min left: {variant}, {workers} workers, seed {seed}",
-              file=sys.stderr, flush=True)
-        result = train(variant, workers, seed, epochs, arguments.data.resolve())
-        results[key(result)] = result
-        with arguments.results.open("a") as file:
-            file.write(json.dumps(result) + "\n")
-        outcome = "failed" if failed(result) else f"{result['top1'][-1]:.2f} %"
-        print(f"  {outcome} in {result['training_seconds']:.0f} s", file=sys.stderr, flush=True)
-
-
-# Student's t, two-sided 95 %, by runs; a few more runs than listed are taken for as many as are.
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 15: 2.14, 20: 2.09,
-           30: 2.05, 60: 2.00}
-
-
-def interval(values):
-    """Half of the 95 % interval of the mean, as text; empty for one value."""
-    if len(values) < 2:
+    def why_not(self, case):
+        """What a case needs that is not there; empty if all is."""
+        if not self._data.has(case.data):
+            return f"the data {case.data} (--cifar10)"
+        if case.build == "before" and self._before is None:
+            return "the programs of another state (--before)"
+        if case.virtual and not scaling_virtual.program().exists():
+            return str(scaling_virtual.program())
         return ""
-    factor = STUDENT[max(runs for runs in STUDENT if runs <= len(values))]
-    return f" ± {factor * statistics.stdev(values) / math.sqrt(len(values)):.2f}"
+
+    def run(self, case):
+        if case.virtual:
+            programs = scaling_virtual.program().parent
+            result = scaling_virtual.train(case, self._data)
+        else:
+            programs = self._before if case.build == "before" else runs.binary_folder()
+            result = scaling_real.train(case, self._data, programs)
+        self.results.add(case, commit_of(programs), result)
+        return result
+
+    def run_row(self, row, plan):
+        """Until nothing more follows from what is there."""
+        begin, done = time.monotonic(), 0
+        while self._left > 0:
+            missing = missing_of(groups_of(row, plan, self.results), self.results)
+            if not missing:
+                return
+            lacks = self.why_not(missing[0])
+            if lacks:
+                print(f"{row}: not run, there is no {lacks}", file=sys.stderr)
+                return
+            minutes = (time.monotonic() - begin) / done * len(missing) / 60 if done else math.nan
+            print(f"{row}: {len(missing)} runs, {minutes:.0f} min left: {missing[0]}", file=sys.stderr, flush=True)
+            result = self.run(missing[0])
+            outcome = "failed" if failed(result) else f"{result['top1'][-1]:.2f} %"
+            print(f"  {outcome} in {result['seconds']:.0f} s", file=sys.stderr, flush=True)
+            done += 1
+            self._left -= 1
 
 
-def summary(group):
-    """The cells of a row after its name: mean with its interval, worst, went back, failed, staleness, seconds."""
-    last = [result["top1"][-1] for result in group if not failed(result)]
-    accuracy = (f"{statistics.mean(last):.2f}{interval(last)}", f"{min(last):.2f}") if last else ("", "")
-    stale = [statistics.mean(result["staleness"]) for result in group if result["staleness"]]
-    return (*accuracy, len(group), sum(result["attempts"] > 1 for result in group), sum(map(failed, group)),
-            f"{statistics.mean(stale):.1f}" if stale else "",
-            f"{statistics.median(result['training_seconds'] for result in group):.0f}")
-
-
-def table(results, epochs):
-    lines = ["| variant | workers | top-1, % | worst | runs | went back | failed | batches of others | training seconds |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for variant in VARIANTS:
-        for workers in sorted({result["workers"] for result in results.values()}):
-            group = [result for result in results.values()
-                     if (result["variant"], result["workers"], result["epochs"]) == (variant, workers, epochs)]
-            if group:
-                lines.append("| " + " | ".join(map(str, (variant, workers, *summary(group)))) + " |")
-    return "\n".join(lines)
-
-
-def write(path, text):
-    """Replaces what stands between the marks in the page, which must be there."""
-    begin, end = "<!-- scaling.py -->\n", "<!-- end -->"
-    page = path.read_text()
-    head, _, rest = page.partition(begin)
-    _, _, tail = rest.partition(end)
-    if not rest or not tail:
-        sys.exit(f"{path} has no lines '{begin.strip()}' and '{end}' for the table")
-    path.write_text(f"{head}{begin}{text}\n{end}{tail}")
+def tables(plan, results):
+    sections = [scaling_table.section(heading, groups_of(row, plan, results), results)
+                for row, (heading, _) in scaling_rows.ROWS.items()]
+    return "\n".join(each for each in sections if each) + f"\nProgram states: {', '.join(results.commits())}.\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=pathlib.Path, help="folder with MNIST's files")
-    parser.add_argument("--results", type=pathlib.Path, required=True)
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["recipe", "counterpart"])
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--write", type=pathlib.Path, help="page whose table is made anew")
+    parser.add_argument("data", type=pathlib.Path, nargs="?", help="folder with MNIST's files")
+    parser.add_argument("--list", action="store_true", help="print the rows")
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--rows", nargs="+", choices=scaling_rows.ROWS, default=[])
+    parser.add_argument("--all", action="store_true", help="all rows")
+    parser.add_argument("--cifar10", type=pathlib.Path, help="folder made by scaling_cifar.py")
+    parser.add_argument("--before", type=pathlib.Path, help="folder with the programs of another state, for the row speed")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[], help="instead of the row's: 1 to 5, or 1 to 10")
+    parser.add_argument("--workers", type=int, nargs="+", default=[], help="instead of the row's numbers")
+    parser.add_argument("--epochs", type=int, default=0, help="instead of the row's")
+    parser.add_argument("--most", type=int, default=sys.maxsize, help="runs of this call")
+    parser.add_argument("--write", type=pathlib.Path, help="page whose tables are made anew")
     arguments = parser.parse_args()
-    results = read_results(arguments.results)
-    run_missing(arguments, results)
-    text = table(results, arguments.epochs)
+    if arguments.list:
+        for row, (heading, _) in scaling_rows.ROWS.items():
+            print(f"{row:18} {heading}")
+        return
+    if arguments.data is None or arguments.results is None:
+        parser.error("DATA and --results are needed")
+    if "ADAMANT_BIN_DIR" not in os.environ:
+        parser.error("ADAMANT_BIN_DIR does not name the folder of the programs")
+    if not set(arguments.seeds).isdisjoint(scaling_groups.CHOOSING_SEEDS):
+        parser.error("these seeds choose the rates of counterparts")
+    plan = scaling_rows.Plan(arguments.seeds, arguments.workers, arguments.epochs)
+    runner = Runner(arguments)
+    for row in scaling_rows.ROWS if arguments.all else arguments.rows:
+        runner.run_row(row, plan)
+    text = tables(plan, runner.results)
     print(text)
     if arguments.write:
-        write(arguments.write, text)
+        scaling_table.write(arguments.write, text)
 
 
 if __name__ == "__main__":
