@@ -75,9 +75,10 @@ void ParameterServer::SendPart(const PartDue& part) {
   }
 }
 
-void ParameterServer::OnCopyAck(BucketId id, const CopyAck& ack) {
+void ParameterServer::OnCopyAck(const Holder& from, BucketId id, const CopyAck& ack) {
   Bucket& bucket = *buckets_[id];
-  if (!bucket.sending.has_value() || bucket.sending->copy() != ack.copy) {
+  if (!bucket.sending.has_value() || bucket.sending->copy() != ack.copy ||
+      bucket.sending->learner() != from) {
     return;
   }
   if (bucket.sending->Acknowledged(ack.index)) {
@@ -88,16 +89,12 @@ void ParameterServer::OnCopyAck(BucketId id, const CopyAck& ack) {
 
 // --- The learner
 
-void ParameterServer::OnCopyBegin(BucketId id, const CopyBegin& begin) {
-  Bucket& bucket = *buckets_[id];
-  const bool wanted =
-      bucket.replica().role() == Replica::Role::kLearner && bucket.replica().copy() == begin.copy;
-  const bool begun = bucket.receiving.has_value() && bucket.receiving->copy() == begin.copy;
+void ParameterServer::Learn(BucketId id, const CopyBegin& begin) {
   const std::size_t shards = shards_of_[id].size();
-  if (!wanted || begun || begin.parts < shards ||
-      begin.parts > shards + CopyReceiver::kMaxRecords) {
+  if (begin.parts < shards || begin.parts > shards + CopyReceiver::kMaxRecords) {
     return;
   }
+  Bucket& bucket = *buckets_[id];
   bucket.receiving.emplace(begin.copy, begin.generation, begin.parts, shards);
   ForgetStored(id);
   read_.erase(id);
@@ -117,7 +114,6 @@ void ParameterServer::OnCopyPart(const Holder& from,
   const auto& part = std::get<CopyPart>(message.kind);
   Bucket& bucket = *buckets_[message.bucket];
   if (!bucket.receiving.has_value() || bucket.receiving->copy() != part.copy ||
-      bucket.replica().configuration().epoch != message.epoch ||
       bucket.replica().configuration().primary != from) {
     return;
   }

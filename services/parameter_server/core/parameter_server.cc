@@ -181,12 +181,11 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
     Bucket& bucket = *buckets_[message.bucket];
     bucket.replica().OnMessage(from, message, clock_.Now());
     bucket.RaiseDurable(bucket.replica().durable());
-    if (const auto* begin = std::get_if<CopyBegin>(&message.kind)) {
-      OnCopyBegin(message.bucket, *begin);
-    } else if (std::holds_alternative<CopyPart>(message.kind)) {
+    const bool current = message.epoch == bucket.replica().configuration().epoch;
+    if (std::holds_alternative<CopyPart>(message.kind) && current) {
       OnCopyPart(from, message, std::move(shard), std::move(sequences));
-    } else if (const auto* ack = std::get_if<CopyAck>(&message.kind)) {
-      OnCopyAck(message.bucket, *ack);
+    } else if (const auto* ack = std::get_if<CopyAck>(&message.kind); ack != nullptr && current) {
+      OnCopyAck(from, message.bucket, *ack);
     } else if (const auto* beacon = std::get_if<Beacon>(&message.kind)) {
       hurry = beacon->flush;
     }

@@ -269,6 +269,8 @@ class ParameterServer : private ReplicaHost {
   void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopCopy(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Learn(BucketId bucket, const CopyBegin& begin) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Clear(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Pushes (push.cc).
@@ -288,12 +290,12 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] BucketReport ServingReport(BucketId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Copies (copying.cc).
-  void OnCopyBegin(BucketId id, const CopyBegin& begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnCopyPart(const Holder& from,
                   const PeerMessage& message,
                   LiveShardPtr shard,
                   SequenceTable sequences) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnCopyAck(BucketId id, const CopyAck& ack) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCopyAck(const Holder& from, BucketId id, const CopyAck& ack)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishReceiving(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Installed(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportInstalling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -87,9 +87,7 @@ void HostedBucket::OnPeerMessage(ps::Holder from, ps::PeerMessage message) {
   }
   replica_->OnMessage(from, message, place_.now());
   if (message.epoch == replica_->configuration().epoch) {
-    if (const auto* begin = std::get_if<ps::CopyBegin>(&message.kind)) {
-      OnCopyBegin(*begin);
-    } else if (const auto* part = std::get_if<ps::CopyPart>(&message.kind)) {
+    if (const auto* part = std::get_if<ps::CopyPart>(&message.kind)) {
       OnCopyPart(from, *part);
     } else if (const auto* ack = std::get_if<ps::CopyAck>(&message.kind)) {
       OnCopyAck(from, *ack);

@@ -87,6 +87,7 @@ class HostedBucket final : public ps::ReplicaHost {
                  std::uint64_t copy,
                  ps::Lsn base) override;
   void StopCopy(BucketId bucket) override;
+  void Learn(BucketId bucket, const ps::CopyBegin& begin) override;
   void Clear(BucketId bucket) override;
 
  private:
@@ -120,7 +121,6 @@ class HostedBucket final : public ps::ReplicaHost {
                 ps::Entry& entry,
                 PushAnswer& answer);
 
-  void OnCopyBegin(const ps::CopyBegin& begin);
   void OnCopyPart(const ps::Holder& from, const ps::CopyPart& part);
   void OnCopyAck(const ps::Holder& from, const ps::CopyAck& ack);
   void SendPart();

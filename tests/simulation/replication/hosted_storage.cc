@@ -73,12 +73,9 @@ void HostedBucket::OnCopyAck(const ps::Holder& from, const ps::CopyAck& ack) {
   replica_->Copied(copy, place_.now());
 }
 
-void HostedBucket::OnCopyBegin(const ps::CopyBegin& begin) {
-  const bool current =
-      replica_->role() == ps::Replica::Role::kLearner && replica_->copy() == begin.copy;
-  if (!current || content_.has_value() ||
-      (receiving_.has_value() && receiving_->copy == begin.copy)) {
-    return;
+void HostedBucket::Learn(BucketId /*bucket*/, const ps::CopyBegin& begin) {
+  if (content_.has_value()) {
+    return;  // CutLog: it is there
   }
   receiving_ = {.copy = begin.copy, .generation = begin.generation, .shards = {}};
   receiving_->shards.resize(begin.parts);

@@ -45,6 +45,10 @@ class ReplicaHost {
   virtual void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) = 0;
   virtual void StopCopy(BucketId bucket) = 0;
 
+  /// Learner: this copy begins, parts of it follow, and what is stored of the bucket counts for
+  /// nothing; call Installed when all of it is there.
+  virtual void Learn(BucketId bucket, const CopyBegin& begin) = 0;
+
   /// This server holds the bucket no longer, or is to learn it anew: forget it, and a Load under
   /// way.
   virtual void Clear(BucketId bucket) = 0;

@@ -142,6 +142,7 @@ void Replica::Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoin
   acked_ = begin.base;
   flushed_ = begin.base;  // the copy counts when it is on disk
   known_committed_ = 0;
+  host_.Learn(bucket_, begin);
 }
 
 void Replica::Installed(std::uint64_t copy, Clock::TimePoint /*now*/) {

@@ -85,6 +85,19 @@ TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
   EXPECT_TRUE(acknowledged_.empty());
 }
 
+// What is stored would be erased, and the member that the learner becomes goes on from its memory.
+TEST_F(InterruptedStorageTest, ALateBeginningOfACopyChangesNothing) {
+  Copy(1);
+  ASSERT_TRUE(core_.DoStorage().ok());
+  ASSERT_EQ(acknowledged_, std::vector<std::uint64_t>{1});
+  const CopyBegin begin{.copy = 1, .base = 0, .generation = 1, .parts = 1};
+  const Holder replaced{.slot = 2, .incarnation = 1};  // its first copy has the same number
+  core_.OnPeerMessage(replaced, {.bucket = 0, .epoch = kEpoch - 1, .kind = begin});
+  Deliver(begin);
+  ASSERT_TRUE(core_.DoStorage().ok());
+  EXPECT_EQ(MarkedBuckets(memory_).value(), std::vector<BucketId>{0});
+}
+
 TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   ServerOptions options{.job_uid = 7,
                         .self = {.slot = 0, .incarnation = 1},

@@ -290,9 +290,11 @@ TEST(ReplicaCopyTest, AnOldCopyBeginIsIgnored) {
   rig.Settle();
   const std::uint64_t copy = rig.replica(2).copy();
   const int cleared = rig[2].cleared;
+  EXPECT_EQ(rig[2].begun_copies, 2);
   rig.Deliver(first.at(0));
   EXPECT_EQ(rig.replica(2).copy(), copy);
   EXPECT_EQ(rig[2].cleared, cleared);
+  EXPECT_EQ(rig[2].begun_copies, 2);
 }
 
 TEST(ReplicaCopyTest, ADeadLearnerIsGivenUpAndNotTriedAgain) {

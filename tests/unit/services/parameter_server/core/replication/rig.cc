@@ -26,6 +26,8 @@ void RigServer::Demoted(BucketId /*bucket*/) { ++demoted; }
 
 void RigServer::StopCopy(BucketId /*bucket*/) { ++stopped_copies; }
 
+void RigServer::Learn(BucketId /*bucket*/, const CopyBegin& /*begin*/) { ++begun_copies; }
+
 void RigServer::Clear(BucketId /*bucket*/) {
   ++cleared;
   content.clear();

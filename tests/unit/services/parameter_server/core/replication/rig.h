@@ -46,6 +46,7 @@ class RigServer final : public ReplicaHost {
   void Demoted(BucketId bucket) override;
   void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) override;
   void StopCopy(BucketId bucket) override;
+  void Learn(BucketId bucket, const CopyBegin& begin) override;
   void Clear(BucketId bucket) override;
 
   const Holder self;
@@ -58,6 +59,7 @@ class RigServer final : public ReplicaHost {
   int demoted = 0;
   int cleared = 0;
   int stopped_copies = 0;
+  int begun_copies = 0;  ///< as the learner
 
  private:
   std::deque<Packet>& packets_;
