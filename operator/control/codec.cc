@@ -169,8 +169,11 @@ controller::Proposals DecodeProposals(const v1::Proposals& proposals) {
 }
 
 controller::SnapshotTaken DecodeSnapshot(const v1::SnapshotTaken& taken) {
-  controller::SnapshotTaken decoded{
-      .snapshot = taken.snapshot(), .ok = taken.ok(), .error = taken.error(), .buckets = {}};
+  controller::SnapshotTaken decoded{.snapshot = taken.snapshot(),
+                                    .ok = taken.ok(),
+                                    .error = taken.error(),
+                                    .buckets = {},
+                                    .disk_full = taken.disk_full()};
   for (const v1::SnapshotBucket& bucket : taken.buckets()) {
     decoded.buckets.push_back({.bucket = bucket.bucket(),
                                .epoch = bucket.epoch(),

@@ -208,6 +208,7 @@ struct SnapshotTaken {
   bool ok = false;
   std::string error{};
   std::vector<SnapshotBucket> buckets{};
+  bool disk_full = false;
 };
 
 struct Evaluated {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "services/common/base/status_macros.h"
+
 namespace adamant::controller {
 
 SnapshotTaker::SnapshotTaker(const JobSettings& settings,
@@ -48,8 +50,10 @@ void SnapshotTaker::Need() {
 void SnapshotTaker::Drop() {
   snapshot_ = 0;
   complete_ = false;
-  failures_ = 0;
   retry_.reset();
+  told_waiting_ = false;
+  failures_ = 0;
+  count_from_ = TimePoint::min();
 }
 
 bool SnapshotTaker::IsStored(std::uint32_t bucket) const {
@@ -75,20 +79,7 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
     return false;
   }
   if (!message.ok && IsWanting(server)) {
-    const std::string problem = ToString({Role::kParameterServer, server}) +
-                                " cannot store snapshot " + std::to_string(snapshot_) + ": " +
-                                message.error;
-    // Servers that fail together, or one that restarts and fails again, count once in a while.
-    if (!retry_) {
-      if (failures_ == 0) {
-        outbox_.Tell(Note::Kind::kAlarm, {Role::kParameterServer, server}, problem);
-      }
-      retry_ = now + kRetry;
-      ++failures_;
-    }
-    if (failures_ >= kTries) {
-      return absl::ResourceExhaustedError(problem);
-    }
+    ADAMANT_RETURN_IF_ERROR(OnFailed(server, message, now));
     return false;
   }
   for (const SnapshotBucket& stored : message.buckets) {
@@ -102,6 +93,30 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
     }
   }
   return Complete();
+}
+
+absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
+                                     const SnapshotTaken& message,
+                                     TimePoint now) {
+  retry_ = retry_.value_or(now + kRetry);
+  const MemberId id{Role::kParameterServer, server};
+  const std::string problem = ToString(id) + " cannot store snapshot " + std::to_string(snapshot_) +
+                              (message.disk_full ? ": " : " yet: ") + message.error;
+  if (!message.disk_full) {  // a bucket is not served, as after any loss: there is time
+    if (!std::exchange(told_waiting_, true)) {
+      outbox_.Tell(Note::Kind::kCheckpoint, id, problem);
+    }
+    return absl::OkStatus();
+  }
+  // Servers that fail together, or one that restarts and fails again, count once in a while.
+  if (now < count_from_) {
+    return absl::OkStatus();
+  }
+  count_from_ = now + kRetry;
+  if (++failures_ == 1) {
+    outbox_.Tell(Note::Kind::kAlarm, id, problem);
+  }
+  return failures_ >= kTries ? absl::ResourceExhaustedError(problem) : absl::OkStatus();
 }
 
 // If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.

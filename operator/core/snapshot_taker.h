@@ -19,7 +19,8 @@ class SnapshotTaker {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Wait before a snapshot that a server could not store is asked for again, and how often.
+  /// Wait before a snapshot that a server could not store is asked for again, and how often for
+  /// lack of room.
   static constexpr std::chrono::milliseconds kRetry{2'000};
   static constexpr int kTries = 5;
 
@@ -40,7 +41,7 @@ class SnapshotTaker {
   void Drop();
 
   /// A server has stored it, or cannot. Returns whether that completed the snapshot, which is the
-  /// state's checkpoint then. Error: ResourceExhausted when it has failed too often.
+  /// state's checkpoint then. Error: ResourceExhausted when disks were full too often.
   absl::StatusOr<bool> OnTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
 
   /// Asks primaries that have not stored their buckets. Call it when buckets begin to be served.
@@ -60,6 +61,7 @@ class SnapshotTaker {
   [[nodiscard]] bool IsStored(std::uint32_t bucket) const;
   [[nodiscard]] bool IsWanting(std::uint32_t server) const;
   void Request(std::uint32_t server);
+  absl::Status OnFailed(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
   [[nodiscard]] bool Complete();
 
   const JobSettings& settings_;
@@ -73,8 +75,10 @@ class SnapshotTaker {
   std::vector<PushCut> cuts_;
   std::vector<std::optional<CheckpointBucket>> stored_;  // by bucket: as a primary stored it
   std::vector<std::optional<Holder>> asked_;  // by bucket: the serving primary that was asked
-  int failures_ = 0;
   std::optional<TimePoint> retry_;
+  bool told_waiting_ = false;
+  int failures_ = 0;  // for lack of room
+  TimePoint count_from_ = TimePoint::min();
 };
 
 }  // namespace adamant::controller

@@ -415,7 +415,8 @@ absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot
   controller::SnapshotTaken answer{.snapshot = take.snapshot,
                                    .ok = taken.ok(),
                                    .error = std::string(taken.status().message()),
-                                   .buckets = {}};
+                                   .buckets = {},
+                                   .disk_full = absl::IsResourceExhausted(taken.status())};
   for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
     answer.buckets.push_back(ToController((*taken)[i]));
   }

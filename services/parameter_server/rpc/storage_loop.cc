@@ -178,6 +178,7 @@ absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& cor
     EncodeSnapshot(*taken, answer);
   } else {
     answer.set_error(std::string(taken.status().message()));
+    answer.set_disk_full(absl::IsResourceExhausted(taken.status()));
     LogError("snapshot failed", {{"snapshot", snapshot.id}, {"error", answer.error()}});
   }
   ADAMANT_FAILPOINT("snapshot/answer");

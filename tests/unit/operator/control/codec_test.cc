@@ -85,6 +85,16 @@ TEST(CodecTest, AFailureSaysWhetherTrainingDiverged) {
   EXPECT_EQ(failure.message, "an update holds NaN");
 }
 
+TEST(CodecTest, ASnapshotThatIsNotTakenSaysWhetherThereWasRoom) {
+  v1::MemberMessage message;
+  message.mutable_snapshot_taken()->set_error("bucket 1 is not served yet");
+  EXPECT_FALSE(std::get<controller::SnapshotTaken>(*Decode(message)).disk_full);
+  message.mutable_snapshot_taken()->set_disk_full(true);
+  const auto taken = std::get<controller::SnapshotTaken>(*Decode(message));
+  EXPECT_TRUE(taken.disk_full);
+  EXPECT_EQ(taken.error, "bucket 1 is not served yet");
+}
+
 TEST(CodecTest, AnEvaluationKeepsItsFields) {
   v1::MemberMessage message;
   v1::Evaluated& evaluated = *message.mutable_evaluated();

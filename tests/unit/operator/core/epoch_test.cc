@@ -293,7 +293,7 @@ TEST(SnapshotTest, TheEvaluatedModelIsKeptWhileTheNextIsTaken) {
   EXPECT_THAT(asked[0].second.keep, ElementsAre(1u));
 }
 
-TEST(SnapshotTest, AFailureIsTriedAgainAndFinallyFailsTheJob) {
+TEST(SnapshotTest, AFullDiskIsTriedAgainAndFinallyFailsTheJob) {
   Harness job;
   job.Begin();
   job.JoinAll();
@@ -301,7 +301,7 @@ TEST(SnapshotTest, AFailureIsTriedAgainAndFinallyFailsTheJob) {
   job.CloseParts();
   job.Flush(kWorker0);
   job.Flush(kWorker1);
-  const SnapshotTaken failed{.snapshot = 1, .ok = false, .error = "disk full"};
+  const SnapshotTaken failed{.snapshot = 1, .ok = false, .error = "disk full", .disk_full = true};
   for (int i = 1; i < SnapshotTaker::kTries; ++i) {
     job.Tell(kServer0, failed);
     job.Tell(kServer1, failed);  // counts with the other one
@@ -311,6 +311,30 @@ TEST(SnapshotTest, AFailureIsTriedAgainAndFinallyFailsTheJob) {
   job.Tell(kServer0, failed);
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("disk full"));
+}
+
+TEST(SnapshotTest, ABucketThatIsNotServedIsWaitedFor) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.StoreSnapshot(kServer1, 1);
+  const SnapshotTaken full{.snapshot = 1, .ok = false, .error = "disk full", .disk_full = true};
+  for (int i = 1; i < SnapshotTaker::kTries; ++i) {
+    job.Tell(kServer0, full);
+    job.Pass(SnapshotTaker::kRetry);
+  }
+  const SnapshotTaken early{.snapshot = 1, .ok = false, .error = "bucket 0 is not served yet"};
+  for (int i = 0; i < 3 * SnapshotTaker::kTries; ++i) {
+    job.Tell(kServer0, early);
+    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kRetry)), SizeIs(1));
+  }
+  EXPECT_NE(job.state().phase, Phase::kFailed);
+  job.StoreSnapshot(kServer0, 1);
+  EXPECT_EQ(job.state().step, Step::kEvaluating);
 }
 
 }  // namespace

@@ -117,6 +117,16 @@ TEST_F(StorageLoopTest, ASnapshotThatCannotBeTakenIsAnsweredWithTheReason) {
   const v1::MemberMessage message = link_.Receive();
   EXPECT_FALSE(message.snapshot_taken().ok());
   EXPECT_NE(message.snapshot_taken().error(), "");
+  EXPECT_FALSE(message.snapshot_taken().disk_full());
+}
+
+TEST_F(StorageLoopTest, ASnapshotForWhichThereIsNoRoomSaysSo) {
+  store_.SetFull(true);
+  loop_.Take({.id = 5});
+  const v1::MemberMessage message = link_.Receive();
+  EXPECT_FALSE(message.snapshot_taken().ok());
+  EXPECT_TRUE(message.snapshot_taken().disk_full());
+  store_.SetFull(false);
 }
 
 TEST_F(StorageLoopTest, StopFlushes) {
