@@ -16,6 +16,7 @@
 
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/log_check.h"
 #include "services/common/storage/rocksdb_status.h"
 
 namespace adamant::storage {
@@ -126,19 +127,45 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   return result;
 }
 
+// Recovery writes the log into tables, up to the first damage, and removes it. Nobody else may have
+// the store open while it is looked at; should anybody open it then, RocksDB will say so.
+absl::Status CheckBeforeRecovery(rocksdb::Env& env, const std::filesystem::path& folder) {
+  if (env.FileExists(folder.string()).IsNotFound()) {
+    return absl::OkStatus();
+  }
+  rocksdb::FileLock* lock = nullptr;
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(env.LockFile((folder / "LOCK").string(), &lock), folder));
+  absl::Status status = CheckLog(env, folder);
+  if (status.ok()) {
+    status = RemoveClosedMark(env, folder);
+  }
+  status.Update(ReadStatus(env.UnlockFile(lock), folder));
+  return status;
+}
+
 }  // namespace
 
-RocksDbStore::RocksDbStore(std::filesystem::path folder, std::unique_ptr<rocksdb::DB> db)
-    : folder_(std::move(folder)), db_(std::move(db)) {}
+RocksDbStore::RocksDbStore(std::filesystem::path folder,
+                           rocksdb::Env* env,
+                           std::unique_ptr<rocksdb::DB> db)
+    : folder_(std::move(folder)), env_(env), db_(std::move(db)) {}
 
-RocksDbStore::~RocksDbStore() = default;
+RocksDbStore::~RocksDbStore() {
+  if (env_ != nullptr && !stopped_.load() && db_->SyncWAL().ok()) {
+    static_cast<void>(MarkClosed(*env_, folder_));  // without it, less is demanded of the log
+  }
+}
 
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
     const std::filesystem::path& folder, const RocksDbOptions& options) {
+  const rocksdb::Options rocksdb_options = MakeOptions(options);
+  rocksdb::Env* const env = rocksdb_options.env;
+  ADAMANT_RETURN_IF_ERROR(CheckBeforeRecovery(*env, folder));
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(MakeOptions(options), folder.string(), &db);
-  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
-  return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
+  ADAMANT_RETURN_IF_ERROR(
+      ReadStatus(rocksdb::DB::Open(rocksdb_options, folder.string(), &db), folder));
+  return std::unique_ptr<RocksDbStore>(
+      new RocksDbStore(folder, env, std::unique_ptr<rocksdb::DB>(db)));
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
@@ -148,7 +175,8 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &db);
   ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
-  return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, std::unique_ptr<rocksdb::DB>(db)));
+  return std::unique_ptr<RocksDbStore>(
+      new RocksDbStore(folder, nullptr, std::unique_ptr<rocksdb::DB>(db)));
 }
 
 absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {

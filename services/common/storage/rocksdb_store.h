@@ -33,14 +33,17 @@ struct RocksDbOptions {
 class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist.
-  /// Errors: Unavailable when another process has it open; DataLoss when its files are damaged;
-  /// ResourceExhausted when the disk is full; all name the folder.
+  /// Errors: Unavailable when another process has it open; DataLoss when its files are damaged, the
+  /// log before its end too (CheckLog); ResourceExhausted when the disk is full; all name the
+  /// folder.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const std::filesystem::path& folder,
                                                             const RocksDbOptions& options = {});
   /// Opens what is there for reading, and writes nothing. It needs no lock: another process may
-  /// have the store open, whose later changes are not seen. Errors: as Open; writes fail.
+  /// have the store open, whose later changes are not seen, and nobody looks for damage in its log.
+  /// Errors: as Open; writes fail.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> OpenToRead(
       const std::filesystem::path& folder);
+  /// Leaves the mark of an orderly end, unless the last write failed.
   ~RocksDbStore() override;
 
   absl::StatusOr<std::string> Get(std::string_view key) const override;
@@ -53,7 +56,7 @@ class RocksDbStore final : public KvStore {
       const override;
 
  private:
-  RocksDbStore(std::filesystem::path folder, std::unique_ptr<rocksdb::DB> db);
+  RocksDbStore(std::filesystem::path folder, rocksdb::Env* env, std::unique_ptr<rocksdb::DB> db);
 
   // After a full disk RocksDB refuses writes until it is told to go on.
   absl::Status GoOn();
@@ -62,6 +65,7 @@ class RocksDbStore final : public KvStore {
 
   // Constant after construction.
   const std::filesystem::path folder_;
+  rocksdb::Env* const env_;  // null: opened to read
   const std::unique_ptr<rocksdb::DB> db_;
 
   std::atomic<bool> stopped_ = false;  // the last write failed

@@ -18,13 +18,13 @@ namespace {
 absl::Status MakeFolders(rocksdb::FileSystem& files, const std::filesystem::path& folder) {
   for (const auto& path : {folder, folder / "segments", folder / "records"}) {
     ADAMANT_RETURN_IF_ERROR(
-        WriteStatus(files.CreateDirIfMissing(path.string(), rocksdb::IOOptions(), nullptr), path));
+        ReadStatus(files.CreateDirIfMissing(path.string(), rocksdb::IOOptions(), nullptr), path));
   }
   for (const auto& path : {folder.parent_path(), folder}) {
     std::unique_ptr<rocksdb::FSDirectory> opened;
-    ADAMANT_RETURN_IF_ERROR(WriteStatus(
+    ADAMANT_RETURN_IF_ERROR(ReadStatus(
         files.NewDirectory(path.string(), rocksdb::IOOptions(), &opened, nullptr), path));
-    ADAMANT_RETURN_IF_ERROR(SyncStatus(opened->Fsync(rocksdb::IOOptions(), nullptr), path));
+    ADAMANT_RETURN_IF_ERROR(ReadStatus(opened->Fsync(rocksdb::IOOptions(), nullptr), path));
   }
   return absl::OkStatus();
 }

@@ -57,6 +57,7 @@ struct ServerOptions {
   PersistenceMode mode = PersistenceMode::kDelayed;
   FlushLimits flush = {};
   ScrubLimits scrub = {};
+  std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
 };
 
 /// A parameter server without its network: its replicas of buckets, with their shards, records and

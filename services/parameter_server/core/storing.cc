@@ -71,6 +71,9 @@ absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
       read.emplace(marked[i], *std::move(contents[i]));
     }
   }
+  for (BucketId bucket = 0; !options_.damage.empty() && bucket < layout_.buckets(); ++bucket) {
+    stored.buckets.push_back({.bucket = bucket, .complete = false, .detail = options_.damage});
+  }
   ADAMANT_FAILPOINT("server/start");
   // What is stored counts only with the mark: it is the proof that whoever opened the folder before
   // has ended.

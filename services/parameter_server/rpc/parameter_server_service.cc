@@ -20,7 +20,6 @@
 #include "services/common/job/optimiser_of.h"
 #include "services/common/job/replication_of.h"
 #include "services/common/metrics/metrics.h"
-#include "services/common/storage/segment_store.h"
 #include "services/parameter_server/core/parameter_server.h"
 #include "services/parameter_server/rpc/cluster_view.h"
 #include "services/parameter_server/rpc/control_messages.h"
@@ -32,6 +31,7 @@
 #include "services/parameter_server/rpc/peers.h"
 #include "services/parameter_server/rpc/records_service.h"
 #include "services/parameter_server/rpc/replication_metrics.h"
+#include "services/parameter_server/rpc/shard_folder.h"
 #include "services/parameter_server/rpc/storage_loop.h"
 #include "services/parameter_server/rpc/traffic_metrics.h"
 #include "services/parameter_server/rpc/watched_store.h"
@@ -117,8 +117,8 @@ class ParameterServerService final : public service::Service {
 
   absl::Status Start(const v1::Welcome& welcome) override {
     ADAMANT_ASSIGN_OR_RETURN(ServerOptions options, OptionsOf(welcome, context_.flags.slot));
-    ADAMANT_ASSIGN_OR_RETURN(store_,
-                             storage::SegmentStore::Open(context_.flags.data_dir / "shards"));
+    ADAMANT_ASSIGN_OR_RETURN(shards_, OpenShardFolder(context_.flags.data_dir / "shards"));
+    options.damage = shards_.damage;
     beacon_ = options.times.beacon;
     const Clock::Duration tick = TickOf(options.times);
     peers_.emplace(Peers::Options{.job_uid = options.job_uid,
@@ -130,7 +130,7 @@ class ParameterServerService final : public service::Service {
                                       .controller = context_.controller,
                                       .want_storage = [this] { storage_loop_.Want(); }},
                     replication_metrics_);
-    watched_store_.emplace(*store_, [this] { storage_loop_.GoOn(); });
+    watched_store_.emplace(*shards_.store, [this] { storage_loop_.GoOn(); });
     core_.emplace(std::move(options), *watched_store_, clock_, *driver_);
     view_.emplace(
         ClusterView::Links{.core = *core_, .peers = *peers_, .controller = context_.controller},
@@ -229,7 +229,7 @@ class ParameterServerService final : public service::Service {
   const std::unique_ptr<grpc::Service> records_;
 
   // From Start on.
-  std::unique_ptr<storage::KvStore> store_;
+  ShardFolder shards_;
   std::optional<WatchedStore> watched_store_;
   std::optional<Peers> peers_;
   std::optional<CoreDriver> driver_;

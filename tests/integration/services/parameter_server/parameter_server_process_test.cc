@@ -1,8 +1,11 @@
 // The program over real gRPC and disk, alone, killed and started again.
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -135,6 +138,26 @@ TEST_F(ParameterServerProcessTest, AServerWithoutItsShardsSaysSo) {
   Assign(2, true);
   EXPECT_TRUE(states_[0].lost());
   EXPECT_NE(states_[0].detail(), "");
+}
+
+TEST_F(ParameterServerProcessTest, AServerWhoseLogIsDamagedBeginsWithoutItsStoreAndSaysWhy) {
+  StartNew();
+  EXPECT_EQ(server_.Signal(SIGKILL), -SIGKILL);
+  const std::filesystem::path data = server_.folder() / "data";
+  for (const auto& entry : std::filesystem::directory_iterator(data / "shards" / "records")) {
+    if (entry.path().extension() == ".log") {
+      std::fstream log(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      log.seekp(20) << '#';
+    }
+  }
+  server_.Start();
+  ASSERT_EQ(static_cast<std::uint32_t>(server_.stored().buckets_size()), ServerProcess::kBuckets);
+  EXPECT_FALSE(server_.stored().buckets(0).complete());
+  EXPECT_THAT(server_.stored().buckets(0).detail(), testing::HasSubstr("is damaged at byte 0"));
+  Assign(2, true);
+  EXPECT_TRUE(states_[0].lost());
+  EXPECT_TRUE(std::filesystem::exists(data / "shards.damaged" / "records" / "CURRENT"));
+  EXPECT_EQ(server_.Signal(SIGTERM), 0);
 }
 
 TEST_F(ParameterServerProcessTest, SnapshotsSurvive) {

@@ -152,6 +152,18 @@ TEST_P(StoreFaultsTest, FlippedBitIsDataLossAndNeverAWrongValue) {
   EXPECT_EQ(store_->Get(Key(0)).value(), Value(1, 0));
 }
 
+TEST_P(StoreFaultsTest, FlippedBitInTheLogIsDataLossAtOpen) {
+  ASSERT_TRUE(WriteGeneration(*store_, 1).ok());
+  ASSERT_TRUE(store_->Flush().ok());
+  store_.reset();
+  disk_.FlipBitsIn(".log");
+  const absl::Status status = GetParam().open(root_.path() / "store", disk_.env()).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  disk_.FlipBitsIn("");
+  Open("store");
+  EXPECT_EQ(store_->Get(Key(0)).value(), Value(1, 0));
+}
+
 TEST_P(StoreFaultsTest, SlowDiskDelaysButDoesNotFail) {
   std::atomic<int> calls = 0;
   disk_.SetDelay([&] { ++calls; });

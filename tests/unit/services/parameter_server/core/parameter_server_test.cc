@@ -120,6 +120,18 @@ TEST_F(ParameterServerTest, ACorruptShardIsLost) {
   EXPECT_THAT(rig_->stored(0).buckets[bucket].detail, HasSubstr("checksum"));
 }
 
+TEST_F(ParameterServerTest, AStoreInPlaceOfADamagedOneSaysSoOfEveryBucket) {
+  ServerOptions options = Random();
+  options.damage = "records/000004.log: is damaged";
+  rig_->Start(0, options);
+  const StoredBuckets stored = rig_->stored(0);
+  ASSERT_EQ(stored.buckets.size(), 2u);
+  for (const StoredBucket& bucket : stored.buckets) {
+    EXPECT_FALSE(bucket.complete);
+    EXPECT_EQ(bucket.detail, options.damage);
+  }
+}
+
 TEST_F(ParameterServerTest, ABucketThatComesBackSoonIsReadOnce) {
   for (const auto& [waited, lost] :
        {std::pair(std::chrono::seconds(59), false), std::pair(std::chrono::seconds(60), true)}) {
