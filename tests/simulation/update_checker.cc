@@ -349,6 +349,7 @@ void UpdateChecker::LoadedBack(ShardId shard, const Present& found, std::uint64_
 }
 
 void UpdateChecker::SnapshotAsked(std::uint64_t snapshot) {
+  trained_before_.try_emplace(snapshot, trainings_.size());
   for (ShardState& state : shards_) {
     state.snapshots.try_emplace(snapshot, state.live);
   }
@@ -360,6 +361,10 @@ void UpdateChecker::CheckSnapshot(std::uint64_t snapshot,
   const auto asked = shards_[shard].snapshots.find(snapshot);
   const Present found = DecodeServed(shard, values);
   for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
+    if (found[element] != 0 && element >= trained_before_[snapshot]) {
+      return Report(Name(shard, element) + " was trained after snapshot " +
+                    std::to_string(snapshot) + ", which holds it, was asked for");
+    }
     if (asked == shards_[shard].snapshots.end() || found[element] < asked->second[element]) {
       return Report("shard " + std::to_string(shard) + " is not what snapshot " +
                     std::to_string(snapshot) + " must hold");

@@ -131,6 +131,7 @@ class UpdateChecker {
   std::map<std::pair<WorkerId, std::uint64_t>, worker::Sequence> requests_;
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
+  std::map<std::uint64_t, std::size_t> trained_before_;  // batches, by snapshot
   std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
       safe_until_;  // by server: older is on its disk
   std::map<BucketId, Orphaned> orphaned_;

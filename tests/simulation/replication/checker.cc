@@ -81,6 +81,12 @@ void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record
   if (record.generation != before.generation && std::ranges::any_of(before.members, lives)) {
     Report("I12: a bucket is restored although a member lives", bucket, primary);
   }
+  for (const controller::Holder& member : before.members) {
+    if (record.generation == before.generation && before.created && lives(member) &&
+        !record.Has(member) && record.members.size() < setup_.min_in_sync) {
+      Report("I14: one that lives leaves fewer than minInSync", bucket, ToHolder(member));
+    }
+  }
   if (record.generation != before.generation && std::exchange(history.served, false)) {
     history.last_members.clear();
     for (const controller::Holder& member : before.members) {

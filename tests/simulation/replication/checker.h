@@ -26,6 +26,7 @@ namespace adamant::replication_simulation {
 ///   I4 committed: at every member       I10 one controller changes records
 ///   I5 acknowledged: at every primary   I11 a read shows all that was acknowledged before
 ///   I6 each update at most once         I12 what a total loss takes is bounded
+///   I14 nobody who lives leaves fewer than minInSync behind
 /// Threads: one.
 class Checker {
  public:
