@@ -67,12 +67,9 @@ void EpochSequence::Begin(TimePoint now) {
       return;
     case Step::kClosing:
     case Step::kFlushing:
-    case Step::kSnapshot:  // only if the data tier still waits: else workers push what is copied
+    case Step::kSnapshot:
+    case Step::kEvaluating:  // only if the data tier still waits: else workers push what is copied
       return StartClosing();
-    case Step::kEvaluating:
-      Enter(Step::kEvaluating);
-      snapshots_.Need();
-      return RepeatAll(Role::kDataServer);
     case Step::kExporting:
       Enter(Step::kExporting);
       snapshots_.Need();
@@ -130,7 +127,16 @@ void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
 }
 
 void EpochSequence::OnHeldUp() {
-  if (state_.step == Step::kFlushing || state_.step == Step::kSnapshot) {
+  checkpoints_.GiveUp("the controller was held up");
+  CloseAgain();
+}
+
+void EpochSequence::OnDataServerLost() { CloseAgain(); }
+
+// What the data tier has said is not known to hold any more: it is asked again whether it waits.
+void EpochSequence::CloseAgain() {
+  if (state_.step == Step::kClosing || state_.step == Step::kFlushing ||
+      state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) {
     unflushed_workers_.clear();
     snapshots_.Drop();
     StartClosing();

@@ -56,10 +56,14 @@ class EpochSequence {
   /// results of the epochs between are lost. What was trained in them is not.
   void Adopt(const DataServerProgress& progress, TimePoint now);
 
-  /// This controller was held up: the data tier may have gone on without it.
+  /// This controller was held up: the data tier may have gone on without it, and workers may push
+  /// again.
   void OnHeldUp();
 
   void OnEpochEnded(const EpochEnded& message);
+  /// It may live, and go on without a controller.
+  void OnDataServerLost();
+
   void OnPartClosed(const PartClosed& message);
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
   void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
@@ -101,6 +105,7 @@ class EpochSequence {
   void OpenNext(TimePoint now);
   void StartClosing();
   void CloseRow();
+  void CloseAgain();
   void StartFlushing();
   void StartSnapshot();
   void StartExport(TimePoint now);

@@ -75,7 +75,11 @@ void JobController::ForgetMember(MemberId id, TimePoint now) {
       }
       return;
     case Role::kDataServer:
-      return meter_.OnDataServerLost(id.slot);
+      meter_.OnDataServerLost(id.slot);
+      if (ready_) {
+        sequence_.OnDataServerLost();
+      }
+      return;
     case Role::kWorker:
       return sequence_.OnWorkerLost(id.slot);
   }

@@ -266,6 +266,41 @@ TEST(UnattendedTest, NeitherDoesOneThatStoodStill) {
   EXPECT_EQ(job.state().checkpoint.snapshot, 0u) << "what is copied now is no epoch's end";
 }
 
+TEST(UnattendedTest, NorDoesOneThatComesBackInTheMiddleOfAnEvaluation) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.TrainOnly();
+  ASSERT_EQ(job.state().step, Step::kEvaluating);
+  job.RestartController();
+  const auto actions = job.JoinAll("again");
+  EXPECT_THAT(Sent<TakeSnapshot>(actions), IsEmpty()) << "of what has been pushed since";
+  EXPECT_THAT(Sent<Evaluate>(actions), IsEmpty());
+  EXPECT_THAT(Sent<CloseEpoch>(actions), SizeIs(2));
+  const std::uint64_t counted = job.state().row.counted;
+  job.CloseParts();
+  job.Flush(kWorker0);
+  const auto asked = Sent<TakeSnapshot>(job.Flush(kWorker1));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].second.snapshot, 1u) << "the same";
+  EXPECT_EQ(job.state().row.counted, 90u);
+  EXPECT_LE(counted, 90u);
+  job.StoreSnapshot(kServer0, 1);
+  EXPECT_THAT(Sent<Evaluate>(job.StoreSnapshot(kServer1, 1)), SizeIs(1));
+}
+
+TEST(UnattendedTest, NorWhileADataServerIsLostThatMayLiveAndGoOn) {
+  Harness job(LongJob());
+  job.Begin();
+  job.JoinAll();
+  job.TrainOnly();
+  ASSERT_EQ(job.state().step, Step::kEvaluating);
+  EXPECT_THAT(Sent<CloseEpoch>(job.Exit(kData0)), testing::Not(IsEmpty()));
+  EXPECT_EQ(job.state().step, Step::kClosing);
+  job.EvaluateAs(50);
+  EXPECT_THAT(job.results(), IsEmpty());
+}
+
 TEST(UnattendedTest, AModelThatIsBeingWrittenIsTheEndOfTheJobWhateverTheDataTierDoes) {
   JobSettings settings = LongJob();
   settings.target_accuracy = 0.5;

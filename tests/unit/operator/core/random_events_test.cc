@@ -65,7 +65,7 @@ class Cluster {
       if (now_ < start + faults_until && rng_.Below(20) == 0) {
         Fault();
       }
-      if (now_ < start + faults_until && goes_back() && rng_.Below(200) == 0) {
+      if (now_ < start + faults_until && goes_back() && rng_.Below(150) == 0) {
         Diverge();
       }
       if (controller_->NextTimer(now_) <= now_ || rng_.Below(10) == 0) {
@@ -344,7 +344,9 @@ class Cluster {
 
   void TakeOne(MemberId id, const TakeSnapshot& take) {
     if (rng_.Below(8) == 0) {
-      return Answer(id, SnapshotTaken{.snapshot = take.snapshot, .ok = false, .error = "full"});
+      SnapshotTaken failed{.snapshot = take.snapshot, .ok = false, .error = "not now"};
+      failed.disk_full = rng_.Below(2) == 0;
+      return Answer(id, failed);
     }
     EXPECT_TRUE(last_snapshot_ == 0 || take.snapshot == last_snapshot_ ||
                 std::find(take.keep.begin(), take.keep.end(), last_snapshot_) != take.keep.end())
