@@ -41,13 +41,18 @@ void CheckpointTaker::Begin(TimePoint now) {
                      .since = now,
                      .deadline = now + kHoldTime,
                      .waiting = {},
-                     .cuts = {}};
+                     .cuts = {},
+                     .generations = configurations_.Generations()};
   outbox_.StateChanged();
   for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.id.role == Role::kWorker && slot.liveness == Roster::Liveness::kRunning) {
-      attempt_->waiting.emplace(slot.id.slot, IncarnationOf(slot.id.slot));
-      roster_.SendTo(slot.id, HoldPushes{attempt_->snapshot});
+    if (slot.id.role != Role::kWorker || !roster_.MayPush(slot)) {
+      continue;
     }
+    if (slot.liveness != Roster::Liveness::kRunning) {
+      return GiveUp(ToString(slot.id) + " has not come back");
+    }
+    attempt_->waiting.emplace(slot.id.slot, IncarnationOf(slot.id.slot));
+    roster_.SendTo(slot.id, HoldPushes{attempt_->snapshot});
   }
   if (attempt_->waiting.empty()) {
     GiveUp("there is no worker");
@@ -94,6 +99,12 @@ void CheckpointTaker::OnPushesHeld(std::uint32_t worker, const PushesHeld& messa
     attempt_->deadline = now + kStoreTime;
     ADAMANT_FAILPOINT("checkpoint/take");
     snapshots_.Take(attempt_->snapshot, attempt_->cuts);
+  }
+}
+
+void CheckpointTaker::OnRecordsChanged() {
+  if (attempt_ && attempt_->generations != configurations_.Generations()) {
+    GiveUp("a bucket has lost all its members");
   }
 }
 

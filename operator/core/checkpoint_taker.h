@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "operator/core/configurations.h"
 #include "operator/core/roster.h"
 #include "operator/core/snapshot_taker.h"
 #include "operator/core/state.h"
@@ -23,7 +25,8 @@ class CheckpointTaker {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Time for the workers to come to rest, and for the servers to store.
+  /// Time for the workers to come to rest, and for the servers to store. Workers hold their pushes
+  /// a third longer (PushHold::kPatience), whatever their clocks.
   static constexpr std::chrono::milliseconds kHoldTime{10'000};
   static constexpr std::chrono::milliseconds kStoreTime{20'000};
 
@@ -35,11 +38,13 @@ class CheckpointTaker {
                   JobState& state,
                   Outbox& outbox,
                   Roster& roster,
+                  const Configurations& configurations,
                   SnapshotTaker& snapshots)
       : settings_(settings),
         state_(state),
         outbox_(outbox),
         roster_(roster),
+        configurations_(configurations),
         snapshots_(snapshots) {}
 
   /// The epoch is open: the next checkpoint is due in checkpoint_interval. Workers that an earlier
@@ -58,6 +63,10 @@ class CheckpointTaker {
   void OnWorkerLost(std::uint32_t worker);
   void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
 
+  /// Records have changed. An attempt ends when a bucket has lost all members meanwhile: workers
+  /// that hold send again what was rolled back.
+  void OnRecordsChanged();
+
   /// The snapshot is stored, or cannot be.
   void OnStored(TimePoint now);
   void GiveUp(const std::string& why);
@@ -73,6 +82,7 @@ class CheckpointTaker {
     TimePoint deadline{};
     std::map<std::uint32_t, std::uint64_t> waiting;  // worker → incarnation
     std::vector<PushCut> cuts;                       // of those who hold
+    std::vector<std::uint64_t> generations;          // of the buckets, at its beginning
   };
 
   void Begin(TimePoint now);
@@ -83,6 +93,7 @@ class CheckpointTaker {
   JobState& state_;
   Outbox& outbox_;
   Roster& roster_;
+  const Configurations& configurations_;
   SnapshotTaker& snapshots_;
 
   std::optional<Attempt> attempt_;

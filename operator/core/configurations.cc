@@ -9,6 +9,14 @@ namespace adamant::controller {
 Configurations::Configurations(JobState& state, std::uint32_t min_in_sync)
     : state_(state), min_in_sync_(min_in_sync), service_(state.buckets.size(), Service::kAwaited) {}
 
+std::vector<std::uint64_t> Configurations::Generations() const {
+  std::vector<std::uint64_t> generations;
+  for (const Bucket& record : state_.buckets) {
+    generations.push_back(record.generation);
+  }
+  return generations;
+}
+
 void Configurations::Assign(const std::vector<Holder>& primaries) {
   state_.buckets.clear();
   for (const Holder& primary : primaries) {

@@ -39,6 +39,8 @@ class Configurations {
     return static_cast<std::uint32_t>(state_.buckets.size());
   }
   [[nodiscard]] const Bucket& At(std::uint32_t bucket) const { return state_.buckets[bucket]; }
+  /// By bucket; one rises when the bucket has lost all members, and perhaps updates.
+  [[nodiscard]] std::vector<std::uint64_t> Generations() const;
   [[nodiscard]] Service ServiceOf(std::uint32_t bucket) const { return service_[bucket]; }
   [[nodiscard]] bool IsServed(std::uint32_t bucket) const {
     return service_[bucket] == Service::kServed;

@@ -25,7 +25,7 @@ EpochSequence::EpochSequence(const JobSettings& settings,
       meter_(meter),
       watch_(watch),
       snapshots_(settings, state, outbox, roster, placement.configurations()),
-      checkpoints_(settings, state, outbox, roster, snapshots_) {}
+      checkpoints_(settings, state, outbox, roster, placement.configurations(), snapshots_) {}
 
 void EpochSequence::Enter(Step step) {
   state_.step = step;
@@ -243,8 +243,9 @@ void EpochSequence::OnPartClosed(const PartClosed& message) {
 
 void EpochSequence::StartFlushing() {
   Enter(Step::kFlushing);
+  generations_ = placement_.configurations().Generations();
   for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.id.role == Role::kWorker && slot.liveness == Roster::Liveness::kRunning) {
+    if (slot.id.role == Role::kWorker && roster_.MayPush(slot)) {
       unflushed_workers_.insert(slot.id.slot);
     }
   }
@@ -277,6 +278,9 @@ void EpochSequence::Flushed(std::uint32_t worker) {
 }
 
 void EpochSequence::CloseRow() {
+  if (generations_ != placement_.configurations().Generations()) {
+    return StartFlushing();  // workers send again what was rolled back
+  }
   if (!state_.row.is_measured()) {
     meter_.Fill(state_.row);
   }
@@ -380,6 +384,12 @@ void EpochSequence::StartExport(TimePoint now) {
 }
 
 void EpochSequence::OnRecordsChanged() {
+  checkpoints_.OnRecordsChanged();
+  if ((state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) &&
+      generations_ != placement_.configurations().Generations()) {
+    snapshots_.Drop();
+    return StartFlushing();
+  }
   if (snapshots_.Follow()) {
     export_disturbed_ = true;
   }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "operator/core/checkpoint_taker.h"
@@ -60,10 +61,10 @@ class EpochSequence {
   /// again.
   void OnHeldUp();
 
-  void OnEpochEnded(const EpochEnded& message);
   /// It may live, and go on without a controller.
   void OnDataServerLost();
 
+  void OnEpochEnded(const EpochEnded& message);
   void OnPartClosed(const PartClosed& message);
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
   void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
@@ -104,8 +105,8 @@ class EpochSequence {
   void TellChance(std::uint64_t most_frequent);
   void OpenNext(TimePoint now);
   void StartClosing();
-  void CloseRow();
   void CloseAgain();
+  void CloseRow();
   void StartFlushing();
   void StartSnapshot();
   void StartExport(TimePoint now);
@@ -124,6 +125,7 @@ class EpochSequence {
 
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
+  std::vector<std::uint64_t> generations_;     // of the buckets, when the workers began to flush
   SnapshotTaker snapshots_;
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;

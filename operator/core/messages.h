@@ -321,6 +321,7 @@ struct TakeSnapshot {
   std::uint64_t snapshot = 0;
   std::uint64_t keep_from = 0;
   std::vector<std::uint64_t> keep{};
+  std::vector<std::uint64_t> writers_from{};
 };
 
 struct Evaluate {

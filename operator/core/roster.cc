@@ -392,6 +392,21 @@ bool Roster::AllRunning(Role role) const {
   });
 }
 
+bool Roster::MayPush(const Slot& slot) const {
+  return slot.liveness == Liveness::kRunning ||
+         (slot.liveness == Liveness::kStarting && Record(slot.id).joined != 0);
+}
+
+std::vector<std::uint64_t> Roster::WritersFrom() const {
+  std::vector<std::uint64_t> from;
+  for (const Slot& slot : slots_) {
+    if (slot.id.role == Role::kWorker) {
+      from.push_back(IncarnationOf(slot.id) + (MayPush(slot) ? 0 : 1));
+    }
+  }
+  return from;
+}
+
 bool Roster::AnyStarted(Role role) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
     return slot.id.role == role && IsStarted(slot.id);

@@ -157,6 +157,13 @@ class Roster {
   [[nodiscard]] bool IsStarted(MemberId id) const { return IsRunning(id) && At(id).started; }
   [[nodiscard]] bool AllRunning(Role role) const;
   [[nodiscard]] bool AnyStarted(Role role) const;
+
+  /// Its process has joined, this controller or an earlier one, and has not been given up.
+  [[nodiscard]] bool MayPush(const Slot& slot) const;
+
+  /// By worker slot: the lowest incarnation that MayPush is, or will be, said of.
+  [[nodiscard]] std::vector<std::uint64_t> WritersFrom() const;
+
   [[nodiscard]] std::uint64_t IncarnationOf(MemberId id) const { return Record(id).incarnation; }
   [[nodiscard]] std::uint64_t GenerationOf(MemberId id) const { return Record(id).generation; }
   [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return Record(id).volume; }

@@ -173,7 +173,10 @@ void SnapshotTaker::Repeat(std::uint32_t server) {
 }
 
 void SnapshotTaker::Request(std::uint32_t server) {
-  TakeSnapshot request{.snapshot = snapshot_, .keep_from = snapshot_, .keep = {}};
+  TakeSnapshot request{.snapshot = snapshot_,
+                       .keep_from = snapshot_,
+                       .keep = {},
+                       .writers_from = roster_.WritersFrom()};
   for (const std::uint64_t kept : {state_.evaluated_snapshot,
                                    state_.checkpoint.snapshot,
                                    state_.recovery.healthy.snapshot,

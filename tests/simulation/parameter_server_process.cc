@@ -69,6 +69,7 @@ void ParameterServerProcess::OnControl(const controller::ControllerMessage& mess
     core_->SetConfigurations(configurations, DeadOf(*view));
     peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
+    core_->RefuseWritersBelow(take->writers_from);
     snapshots_.push_back(*take);
     WantStorage();
   }

@@ -13,7 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "operator/core/checkpoint_taker.h"
 #include "services/common/base/mutex.h"
+#include "services/worker/core/push_hold.h"
 #include "tests/simulation/run.h"
 
 namespace adamant::simulation {
@@ -84,6 +86,13 @@ TEST(SimulationTest, TheSameSeedGivesTheSameHistory) {
     EXPECT_EQ(one.events, other.events) << "seed " << seed;
   }
   EXPECT_NE(RunSeed(7).hash, RunSeed(8).hash);
+}
+
+// By clocks of which one is 10 % fast and the other 10 % slow, whoever holds outlasts an attempt.
+TEST(SimulationTest, WorkersHoldTheirPushesLongerThanAnAttemptAtACheckpointTakes) {
+  const std::chrono::duration<double> attempt =
+      controller::CheckpointTaker::kHoldTime + controller::CheckpointTaker::kStoreTime;
+  EXPECT_GT(worker::PushHold::kPatience / 1.1, attempt / 0.9);
 }
 
 void PrintTotals() {

@@ -108,8 +108,13 @@ class ParameterServer : private ReplicaHost {
   // --- Training traffic
 
   /// Lets a writer in. FailedPrecondition when a higher incarnation has been let in for its slot,
-  /// which also fences its later pushes; InvalidArgument for a slot outside the job.
+  /// or its own been refused (RefuseWritersBelow), which also fences its later pushes;
+  /// InvalidArgument for a slot outside the job.
   absl::Status Admit(const Writer& writer);
+
+  /// Fences, by worker slot, the incarnations below these: the controller has given them up, and
+  /// they may live. Of their pushes none is appended after this.
+  void RefuseWritersBelow(std::span<const std::uint64_t> incarnations);
 
   /// Begins a push; `done` is called with the answers when all are settled, perhaps from within,
   /// perhaps never before this server is destroyed. Its spans must stay valid as long as

@@ -63,12 +63,21 @@ absl::Status ParameterServer::Admit(const Writer& writer) {
   const MutexLock lock(mutex_);
   std::uint64_t& newest = newest_[writer.slot];
   if (writer.incarnation < newest) {
-    return absl::FailedPreconditionError(
-        "worker slot " + std::to_string(writer.slot) + " has been taken over by incarnation " +
-        std::to_string(newest) + "; this is " + std::to_string(writer.incarnation));
+    return absl::FailedPreconditionError("worker slot " + std::to_string(writer.slot) +
+                                         " is at incarnation " + std::to_string(newest) +
+                                         "; this is " + std::to_string(writer.incarnation) +
+                                         ", which has been given up");
   }
   newest = writer.incarnation;
   return absl::OkStatus();
+}
+
+void ParameterServer::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
+  const MutexLock lock(mutex_);
+  const auto slots = std::min<std::size_t>(incarnations.size(), options_.writers);
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    newest_[slot] = std::max(newest_[slot], incarnations[slot]);
+  }
 }
 
 bool ParameterServer::WellFormed(const Push& push, const ShardUpdate& update) const {

@@ -148,6 +148,7 @@ class ParameterServerService final : public service::Service {
       view_->OnMembership(message.membership());
     } else if (message.has_take_snapshot()) {
       const v1::TakeSnapshot& take = message.take_snapshot();
+      core_->RefuseWritersBelow(std::span(take.writers_from().data(), take.writers_from_size()));
       storage_loop_.Take({.id = take.snapshot(),
                           .keep_from = take.keep_from(),
                           .keep = {take.keep().begin(), take.keep().end()}});

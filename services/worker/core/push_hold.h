@@ -13,7 +13,8 @@ namespace adamant::worker {
 /// a while: it may have died. Threads: one at a time.
 class PushHold {
  public:
-  static constexpr std::chrono::seconds kPatience{30};
+  /// A third more than the controller's attempt may take (CheckpointTaker), by its clock.
+  static constexpr std::chrono::seconds kPatience{40};
 
   /// Pushes are held for this checkpoint, and for none before it. May be repeated: the answer is
   /// then due again.

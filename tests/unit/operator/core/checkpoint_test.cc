@@ -145,6 +145,78 @@ TEST_F(CheckpointTest, ARequestDuringAnAttemptTakesAnotherAfterIt) {
   EXPECT_EQ(job_.state().last_snapshot, 2u);
 }
 
+// Workers hold their pushes for a while only.
+TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
+  job_.Pass(seconds(5));
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  job_.Sleep(seconds(60));
+  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
+}
+
+// Workers that hold send again what was rolled back, and the bucket is stored before that.
+TEST_F(CheckpointTest, ABucketThatLosesAllItsMembersEndsTheAttempt) {
+  job_.Pass(seconds(5));
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  job_.Exit(kServer1);
+  job_.Pass(seconds(2), {kServer1});
+  job_.Join(kServer1, "again");
+  EXPECT_THAT(Sent<ReleasePushes>(job_.ReportDisk(1, 30)), SizeIs(2));
+  EXPECT_EQ(job_.state().buckets[1].generation, 2u);
+  EXPECT_THAT(Sent<TakeSnapshot>(job_.Serve(1, 30)), IsEmpty());
+  job_.StoreSnapshot(kServer1, 1);
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
+}
+
+TEST_F(CheckpointTest, SoItIsWhenTheFirstWorkerHoldsBeforeAndTheLastAfterIt) {
+  job_.Pass(seconds(5));
+  Hold(kWorker0, 17);
+  job_.Exit(kServer1);
+  job_.Pass(seconds(2), {kServer1});
+  job_.ReplaceServer(1, "again");
+  EXPECT_EQ(job_.state().buckets[1].generation, 2u);
+  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
+}
+
+// It is told to end; nobody knows whether it has.
+TEST_F(CheckpointTest, TheServersRefuseAWorkerThatWasGivenUp) {
+  job_.Pass(seconds(5));
+  Hold(kWorker0, 17);
+  EXPECT_EQ(Sent<TakeSnapshot>(Hold(kWorker1, 23)).front().second.writers_from,
+            (std::vector<std::uint64_t>{1, 1}));
+  job_.StoreSnapshot(kServer0, 1);
+  job_.StoreSnapshot(kServer1, 1);
+  job_.Pass(seconds(11), {kWorker1});
+  job_.Handle(CheckpointRequested{});
+  const auto asked = Sent<TakeSnapshot>(Hold(kWorker0, 19));
+  ASSERT_THAT(asked, SizeIs(2));
+  for (const auto& [server, take] : asked) {
+    EXPECT_EQ(take.writers_from, (std::vector<std::uint64_t>{1, 2}));
+  }
+}
+
+TEST_F(CheckpointTest, AWorkerThatHasNotComeBackToANewControllerIsWaitedFor) {
+  const std::vector<StartProcess> running = job_.controller().Wanted();
+  job_.RestartController({.running = running});
+  for (const StartProcess& process : running) {
+    if (process.id != kWorker1) {
+      job_.Join(process.id, ToString(process.id), 1);
+      job_.Tell(process.id, Heartbeat{});
+    }
+  }
+  job_.Serve(0);
+  job_.Serve(1);
+  ASSERT_EQ(job_.state().phase, Phase::kRunning);
+  job_.Handle(CheckpointRequested{});
+  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
+  job_.Join(kWorker1, ToString(kWorker1), 1);
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
+}
+
 TEST_F(CheckpointTest, ARequestBetweenEpochsWaitsForTheNext) {
   job_.Tell(kData0, EpochEnded{1});
   EXPECT_THAT(Sent<HoldPushes>(job_.Handle(CheckpointRequested{})), IsEmpty());

@@ -348,6 +348,57 @@ TEST(SnapshotTest, AFullDiskIsTriedAgainAndFinallyFailsTheJob) {
   EXPECT_THAT(job.state().message, HasSubstr("disk full"));
 }
 
+TEST(SnapshotTest, WorkersFlushAgainAfterARollback) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  const auto roll_back = [&](const std::string& uid) {
+    job.Exit(kServer1);
+    auto all = job.Pass(seconds(2), {kServer1});
+    Harness::Append(all, job.ReplaceServer(1, uid));
+    return all;
+  };
+  roll_back("second");
+  EXPECT_THAT(Sent<FlushWorker>(job.Flush(kWorker1)), SizeIs(2)) << "worker 0 was done before";
+  job.Flush(kWorker0);
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
+  for (const Step step : {Step::kSnapshot, Step::kEvaluating}) {
+    ASSERT_EQ(job.state().step, step);
+    EXPECT_THAT(Sent<FlushWorker>(roll_back(step == Step::kSnapshot ? "third" : "fourth")),
+                SizeIs(2));
+    job.Flush(kWorker0);
+    EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
+    job.StoreSnapshot(kServer0, 1);
+    job.StoreSnapshot(kServer1, 1);
+  }
+  job.EvaluateAs(50);
+  EXPECT_EQ(job.state().epoch, 2u);
+}
+
+TEST(SnapshotTest, AWorkerThatHasNotComeBackToANewControllerIsWaitedFor) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const std::vector<StartProcess> running = job.controller().Wanted();
+  job.RestartController({.running = running});
+  for (const StartProcess& process : running) {
+    if (process.id != kWorker1) {
+      job.Join(process.id, ToString(process.id), 1);
+      job.Tell(process.id, Heartbeat{});
+    }
+  }
+  job.Serve(0);
+  job.Serve(1);
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker0)), IsEmpty());
+  EXPECT_THAT(Sent<FlushWorker>(job.Join(kWorker1, ToString(kWorker1), 1)), SizeIs(1));
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
+}
+
 TEST(SnapshotTest, ABucketThatIsNotServedIsWaitedFor) {
   Harness job;
   job.Begin();

@@ -83,6 +83,18 @@ TEST_F(PushTest, AdmittingASuccessorFencesTheOldOneAtOnce) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(PushTest, AWriterThatTheControllerHasGivenUpIsFencedBeforeItsSuccessorComes) {
+  Create(Flat(4, OnWorker()));
+  ASSERT_TRUE(server().Admit(kWriter).ok());
+  PushOne(Change(1, ones_));
+  server().RefuseWritersBelow(std::vector<std::uint64_t>{kWriter.incarnation, 1, 1, 1, 7});
+  EXPECT_EQ(PushOne(Change(2, ones_)).outcome, PushOutcome::kApplied);
+  server().RefuseWritersBelow(std::vector<std::uint64_t>{kWriter.incarnation + 1});
+  EXPECT_EQ(PushOne(Change(3, ones_)).outcome, PushOutcome::kStaleIncarnation);
+  EXPECT_TRUE(absl::IsFailedPrecondition(server().Admit(kWriter)));
+  EXPECT_TRUE(server().Admit({.slot = 0, .incarnation = kWriter.incarnation + 1}).ok());
+}
+
 TEST_F(PushTest, APushWithOneValueThatIsNotFiniteIsRefusedWhole) {
   ServerOptions options = Flat(4, OnWorker());
   options.parameters.push_back({.name = "b", .layer = "l", .shape = {4}});

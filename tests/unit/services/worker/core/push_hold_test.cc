@@ -48,11 +48,11 @@ TEST(PushHoldTest, EndsByItselfWhenTheControllerIsSilent) {
   now += seconds(20);
   hold.Advance(now);
   EXPECT_TRUE(hold.active());
-  EXPECT_EQ(hold.NextAdvance(), now + seconds(10));
-  now += seconds(10);
+  EXPECT_EQ(hold.NextAdvance(), now + PushHold::kPatience - seconds(20));
+  now += PushHold::kPatience - seconds(20);
   hold.Advance(now);
   EXPECT_FALSE(hold.active());
-  EXPECT_EQ(hold.held(), seconds(50));
+  EXPECT_EQ(hold.held(), PushHold::kPatience + seconds(20));
 }
 
 }  // namespace
