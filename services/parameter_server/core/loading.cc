@@ -104,7 +104,9 @@ absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const Load
     }
     for (const LoggedPut& put : logged.entry->puts) {
       Record& record = content.records[put.key];
-      if (put.version > record.version) {
+      // Of the same version what comes later in the log: the other was never committed. An entry
+      // that is not logged itself leaves what it overwrites in the log.
+      if (put.version >= record.version) {
         record = {.version = put.version, .value = put.value};
       }
     }

@@ -196,5 +196,23 @@ TEST_F(PersistedTest, ADuplicateThatWaitedIsAnsweredUnderTheEpochThatCommittedIt
   EXPECT_EQ(acks->at(0).epoch, judged + 1);
 }
 
+// What overwrites it in the log of server 2 is not logged on disk.
+TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOne) {
+  ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first")->stored);
+  rig_.cut.insert({0, 1});
+  ASSERT_FALSE(rig_.Put(0, "ledger/0", 1, "stale").has_value());
+  rig_.Kill(0);
+  ASSERT_EQ(rig_.map[0].primary.slot, 1u);
+  ASSERT_EQ(rig_.map[0].members.size(), 2u);
+  ExpectApplied(1, 1);
+  ASSERT_TRUE(rig_.Put(1, "ledger/0", 1, "committed")->stored);
+  rig_.Kill(1);
+  rig_.Kill(2);
+  rig_.Start(2, Options());
+  rig_.RestoreAll(2);
+  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.version, 2u);
+  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server
