@@ -288,11 +288,16 @@ void ParameterServer::EndFlush(std::span<const FlushedBucket> flushed) {
 }
 
 absl::Status ParameterServer::Flush() {
-  const std::vector<FlushedBucket> flushed = BeginFlush();
+  std::vector<FlushedBucket> flushed = BeginFlush();
   const std::uint64_t before = flusher_.totals().flushes;
   ADAMANT_RETURN_IF_ERROR(flusher_.Flush());
   if (flusher_.totals().flushes == before) {
     return absl::OkStatus();
+  }
+  for (BucketId id = 0; id < flushed.size(); ++id) {
+    if (!Lives(id, flushed[id].life)) {
+      flushed[id].committed = 0;  // its shards may have gone before they were written
+    }
   }
   if (!durable_at_once()) {
     EndFlush(flushed);

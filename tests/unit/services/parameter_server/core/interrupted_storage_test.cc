@@ -132,6 +132,36 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   EXPECT_EQ(later.GetRecord("ledger/0").record.version, 1u);
 }
 
+// Shards that are gone when their turn comes are not written: what was logged of them must stay.
+TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanwhile) {
+  ServerOptions options{.job_uid = 7,
+                        .self = {.slot = 0, .incarnation = 1},
+                        .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                        .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  options.mode = PersistenceMode::kWal;
+  ParameterServer server(options, store_, clock_, *this);
+  ASSERT_TRUE(server.ReadStored().ok());
+  std::vector<Configuration> map{
+      {.epoch = 1, .generation = 1, .primary = options.self, .members = {options.self}}};
+  for (const bool created : {false, true}) {
+    map[0].created = created;
+    server.SetConfigurations(map, {});
+    ASSERT_TRUE(server.DoStorage().ok());
+  }
+  const std::vector<float> ones(4, 1);
+  server.Submit({.writer = {.slot = 0, .incarnation = 1},
+                 .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                [](const std::vector<ShardAck>&) {});
+  ASSERT_TRUE(server.DoStorage().ok());
+  store_.TakeErasedRanges();
+  store_.InterruptNextFlush([&] {
+    map[0] = {.epoch = 2, .generation = 2, .primary = kPrimary, .members = {kPrimary}};
+    server.SetConfigurations(map, {});
+  });
+  ASSERT_TRUE(server.Flush().ok());
+  EXPECT_TRUE(store_.TakeErasedRanges().empty());
+}
+
 // A store may have to pass by all that ever was in a range that is erased.
 TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
   for (const PersistenceMode mode : {PersistenceMode::kDelayed, PersistenceMode::kWal}) {
