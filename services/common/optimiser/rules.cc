@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "services/common/base/check.h"
 #include "services/common/base/multiversion.h"
@@ -289,6 +290,11 @@ void Add(std::span<const float> change, std::span<float> values) {
 
 float MaxMagnitude(std::span<const float> values) {
   return std::bit_cast<float>(MaxMagnitudeBits(values.data(), values.size()));
+}
+
+bool IsProductFinite(float activations, float errors, std::uint64_t rows) {
+  return static_cast<double>(activations) * errors * static_cast<double>(rows) <=
+         std::numeric_limits<float>::max();
 }
 
 }  // namespace adamant

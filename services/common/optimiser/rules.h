@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "services/common/optimiser/optimiser.h"
@@ -69,5 +70,10 @@ void Add(std::span<const float> change, std::span<float> values);
 /// The largest |value|, 0 for none; not finite (infinity or NaN) exactly if one of the values is
 /// not.
 float MaxMagnitude(std::span<const float> values);
+
+/// Whether errors^T x activations over so many rows is finite for certain, and so are the sums on
+/// the way; of their largest magnitudes. Workers and servers ask the same, so that a push is
+/// refused before it is sent, or nowhere.
+bool IsProductFinite(float activations, float errors, std::uint64_t rows);
 
 }  // namespace adamant

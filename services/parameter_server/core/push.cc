@@ -18,11 +18,9 @@ bool AllFinite(const Push& push) {
   const bool dense = std::ranges::all_of(push.updates, [](const ShardUpdate& update) {
     return MaxMagnitude(update.values) <= kLargest;
   });
-  // The bound on the sums also keeps products of large finite operands from overflowing.
   return dense && std::ranges::all_of(push.operands, [](const Operands& operands) {
-           const double bound = static_cast<double>(MaxMagnitude(operands.activations)) *
-                                MaxMagnitude(operands.errors) * operands.rows;
-           return bound <= kLargest;
+           return IsProductFinite(
+               MaxMagnitude(operands.activations), MaxMagnitude(operands.errors), operands.rows);
          });
 }
 

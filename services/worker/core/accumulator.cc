@@ -58,6 +58,32 @@ void Sum(const UpdatePlan& plan, const Accumulator& other, Accumulator& into) {
   }
 }
 
+namespace {
+
+// All parts' rows are pushed together.
+bool HasFiniteProduct(const TensorPlan& tensor,
+                      std::uint32_t index,
+                      std::span<Accumulator* const> parts) {
+  float activations = 0;
+  float errors = 0;
+  std::uint64_t rows = 0;
+  for (const Accumulator* part : parts) {
+    const Accumulator::Rows& each = part->rows[index];
+    const float largest[] = {
+        MaxMagnitude(each.activations.span().first(part->filled_rows * tensor.inputs)),
+        MaxMagnitude(each.errors.span().first(part->filled_rows * tensor.outputs))};
+    if (!std::isfinite(largest[0]) || !std::isfinite(largest[1])) {
+      return false;
+    }
+    activations = std::max(activations, largest[0]);
+    errors = std::max(errors, largest[1]);
+    rows += part->filled_rows;
+  }
+  return IsProductFinite(activations, errors, rows);
+}
+
+}  // namespace
+
 const PushedShard* FindNotFinite(const UpdatePlan& plan,
                                  const ShardLayout& layout,
                                  std::span<Accumulator* const> parts) {
@@ -74,12 +100,8 @@ const PushedShard* FindNotFinite(const UpdatePlan& plan,
     if (!tensor.activations || shard.begin != 0) {
       continue;
     }
-    for (const Accumulator* part : parts) {
-      const Accumulator::Rows& rows = part->rows[shard.tensor];
-      if (!finite(rows.activations.span().first(part->filled_rows * tensor.inputs)) ||
-          !finite(rows.errors.span().first(part->filled_rows * tensor.outputs))) {
-        return &pushed;
-      }
+    if (!HasFiniteProduct(tensor, shard.tensor, parts)) {
+      return &pushed;
     }
   }
   return nullptr;

@@ -55,7 +55,8 @@ struct Accumulator {
 /// values[all] += other.values, for trained tensors.
 void Sum(const UpdatePlan& plan, const Accumulator& other, Accumulator& into);
 
-/// The first shard of the plan with a value (or row) that is not finite; nullptr if there is none.
+/// The first shard of the plan with a value (or row, or product of rows) that is not finite for
+/// certain; nullptr if there is none.
 const PushedShard* FindNotFinite(const UpdatePlan& plan,
                                  const ShardLayout& layout,
                                  std::span<Accumulator* const> parts);

@@ -464,6 +464,30 @@ TEST(NotFiniteTest, AnInfiniteLossIsRefusedThoughAllGradientsAreNumbers) {
   EXPECT_EQ(rig.handed_back.size(), 4u);
 }
 
+// A server would refuse it alone, while the others take their shards.
+TEST(NotFiniteTest, RowsWhoseProductMayOverflowAreNotFiniteWhicheverThreadHasThem) {
+  Rig rig({.location = OptimiserLocation::kServer, .protocol = UpdateProtocol::kActivations});
+  const UpdatePlan& plan = rig.replica.plan;
+  Accumulator one(plan, rig.layout.shards().size(), 4);
+  Accumulator other(plan, rig.layout.shards().size(), 4);
+  Accumulator* const parts[] = {&one, &other};
+  const auto tensor = static_cast<std::size_t>(
+      std::ranges::find(plan.tensors, true, &TensorPlan::activations) - plan.tensors.begin());
+  ASSERT_LT(tensor, plan.tensors.size());
+  for (Accumulator* const part : parts) {
+    std::ranges::fill(part->values.span(), 0.0f);
+    std::ranges::fill(part->rows[tensor].activations.span(), 1.0f);
+    std::ranges::fill(part->rows[tensor].errors.span(), 1.0f);
+    part->filled_rows = 1;
+  }
+  one.rows[tensor].activations.span()[0] = 1e20f;
+  EXPECT_EQ(FindNotFinite(plan, rig.layout, parts), nullptr);
+  other.rows[tensor].errors.span()[0] = 1e20f;
+  const PushedShard* const found = FindNotFinite(plan, rig.layout, parts);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(rig.layout.shards()[found->shard].tensor, tensor);
+}
+
 TEST(NotFiniteTest, TenRefusalsInARowEndTheJobNamingLayerAndRate) {
   Rig rig({});
   rig.Begin();
