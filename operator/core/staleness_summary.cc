@@ -25,8 +25,8 @@ std::uint64_t Quantile(const std::vector<std::uint64_t>& counts, double total, d
 }  // namespace
 
 StalenessSummary Summarise(const std::vector<std::uint64_t>& staleness_counts) {
-  const auto total =
-      static_cast<double>(std::accumulate(staleness_counts.begin(), staleness_counts.end(), std::uint64_t{0}));
+  const auto total = static_cast<double>(
+      std::accumulate(staleness_counts.begin(), staleness_counts.end(), std::uint64_t{0}));
   if (total == 0) {
     return {};
   }

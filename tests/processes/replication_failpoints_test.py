@@ -98,8 +98,8 @@ RESTORING = ["controller/restore"]
 HANG = 10  # seconds that it may
 HANGING = [{"server/apply": "pause(600000)@30"}, {"storage/sync": "pause(600000)@1"}]
 
-# Comes after some hundred megabytes of changes.
-ELSEWHERE = {"storage/move"}
+# Comes after some hundred megabytes of changes; belongs to tests of training.
+ELSEWHERE = {"storage/move", "train/step"}
 
 
 @unittest.skipUnless(known_failpoints(), "needs a build with failpoints")

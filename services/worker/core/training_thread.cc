@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
 
@@ -310,6 +312,9 @@ void TrainingThread::Train(Batch& batch) {
                       dead_units_.Begin(),
                       MixSeed(replica_.options.seed, lease.epoch, lease.part, lease.index));
   dead_units_.End();
+  if (!ADAMANT_FAILPOINT_STATUS("train/step").ok()) {
+    replica_.weights.span().front() = std::numeric_limits<float>::quiet_NaN();
+  }
   KeepRows(batch.examples);
   Count(batch, result);
   NoteDuration(begin);
