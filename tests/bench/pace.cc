@@ -13,8 +13,7 @@ Pace::Pace(const PaceOptions& options, std::uint64_t seed)
       rng_(seed) {}
 
 Clock::Duration Pace::NextStep() {
-  const double factor = 1 + rng_.Uniform(-options_.jitter, options_.jitter);
-  return VirtualClock::DurationOf(options_.step * factor);
+  return VirtualClock::DurationOf(options_.step * Vary(options_.jitter));
 }
 
 Clock::TimePoint Pace::Done(Clock::TimePoint begin, Clock::Duration work) const {

@@ -13,18 +13,22 @@ struct Pause {
 
 /// Times are in steps.
 struct PaceOptions {
-  double step = 1;      ///< what a batch takes
-  double jitter = 0.1;  ///< a step takes up to this share more or less
+  double step = 1;              ///< what a batch takes
+  double jitter = 0.1;          ///< a step takes up to this share more or less
+  double latency_jitter = 0.1;  ///< and so does a message
   Pause pause = {};
 };
 
-/// How fast a virtual worker is. Threads: one.
+/// How fast a virtual worker and its messages are. Threads: one.
 class Pace {
  public:
   Pace(const PaceOptions& options, std::uint64_t seed);
 
   /// What the next batch takes a thread that is not stopped, by chance.
   Clock::Duration NextStep();
+
+  /// How many times the usual latency the next message of this worker has, or to it, by chance.
+  double NextLatency() { return Vary(options_.latency_jitter); }
 
   /// When work that begins at this time is done: it rests in pauses.
   [[nodiscard]] Clock::TimePoint Done(Clock::TimePoint begin, Clock::Duration work) const;
@@ -33,6 +37,8 @@ class Pace {
   [[nodiscard]] Clock::TimePoint Awake(Clock::TimePoint time) const;
 
  private:
+  double Vary(double jitter) { return 1 + rng_.Uniform(-jitter, jitter); }
+
   /// From `time` on, until the process stands still next; 0 while it does.
   [[nodiscard]] Clock::Duration UntilPause(Clock::TimePoint time) const;
 

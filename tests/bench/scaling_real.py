@@ -1,6 +1,7 @@
 """Runs the real processes of a case of scaling.py, disturbs them, and reads what they measure."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -18,7 +19,8 @@ import runs
 import scaling_manifest
 
 TIMEOUT = 2 * 3600  # seconds of one run; what takes longer has failed
-SCRAPE = 5  # seconds between two looks at the metrics
+SCRAPE = 1  # seconds between two looks at the metrics
+SCRAPES_PER_STATUS = 5  # looks between two at who there is, which takes a processor for 50 ms
 REFUSED = (2, 4)  # exit codes: the manifest is wrong, this machine does not let it run
 MESSAGE = 2000  # characters of what a failed job printed last
 
@@ -98,7 +100,9 @@ class Scraper:
 
     def __init__(self, run):
         self._run = run
-        self._first, self._last = {}, {}  # by address: (seconds, metrics)
+        self._addresses = set()
+        self._looks = {}  # by address: [(seconds, metrics)]
+        self._turns = itertools.count()
         self._loop = Loop(self._turn)
 
     def __enter__(self):
@@ -110,35 +114,44 @@ class Scraper:
 
     def _turn(self, ended):
         ended.wait(SCRAPE)
-        done = runs.adamant("status", self._run.folder, "--output", "json")
-        if done.returncode != 0:
-            return
-        for member in json.loads(done.stdout).get("members", []):
-            address = member["metrics_address"]
-            found = metrics_of(address) if member["name"].startswith("worker") and address else {}
+        if next(self._turns) % SCRAPES_PER_STATUS == 0:
+            self._addresses = self._addresses_now()
+        for address in self._addresses:
+            found = metrics_of(address)
             if found.get("adamant_worker_steps_total", 0) > 0:
-                self._first.setdefault(address, (time.monotonic(), found))
-                self._last[address] = (time.monotonic(), found)
+                self._looks.setdefault(address, []).append((time.monotonic(), found))
 
-    def measured(self, threads):
-        """Means over workers, in seconds: of a step of a thread, of a push and of a fetch there and back; None where too
-        little was seen."""
-        steps, pushes, fetches = [], [], []
-        for address, (begin, first) in self._first.items():
-            end, last = self._last[address]
+    def _addresses_now(self):
+        done = runs.adamant("status", self._run.folder, "--output", "json")
+        members = json.loads(done.stdout).get("members", []) if done.returncode == 0 else []
+        return {member["metrics_address"] for member in members
+                if member["name"].startswith("worker") and member["metrics_address"]}
 
-            def growth(name, first=first, last=last):
-                return sum(last.get(key, 0) - first.get(key, 0) for key in last if key.startswith(name))
+    def measured(self, threads, evaluation):
+        """Means over workers (times_of); None where too little was seen."""
+        workers = [times for times in (times_of(looks, threads, evaluation) for looks in self._looks.values()) if times]
+        return {name: statistics.mean(each[name] for each in workers) for name in workers[0]} if workers else None
 
-            if growth("adamant_worker_steps_total") < 100 or growth("adamant_worker_push_seconds_count") < 10:
-                continue
-            busy = threads * (end - begin) - growth("adamant_worker_wait_seconds_total")
-            steps.append(busy / growth("adamant_worker_steps_total"))
-            pushes.append(growth("adamant_worker_push_seconds_sum") / growth("adamant_worker_push_seconds_count"))
-            fetches.append(growth("adamant_worker_fetch_seconds_sum") / growth("adamant_worker_fetch_seconds_count"))
-        if not steps:
-            return None
-        return {"step": statistics.mean(steps), "push": statistics.mean(pushes), "fetch": statistics.mean(fetches)}
+
+def times_of(looks, threads, evaluation):
+    """Of one worker, from its metrics at several times. In seconds: `step` of a thread, `push` and `fetch` there and back of
+    one server, `fetch_wait` of a thread for all of a fetch; `fetch_every` in steps of a thread; `gap` in batches of others.
+    None where too little was seen. `evaluation`: seconds of the job's evaluations, in which threads wait for values too."""
+    (begin, first), (end, last) = looks[0], looks[-1]
+
+    def growth(name):
+        return sum(last.get(key, 0) - first.get(key, 0) for key in last if key.startswith(name))
+
+    steps, fetches = growth("adamant_worker_steps_total"), growth("adamant_worker_fetches_total")
+    if steps < 100 or fetches < 10 or growth("adamant_worker_push_seconds_count") < 10:
+        return None
+    busy = threads * (end - begin) - growth("adamant_worker_wait_seconds_total")
+    return {"step": busy / steps,
+            "push": growth("adamant_worker_push_seconds_sum") / growth("adamant_worker_push_seconds_count"),
+            "fetch": growth("adamant_worker_fetch_seconds_sum") / growth("adamant_worker_fetch_seconds_count"),
+            "fetch_wait": max(0, growth('adamant_worker_wait_seconds_total{for="fetch"}') / threads - evaluation) / fetches,
+            "fetch_every": steps / fetches / threads,
+            "gap": statistics.mean(found["adamant_worker_staleness_batches"] for _, found in looks[1:])}
 
 
 @contextlib.contextmanager
@@ -161,17 +174,19 @@ def train(case, data, binaries):
         begin = time.monotonic()
         run.train(job)
         try:
-            code, output, measured = watch(run, case)
+            code, output, scraper = watch(run, case)
         finally:
             run.end()
         if code in REFUSED:
             sys.exit(f"{case} cannot be run:\n{output}")
-        return {**result_of(run.rows()), "exit_code": code, "message": output[-MESSAGE:] if code else "",
-                "measured": measured, "seconds": time.monotonic() - begin}
+        rows = run.rows()
+        return {**result_of(rows), "exit_code": code, "message": output[-MESSAGE:] if code else "",
+                "measured": scraper.measured(case.threads, runs.total(rows, "evaluation_seconds")),
+                "seconds": time.monotonic() - begin}
 
 
 def watch(run, case):
-    """(exit code, what was printed, what was measured)"""
+    """(exit code, what was printed, Scraper)"""
     scraper = Scraper(run)
     with contextlib.ExitStack() as stack:
         stack.enter_context(scraper)
@@ -183,7 +198,7 @@ def watch(run, case):
             code, output = run.wait(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             code, output = -1, "it took too long"
-    return code, output, scraper.measured(case.threads)
+    return code, output, scraper
 
 
 def result_of(rows):

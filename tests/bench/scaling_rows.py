@@ -215,8 +215,8 @@ def match(plan, results):
 
 
 def alike(found, against):
-    here, there = ([sum(result["staleness"]) / len(result["staleness"]) for result in each if result["staleness"]]
-                   for each in (found, against))
+    here = [result["gap"] for result in found if result.get("gap") is not None]
+    there = [result["measured"]["gap"] for result in against if result.get("measured")]
     if not here or not there:
         return False
     ratio = (sum(here) / len(here)) / (sum(there) / len(there))

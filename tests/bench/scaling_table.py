@@ -54,10 +54,16 @@ def met_text(group, found, against):
     return ("yes" if group.met(found, against) else "**no**") + (", too few runs" if wide else "")
 
 
+def batches_of_others(result):
+    """Mean of the run: as it was measured exactly, else of a histogram by powers of two."""
+    exact = result.get("gap", (result.get("measured") or {}).get("gap"))
+    return exact if exact is not None or not result["staleness"] else statistics.mean(result["staleness"])
+
+
 def cells(group, results):
     found, against = results.of(group.cases), results.of(group.against)
     accuracies = last(found)
-    stale = [statistics.mean(result["staleness"]) for result in found if result["staleness"]]
+    stale = [batches for batches in map(batches_of_others, found) if batches is not None]
     return (group.name, f"{len(found)} of {len(group.cases)}", mean_with_interval(accuracies),
             number(min(accuracies, default=math.nan)), sum(result["attempts"] > 1 for result in found),
             sum(map(failed, found)), number(statistics.mean(stale) if stale else math.nan, 1), spent(found) if found else "",

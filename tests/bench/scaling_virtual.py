@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import time
 import runs
 import scaling_manifest
 
+ALWAYS = 0.5  # times the steps between two fetches: who waits longer than that waits at every fetch
 TIMEOUT = 6 * 3600  # seconds of one run; what takes longer has failed
 
 
@@ -33,6 +35,7 @@ def train(case, data):
         sys.exit(f"{case} cannot be run:\n{done.stderr}")
     return {"top1": [100 * line["top1"] for line in evaluations], "epochs": [line["epochs"] for line in evaluations],
             "attempts": 1, "staleness": [line["staleness_batches"] or 0 for line in evaluations],
+            "gap": statistics.mean(line["gap_batches"] or 0 for line in evaluations[1:]) if evaluations[1:] else None,
             "examples_to_target": summary.get("examples_to_target"), "steps": summary.get("steps"),
             "steps_to_target": next((line["steps"] for line in evaluations if line["top1"] >= 0.985), None),
             "exit_code": done.returncode, "message": done.stderr if done.returncode else "",
@@ -40,8 +43,12 @@ def train(case, data):
 
 
 def options_as(measured, cores_shared):
-    """Of virtual workers, so that they exchange as the real ones of `measured` (scaling_real.Scraper)."""
-    latency = measured["fetch"] / 2 / measured["step"]
-    apply = max(0, measured["push"] - measured["fetch"]) / measured["step"]
-    return ("--latency", f"{latency:.2f}", "--apply", f"{apply:.2f}", "--jitter", "0.5" if cores_shared else "0.1",
-            "--servers", str(scaling_manifest.SERVERS))
+    """Of virtual workers, so that they exchange as the real ones of `measured` (scaling_real.times_of)."""
+    step, steps = measured["step"], measured["fetch_every"] * measured["step"]
+    # A thread that waits for its values at every fetch does so until the last server's are there, and applied.
+    waits = measured["fetch_wait"] > ALWAYS * steps
+    there_and_back = steps + measured["fetch_wait"] if waits else measured["fetch"]
+    apply = max(0, measured["push"] - measured["fetch"])
+    jitter = "0.5" if cores_shared else "0.1"
+    return ("--latency", f"{there_and_back / 2 / step:.2f}", "--apply", f"{apply / step:.2f}", "--jitter", jitter,
+            "--latency-jitter", jitter, "--servers", str(scaling_manifest.SERVERS), "--evaluations", "10")

@@ -78,6 +78,10 @@ void AddMachines(CLI::App& command, StaleCommand& stale) {
       ->capture_default_str();
   command.add_option("--latency", options.latency, "Steps that a message takes each way")
       ->capture_default_str();
+  command
+      .add_option("--latency-jitter", options.latency_jitter, "Of a message's, as a share of it")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
   command.add_option("--apply", options.apply, "Steps that a server takes to apply a push")
       ->capture_default_str();
   command

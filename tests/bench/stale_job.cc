@@ -183,8 +183,9 @@ absl::Status StaleJob::CheckMemory() const {
 }
 
 VirtualWorkerOptions StaleJob::WorkerOptionsOf(std::uint32_t slot) const {
-  VirtualWorkerOptions worker = {.replica = ReplicaOptionsOf(options_),
-                                 .pace = {.jitter = options_.jitter}};
+  VirtualWorkerOptions worker = {
+      .replica = ReplicaOptionsOf(options_),
+      .pace = {.jitter = options_.jitter, .latency_jitter = options_.latency_jitter}};
   for (const Straggler& straggler : options_.stragglers) {
     worker.pace.step = straggler.slot == slot ? straggler.factor : worker.pace.step;
   }

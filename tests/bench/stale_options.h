@@ -36,8 +36,8 @@ struct Scaling {
 /// F, the means of adamant_worker_push_seconds and adamant_worker_fetch_seconds. A fetch is read
 /// when it comes, a push takes effect when it is applied, so: `latency` = F / 2 / S, `apply` =
 /// (E - F) / S. `bandwidth` only where several workers meet in one link: then bytes a second x S,
-/// and what F has of it leaves the latency. `jitter`: 0.1 for a machine of its own, 0.5 or more
-/// where processes share cores.
+/// and what F has of it leaves the latency. `jitter` and
+/// `latency_jitter`: 0.1 for machines of their own, 0.5 or more where processes share cores.
 struct StaleOptions {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
@@ -56,7 +56,8 @@ struct StaleOptions {
   std::optional<std::uint64_t> warm_start = {};  ///< batches; absent: as in a job
   double jitter = 0.1;
   double latency = 0.5;
-  double apply = 0;      ///< of a push, by its server, one after the other
+  double latency_jitter = 0.1;  ///< of each message; without it exchanges keep their order for ever
+  double apply = 0;             ///< of a push, by its server, one after the other
   double bandwidth = 0;  ///< bytes a step, of each machine's link in each direction; 0: endless
   std::vector<Straggler> stragglers = {};
   std::vector<SlotPause> pauses = {};

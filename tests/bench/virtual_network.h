@@ -26,13 +26,14 @@ struct VirtualNetworkOptions {
 class VirtualNetwork {
  public:
   explicit VirtualNetwork(const VirtualNetworkOptions& options)
-      : latency_(VirtualClock::DurationOf(options.latency)),
+      : latency_(options.latency),
         bandwidth_(options.bandwidth),
         apply_(VirtualClock::DurationOf(options.apply)) {}
 
-  /// When a message of so many bytes that is sent now will have come.
+  /// When a message of so many bytes that is sent now will have come. `factor`: on its latency.
   Clock::TimePoint Send(Clock::TimePoint now,
                         std::uint64_t bytes,
+                        double factor,
                         VirtualLink& from,
                         VirtualLink& to) const {
     if (bandwidth_ > 0) {
@@ -40,7 +41,7 @@ class VirtualNetwork {
       now += VirtualClock::DurationOf(static_cast<double>(bytes) / bandwidth_);
       from.sends_until = to.receives_until = now;
     }
-    return now + latency_;
+    return now + VirtualClock::DurationOf(latency_ * factor);
   }
 
   /// When a server has applied a push that has come now: one after the other.
@@ -50,7 +51,7 @@ class VirtualNetwork {
   }
 
  private:
-  const Clock::Duration latency_;
+  const double latency_;
   const double bandwidth_;
   const Clock::Duration apply_;
 };

@@ -39,6 +39,7 @@ VirtualWorker::VirtualWorker(const VirtualWorkerOptions& options, const VirtualJ
       job_(job),
       pace_(options.pace,
             MixSeed(options.replica.seed, options.self.slot, options.self.incarnation)),
+      connections_(job.servers.count()),
       replica_(options.replica, job.graph, job.layout, job.plan, [] {}),
       exchange_(replica_, {.max_message_bytes = kMaxMessageBytes}) {}
 
@@ -184,39 +185,49 @@ void VirtualWorker::SetTimer() {
   }
 }
 
+// When a message that is sent now has come to the server.
+Clock::TimePoint VirtualWorker::Send(worker::ServerSlot server, std::uint64_t bytes) {
+  const Clock::TimePoint come = job_.network.Send(
+      job_.clock.Now(), bytes, pace_.NextLatency(), link_, job_.servers.link(server));
+  Clock::TimePoint& last = connections_[server].there;
+  last = std::max(last, come);
+  return last;
+}
+
+// When an answer that is sent now has come, and the process looks at it.
+Clock::TimePoint VirtualWorker::Answer(worker::ServerSlot server, std::uint64_t bytes) {
+  const Clock::TimePoint come = job_.network.Send(
+      job_.clock.Now(), bytes, pace_.NextLatency(), job_.servers.link(server), link_);
+  Clock::TimePoint& last = connections_[server].back;
+  last = std::max(last, come);
+  return pace_.Awake(last);
+}
+
 void VirtualWorker::Handle(worker::PushMessage& push) {
   // The payload stays lent to the message until it has come.
   auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
-  VirtualLink& server = job_.servers.link(push.server);
-  const Clock::TimePoint come =
-      job_.network.Send(job_.clock.Now(), BytesOf(*payload), link_, server);
-  At(come, [this, &server, push = std::move(push), payload] {
+  At(Send(push.server, BytesOf(*payload)), [this, push = std::move(push), payload] {
+    VirtualLink& server = job_.servers.link(push.server);
     At(job_.network.Apply(job_.clock.Now(), server),
-       [this, &server, push, payload] { Apply(push, *payload, server); });
+       [this, push, payload] { Apply(push, *payload); });
   });
 }
 
-void VirtualWorker::Apply(const worker::PushMessage& push,
-                          const worker::PushPayload& payload,
-                          VirtualLink& server) {
+void VirtualWorker::Apply(const worker::PushMessage& push, const worker::PushPayload& payload) {
   const worker::PushReply reply = job_.servers.Apply(options_.self, push, payload);
-  const Clock::TimePoint back = job_.network.Send(job_.clock.Now(), 0, server, link_);
-  At(pace_.Awake(back), [this, reply] {
+  At(Answer(push.server, /*bytes=*/0), [this, reply] {
     status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
     Wake();
   });
 }
 
 void VirtualWorker::Handle(worker::FetchMessage& fetch) {
-  VirtualLink& server = job_.servers.link(fetch.server);
-  const Clock::TimePoint come = job_.network.Send(job_.clock.Now(), 0, link_, server);
-  At(come, [this, &server, fetch = std::move(fetch)] {
+  At(Send(fetch.server, /*bytes=*/0), [this, fetch = std::move(fetch)] {
     auto fetched = job_.servers.Fetch(options_.self, fetch);
     status_.Update(fetched.status());
     if (fetched.ok()) {
-      const Clock::TimePoint back =
-          job_.network.Send(job_.clock.Now(), BytesOf(*fetched), server, link_);
-      At(pace_.Awake(back), [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
+      At(Answer(fetch.server, BytesOf(*fetched)),
+         [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
     }
   });
 }

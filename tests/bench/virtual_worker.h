@@ -83,7 +83,15 @@ class VirtualWorker {
     bool steps = false;                   ///< now
   };
 
+  /// To a server: messages of a direction do not overtake each other.
+  struct Connection {
+    Clock::TimePoint there{};  ///< when the last one comes
+    Clock::TimePoint back{};
+  };
+
   VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job);
+  Clock::TimePoint Send(worker::ServerSlot server, std::uint64_t bytes);
+  Clock::TimePoint Answer(worker::ServerSlot server, std::uint64_t bytes);
   absl::Status MakeThreads();
   void TakeBatches();
   bool AdvanceExchange();
@@ -92,9 +100,7 @@ class VirtualWorker {
   bool Exchanged(std::size_t index);
   void SetTimer();
   void Handle(worker::PushMessage& push);
-  void Apply(const worker::PushMessage& push,
-             const worker::PushPayload& payload,
-             VirtualLink& server);
+  void Apply(const worker::PushMessage& push, const worker::PushPayload& payload);
   void Handle(worker::FetchMessage& fetch);
   void Handle(const worker::AcknowledgeMessage& message);
   void Handle(const worker::HandBackMessage& message);
@@ -105,6 +111,7 @@ class VirtualWorker {
   const VirtualJob job_;
   Pace pace_;
   VirtualLink link_;
+  std::vector<Connection> connections_;  // by server
   worker::Replica replica_;
   worker::Exchange exchange_;
   std::vector<Member> members_;

@@ -15,9 +15,10 @@ import scaling_groups  # noqa: E402
 import scaling_manifest  # noqa: E402
 import scaling_rows  # noqa: E402
 import scaling_table  # noqa: E402
+import scaling_virtual  # noqa: E402
 from scaling_case import Case, Results  # noqa: E402
 
-MEASURED = {"step": 0.002, "push": 0.012, "fetch": 0.010}
+MEASURED = {"step": 0.002, "push": 0.012, "fetch": 0.010, "fetch_wait": 0, "fetch_every": 8, "gap": 10.0}
 
 
 def outcome(top1, **fields):
@@ -120,6 +121,18 @@ class Runs(unittest.TestCase):
         against = self.results.of(group.against)
         self.assertTrue(group.met([outcome(99.0)], against))
         self.assertFalse(group.met([{**outcome(99.0), "top1": [98.9, 98.3, 99.0]}], against))
+
+    def test_virtual_workers_get_the_times_of_real_ones(self):
+        options = scaling_virtual.options_as(MEASURED, cores_shared=True)
+        self.assertEqual(options[:4], ("--latency", "2.50", "--apply", "1.00"))
+        waiting = {**MEASURED, "fetch_wait": 0.014, "fetch_every": 1}
+        self.assertEqual(scaling_virtual.options_as(waiting, cores_shared=True)[:2], ("--latency", "4.00"))
+
+    def test_virtual_workers_are_alike_or_not(self):
+        there = [outcome(99.0)]
+        self.assertTrue(scaling_rows.alike([outcome(99.1, gap=11.0)], there))
+        self.assertFalse(scaling_rows.alike([outcome(99.1, gap=12.0)], there))
+        self.assertFalse(scaling_rows.alike([outcome(99.2, gap=10.0)], there))
 
     def test_new_fields_leave_old_results_valid(self):
         self.assertEqual(Case().fields(), {})

@@ -62,19 +62,26 @@ TEST(VirtualNetworkTest, MessagesTakeTurnsOnBothLinks) {
   VirtualLink first;
   VirtualLink second;
   VirtualLink server;
-  EXPECT_EQ(network.Send(At(0), 200, first, server), At(3));
-  EXPECT_EQ(network.Send(At(0), 100, second, server), At(4));  // behind it
-  EXPECT_EQ(network.Send(At(0), 100, server, first), At(2));   // the other way
+  EXPECT_EQ(network.Send(At(0), 200, 1, first, server), At(3));
+  EXPECT_EQ(network.Send(At(0), 100, 1, second, server), At(4));  // behind it
+  EXPECT_EQ(network.Send(At(0), 100, 1, server, first), At(2));   // the other way
   VirtualLink other_server;
-  EXPECT_EQ(network.Send(At(0), 100, first, other_server), At(4));  // behind its own first one
+  EXPECT_EQ(network.Send(At(0), 100, 1, first, other_server), At(4));  // behind its own first one
 }
 
 TEST(VirtualNetworkTest, EndlessBandwidthLeavesTheLatency) {
   const VirtualNetwork network({.latency = 0.5});
   VirtualLink worker;
   VirtualLink server;
-  EXPECT_EQ(network.Send(At(1), 1'000'000'000, worker, server), At(1.5));
-  EXPECT_EQ(network.Send(At(1), 1'000'000'000, worker, server), At(1.5));
+  EXPECT_EQ(network.Send(At(1), 1'000'000'000, 1, worker, server), At(1.5));
+  EXPECT_EQ(network.Send(At(1), 1'000'000'000, 1, worker, server), At(1.5));
+}
+
+TEST(VirtualNetworkTest, LatencyVaries) {
+  const VirtualNetwork network({.latency = 2});
+  VirtualLink worker;
+  VirtualLink server;
+  EXPECT_EQ(network.Send(At(1), 0, 1.5, worker, server), At(4));
 }
 
 TEST(VirtualNetworkTest, AServerAppliesOnePushAfterTheOther) {
