@@ -206,7 +206,7 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   ASSERT_EQ(rig_.map[0].members.size(), 2u);
   ExpectApplied(1, 1);
   ASSERT_TRUE(rig_.Put(1, "ledger/0", 1, "committed")->stored);
-  rig_.Kill(1);
+  rig_.Kill(1, false);  // server 2 is not to take over
   rig_.Kill(2);
   rig_.Start(2, Options());
   rig_.RestoreAll(2);
