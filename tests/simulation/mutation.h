@@ -25,7 +25,7 @@ enum class Mutation : std::uint8_t {
   kEvaluatesOtherModel,  ///< a worker evaluates the last epoch's snapshot
   kOneEpochTooMany,      ///< data servers without a controller open one epoch more than there are
   kForgetsUnattended,    ///< a data server does not tell what ended while no controller was there
-  kOldPushGetsIn,        ///< a push from before the job went back reaches a server after it
+  kOldPushGetsIn,        ///< pushes from before the job went back reach servers after it
   kLedgerStays,          ///< when the job goes back the ledger does not
 };
 

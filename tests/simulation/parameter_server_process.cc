@@ -224,7 +224,10 @@ void ParameterServerProcess::OnPush(StreamId stream,
     Relabel(push);
   }
   client.busy = true;
-  world_.before.last_push[start().id.slot] = {.attempt = attempt(), .push = push, .frame = frame};
+  if (world_.Has(Mutation::kOldPushGetsIn)) {
+    world_.before.pushes[start().id.slot].push_back(
+        {.attempt = attempt(), .push = push, .frame = frame});
+  }
   core_->Submit(push,
                 [this, stream, frame, writer = push.writer](
                     const std::vector<parameter_server::ShardAck>& acks) {
@@ -460,16 +463,16 @@ void ParameterServerProcess::Observe() {
   }
 }
 
-// What came last before the job went back.
+// What came before the job went back: of that, all behind what it went back to would be next.
 void ParameterServerProcess::PushAgain() {
-  const auto found = world_.before.last_push.find(start().id.slot);
-  if (found == world_.before.last_push.end() || found->second.attempt >= attempt()) {
-    return;
-  }
-  After(milliseconds(1), [this, last = found->second] {
-    core_->Submit(last.push, [this, last](const std::vector<parameter_server::ShardAck>& acks) {
-      world_.updates.Acknowledged(last.push.writer, *last.frame, acks);
-    });
+  After(milliseconds(1), [this] {
+    for (const Before::OldPush& old : world_.before.pushes[start().id.slot]) {
+      if (old.attempt < attempt()) {
+        core_->Submit(old.push, [this, old](const std::vector<parameter_server::ShardAck>& acks) {
+          world_.updates.Acknowledged(old.push.writer, *old.frame, acks);
+        });
+      }
+    }
   });
 }
 

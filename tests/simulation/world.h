@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/simulation/job_checker.h"
 #include "tests/simulation/mutation.h"
@@ -21,13 +22,13 @@ inline constexpr char kControllerAddress[] = "controller";
 
 /// What seeded faults bring back after the job went back.
 struct Before {
-  struct LastPush {
+  struct OldPush {
     std::uint64_t attempt = 0;
     parameter_server::Push push;
     std::shared_ptr<PushFrame> frame;
   };
-  std::map<std::uint32_t, LastPush> last_push;  ///< by parameter server
-  std::map<std::string, std::string> ledgers;   ///< by key of their records
+  std::map<std::uint32_t, std::vector<OldPush>> pushes;  ///< by parameter server, in their order
+  std::map<std::string, std::string> ledgers;            ///< by key of their records
 };
 
 /// All that the processes of one simulation share.
