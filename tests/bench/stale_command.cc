@@ -124,7 +124,8 @@ absl::StatusOr<std::vector<double>> Numbers(const std::string& text, std::size_t
   for (std::string piece; std::getline(stream, piece, ':');) {
     const auto number = ParseNumber(piece);
     if (!number.has_value()) {
-      return absl::InvalidArgumentError("'" + piece + "' in '" + text + "' is not a number");
+      piece += "' in '" + text + "' is not a number";
+      return absl::InvalidArgumentError("'" + piece);
     }
     numbers.push_back(*number);
   }

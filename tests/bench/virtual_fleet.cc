@@ -63,16 +63,16 @@ absl::Status VirtualFleet::Advance() {
       ADAMANT_RETURN_IF_ERROR(worker->status());
     }
   }
-  const auto gone = std::ranges::remove_if(leaving_, [&](const auto& worker) {
+  const auto gone = std::remove_if(leaving_.begin(), leaving_.end(), [&](const auto& worker) {
     if (worker->gone()) {
       Add(worker->statistics(), left_);
     }
     return worker->gone();
   });
-  if (gone.empty()) {
+  if (gone == leaving_.end()) {
     return absl::OkStatus();
   }
-  leaving_.erase(gone.begin(), gone.end());
+  leaving_.erase(gone, leaving_.end());
   return StartMissing();
 }
 

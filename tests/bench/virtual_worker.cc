@@ -206,7 +206,8 @@ Clock::TimePoint VirtualWorker::Answer(worker::ServerSlot server, std::uint64_t 
 void VirtualWorker::Handle(worker::PushMessage& push) {
   // The payload stays lent to the message until it has come.
   auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
-  At(Send(push.server, BytesOf(*payload)), [this, push = std::move(push), payload] {
+  const Clock::TimePoint come = Send(push.server, BytesOf(*payload));
+  At(come, [this, push = std::move(push), payload] {
     VirtualLink& server = job_.servers.link(push.server);
     At(job_.network.Apply(job_.clock.Now(), server),
        [this, push, payload] { Apply(push, *payload); });
@@ -222,12 +223,13 @@ void VirtualWorker::Apply(const worker::PushMessage& push, const worker::PushPay
 }
 
 void VirtualWorker::Handle(worker::FetchMessage& fetch) {
-  At(Send(fetch.server, /*bytes=*/0), [this, fetch = std::move(fetch)] {
+  const Clock::TimePoint come = Send(fetch.server, /*bytes=*/0);
+  At(come, [this, fetch = std::move(fetch)] {
     auto fetched = job_.servers.Fetch(options_.self, fetch);
     status_.Update(fetched.status());
     if (fetched.ok()) {
-      At(Answer(fetch.server, BytesOf(*fetched)),
-         [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
+      const Clock::TimePoint back = Answer(fetch.server, BytesOf(*fetched));
+      At(back, [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
     }
   });
 }
