@@ -143,7 +143,9 @@ def times_of(looks, threads, evaluation):
         return sum(last.get(key, 0) - first.get(key, 0) for key in last if key.startswith(name))
 
     steps, fetches = growth("adamant_worker_steps_total"), growth("adamant_worker_fetches_total")
-    if steps < 100 or fetches < 10 or growth("adamant_worker_push_seconds_count") < 10:
+    # None before others train.
+    gaps = [found["adamant_worker_staleness_batches"] for _, found in looks if found["adamant_worker_staleness_batches"] > 0]
+    if steps < 100 or fetches < 10 or growth("adamant_worker_push_seconds_count") < 10 or not gaps:
         return None
     busy = threads * (end - begin) - growth("adamant_worker_wait_seconds_total")
     return {"step": busy / steps,
@@ -151,7 +153,7 @@ def times_of(looks, threads, evaluation):
             "fetch": growth("adamant_worker_fetch_seconds_sum") / growth("adamant_worker_fetch_seconds_count"),
             "fetch_wait": max(0, growth('adamant_worker_wait_seconds_total{for="fetch"}') / threads - evaluation) / fetches,
             "fetch_every": steps / fetches / threads,
-            "gap": statistics.mean(found["adamant_worker_staleness_batches"] for _, found in looks[1:])}
+            "gap": statistics.mean(gaps)}
 
 
 @contextlib.contextmanager
