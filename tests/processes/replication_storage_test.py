@@ -210,6 +210,38 @@ class BadDiskTest(StorageTest):
         cluster.finish_and_check(self)
 
 
+class DamagedLogTest(StorageTest):
+    """A bit of the log of a store is flipped, with good writes behind it."""
+
+    def test_a_server_begins_without_its_store_and_copies_from_the_others(self):
+        cluster = self.cluster(servers(3, 3, 8, mode="WalSync"), rate=60)
+        server = cluster.primary()
+        with cluster.fault(f"log of {server} damaged"), cluster.kept_down(server):
+            cluster.kill_and_await(server)
+            damage_log(cluster.data(server))
+        cluster.finish_and_check(self)
+        self.assertTrue((cluster.data(server) / "shards.damaged" / "records").is_dir())
+        self.assertEqual(cluster.told("restored"), [])
+
+    def test_with_the_only_copy_the_job_ends_and_names_the_file(self):
+        cluster = ReplicatedCluster(servers(1, 1, 4, mode="WalSync"), count=1, copies=1, hidden=SMALL)
+        with cluster:
+            server = cluster.servers[0]
+            with cluster.kept_down(server):
+                cluster.kill_and_await(server)
+                damage_log(cluster.data(server))
+            cluster.await_phase("Failed")
+            self.assertRegex(cluster.status()["message"], r"shards/records/\d+\.log: is damaged at byte 0")
+
+
+def damage_log(folder):
+    """A bit of the first write."""
+    for path in (folder / "shards" / "records").glob("*.log"):
+        content = bytearray(path.read_bytes())
+        content[20] ^= 1
+        path.write_bytes(content)
+
+
 def flip_bits(folder, random):
     """One bit in each of the larger files."""
     for path in folder.rglob("*"):
