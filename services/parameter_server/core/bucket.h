@@ -78,6 +78,9 @@ class Bucket {
 
   /// The version that a record will have when all is applied.
   [[nodiscard]] std::uint64_t VersionOf(std::string_view key) const;
+
+  /// That version is not committed: it may yet be overwritten.
+  [[nodiscard]] bool IsOpen(std::string_view key) const { return head_versions_.contains(key); }
   void SetVersion(std::string_view key, std::uint64_t version);
 
   // --- Who waits, by lsn

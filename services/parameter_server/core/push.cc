@@ -240,6 +240,9 @@ absl::Status ParameterServer::PutRecord(std::string_view key,
   if (answer.access == Access::kReady) {
     answer.record.version = bucket.VersionOf(key);
   }
+  if (answer.record.version != expected && bucket.IsOpen(key)) {
+    answer.access = Access::kNotReady;  // perhaps it is this very put, said again
+  }
   if (answer.access != Access::kReady || answer.record.version != expected) {
     due_records_.push_back({std::move(done), answer});
     return absl::OkStatus();

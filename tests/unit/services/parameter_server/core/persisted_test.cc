@@ -196,6 +196,18 @@ TEST_F(PersistedTest, ADuplicateThatWaitedIsAnsweredUnderTheEpochThatCommittedIt
   EXPECT_EQ(acks->at(0).epoch, judged + 1);
 }
 
+TEST_F(PersistedTest, APutIsRefusedForWhatIsCommittedOnly) {
+  rig_.cut.insert({0, 1});
+  EXPECT_FALSE(rig_.Put(0, "ledger/0", 0, "value").has_value());
+  EXPECT_EQ(rig_.Put(0, "ledger/0", 0, "value")->access, Access::kNotReady);
+  rig_.cut.clear();
+  rig_.Advance(seconds(2));
+  const std::optional<RecordAnswer> again = rig_.Put(0, "ledger/0", 0, "value");
+  EXPECT_EQ(again->access, Access::kReady);
+  EXPECT_FALSE(again->stored);
+  EXPECT_EQ(again->record.version, 1u);
+}
+
 // What overwrites it in the log of server 2 is not logged on disk.
 TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOne) {
   ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first")->stored);
