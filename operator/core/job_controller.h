@@ -137,6 +137,7 @@ class JobController {
   void OnReceived(const Received& event, TimePoint now);
   void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void TellDamage(MemberId server, const StoredBuckets& stored);
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);

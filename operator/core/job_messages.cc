@@ -104,10 +104,23 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
   }
 }
 
+// Its buckets come from other copies, where there are any; its disk may be failing all the same.
+void JobController::TellDamage(MemberId server, const StoredBuckets& stored) {
+  const auto damaged = std::ranges::count(stored.buckets, false, &StoredBucket::complete);
+  if (damaged > 0) {
+    const auto first = std::ranges::find(stored.buckets, false, &StoredBucket::complete);
+    outbox_.Tell(Note::Kind::kAlarm,
+                 server,
+                 ToString(server) + ": " + std::to_string(damaged) +
+                     " buckets on its disk are not used: " + first->detail);
+  }
+}
+
 void JobController::OnServerMessage(std::uint32_t server,
                                     const MemberMessage& message,
                                     TimePoint now) {
   if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
+    TellDamage({Role::kParameterServer, server}, *stored);
     placement_.OnStored(server, *stored);
   } else if (const auto* proposals = std::get_if<Proposals>(&message)) {
     placement_.OnProposals(server, *proposals, now);

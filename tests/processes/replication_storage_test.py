@@ -221,6 +221,7 @@ class DamagedLogTest(StorageTest):
             damage_log(cluster.data(server))
         cluster.finish_and_check(self)
         self.assertTrue((cluster.data(server) / "shards.damaged" / "records").is_dir())
+        self.assertTrue(any("is damaged at byte 0" in text for text in cluster.told("alarm")))
         self.assertEqual(cluster.told("restored"), [])
 
     def test_with_the_only_copy_the_job_ends_and_names_the_file(self):

@@ -79,6 +79,24 @@ TEST(LossTest, ARestartedParameterServerIsAskedForTheSnapshotAgain) {
   EXPECT_THAT(Sent<Evaluate>(job.StoreSnapshot(kServer1, 1)), SizeIs(1));
 }
 
+TEST(LossTest, ADamagedDiskIsToldThoughOtherCopiesMakeUpForIt) {
+  Harness job;
+  job.Begin();
+  for (const MemberId id : {kServer0, kServer1}) {
+    job.Join(id, ToString(id));
+  }
+  StoredBuckets stored{.buckets = {{.bucket = 0, .complete = true},
+                                   {.bucket = 1, .complete = false, .detail = "4.log: is damaged"},
+                                   {.bucket = 3, .complete = false, .detail = "other"}}};
+  const auto notes = Pick<Note>(job.Tell(kServer1, stored));
+  ASSERT_THAT(notes, SizeIs(1));
+  EXPECT_EQ(notes[0].kind, Note::Kind::kAlarm);
+  EXPECT_EQ(notes[0].text,
+            "parameter-server-1: 2 buckets on its disk are not used: 4.log: is damaged");
+  stored.buckets.resize(1);
+  EXPECT_THAT(Pick<Note>(job.Tell(kServer1, stored)), testing::IsEmpty());
+}
+
 TEST(LossTest, ALostBucketFailsTheJobWithTheServersMessage) {
   Harness job;
   job.Begin();
