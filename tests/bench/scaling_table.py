@@ -71,12 +71,16 @@ def cells(group, results):
 
 
 def section(heading, groups, results):
-    """Empty where nothing was run."""
+    """Empty where nothing was run; else the groups that have runs, and the names of the others."""
     told = [group for group in groups if group.told and group.cases]
-    if not any(results.of(group.cases) for group in told):
+    measured = [group for group in told if results.of(group.cases)]
+    if not measured:
         return ""
     lines = [f"## {heading}", "", "| | " + " | ".join(COLUMNS) + " |", "|" + " --- |" * (len(COLUMNS) + 1)]
-    lines += ["| " + " | ".join(map(str, cells(group, results))) + " |" for group in told]
+    lines += ["| " + " | ".join(map(str, cells(group, results))) + " |" for group in measured]
+    missing = [group.name for group in told if group not in measured]
+    if missing:
+        lines += ["", f"Not measured: {'; '.join(missing)}."]
     return "\n".join(lines) + "\n"
 
 
