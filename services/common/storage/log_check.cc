@@ -55,7 +55,8 @@ Sizes DecodeMark(const std::string& mark) {
   std::istringstream in(mark);
   std::string name;
   std::uint64_t size = 0;
-  for (in.ignore(mark.size(), '\n'); in >> name >> size;) {
+  std::getline(in, name);  // the format and the checksum, which encoding the rest gives again
+  while (in >> name >> size) {
     logs[name] = size;
   }
   return EncodeMark(logs) == mark ? logs : Sizes();
