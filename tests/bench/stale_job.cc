@@ -21,7 +21,7 @@ constexpr std::size_t kPrefetch = 4;
 constexpr double kEpsilon = 1e-8;
 constexpr std::uint32_t kBuckets = 64;
 constexpr std::uint64_t kWarmStartBatches = 200;
-constexpr std::uint64_t kMostWarmStart = 10;  // of an epoch: one tenth
+constexpr std::uint64_t kMostWarmStart = 2;  // of an epoch: half
 
 constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
 constexpr std::int64_t kEvaluationBatch = 200;

@@ -32,9 +32,9 @@ using SharedDataset = BatchBuilder::SharedDataset;
 constexpr std::uint32_t kMaxBatchesOfPart = 8'000'000;  // their bitmap fits a record of 1 MiB
 constexpr unsigned kMaxPipelineThreads = 4;
 
-/// Of a warm start that the manifest leaves open: at most this part of an epoch.
+/// Of a warm start that the manifest leaves open; at most one part of so many of an epoch.
 constexpr std::uint64_t kWarmStartBatches = 200;
-constexpr std::uint64_t kMostWarmStart = 10;
+constexpr std::uint64_t kMostWarmStart = 2;
 
 DataShape ShapeOf(const v1::TrainingJob& job) {
   const model::Net net = job::NetOf(job);

@@ -33,12 +33,6 @@ constexpr double kEqualEnough = 0.5;
 /// Intervals between exchanges that a process may stand still before its push counts less.
 constexpr double kBearableIntervals = 2;
 
-/// A longer interval, so that nobody waits for a fetch, may cost the rate so much.
-constexpr double kLeastRate = 0.25;
-
-/// Steps that a thread may wait for a fetch.
-constexpr double kBearableWait = 0.25;
-
 constexpr double kTimeWeight = 0.1;
 constexpr double kMostOfMeanTime = 4;
 
@@ -64,14 +58,6 @@ std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own
 double RateOf(const AsynchronyOptions& options, double crowd, double delay_steps) {
   return 1 /
          (1 + static_cast<double>(options.threads) * crowd * delay_steps * delay_steps / kBearable);
-}
-
-// A fetch that takes a whole interval makes the delay two of them.
-std::uint64_t LongestInterval(const AsynchronyOptions& options, double crowd) {
-  const double pull = static_cast<double>(options.threads) * crowd;
-  const auto most = static_cast<double>(options.exchange_every);
-  const double delay = pull > 0 ? std::sqrt((1 / kLeastRate - 1) * kBearable / pull) : 2 * most;
-  return static_cast<std::uint64_t>(std::clamp(delay / 2, 1.0, most));
 }
 
 // A moving mean to which what stands out counts little.
@@ -160,22 +146,18 @@ double Asynchrony::DelaySteps() const {
   return per_step > 0 ? gap_batches() / per_step : 0;
 }
 
-double Asynchrony::gain() const {
-  return active_ ? 1 - std::min(1.0, Crowd()) * (1 - gain_.gain()) : 1;
-}
+double Asynchrony::gain() const { return active_ ? gain_.gain() : 1; }
 
-void Asynchrony::OnFetched(std::span<const float> values,
-                           Clock::TimePoint now,
-                           double step_seconds) {
+void Asynchrony::OnFetched(std::span<const float> values, Clock::TimePoint now) {
   meter_.OnFetched();
-  NoteTimes(now);
+  NoteTime(now);
   if (!active_ && (meter_.seen_others() || (meter_.joined_others() && workers_ > 1))) {
     Activate();
   }
   if (!active_) {
     return;
   }
-  ChooseInterval(step_seconds);
+  ChooseInterval();
   guidance_.eager = true;
   if (options_.corrects) {
     ControlGain(values);
@@ -183,18 +165,11 @@ void Asynchrony::OnFetched(std::span<const float> values,
   }
 }
 
-void Asynchrony::NoteTimes(Clock::TimePoint now) {
-  const auto since = [&](Clock::TimePoint then) {
-    return std::chrono::duration<double>(now - then).count();
-  };
+void Asynchrony::NoteTime(Clock::TimePoint now) {
   if (fetched_at_.has_value()) {
-    AddTime(since(*fetched_at_), interval_seconds_);
+    AddTime(std::chrono::duration<double>(now - *fetched_at_).count(), interval_seconds_);
   }
   fetched_at_ = now;
-  if (fetch_wanted_at_.has_value()) {
-    AddTime(since(*fetch_wanted_at_), round_trip_seconds_);
-  }
-  fetch_wanted_at_.reset();
 }
 
 void Asynchrony::ControlGain(std::span<const float> values) {
@@ -205,6 +180,7 @@ void Asynchrony::ControlGain(std::span<const float> values) {
   gain_.Observe(values,
                 {.stretch = static_cast<std::size_t>(stretch),
                  .growth = kGrowthPerDelay * std::min(1.0, every / delay),
+                 .few = Crowd() < 1,
                  .most = 1 / RateOf(options_, Crowd(), DelaySteps())});
 }
 
@@ -230,17 +206,9 @@ void Asynchrony::Correct() {
   }
 }
 
-// As often as helps, but not so often that threads wait, as long as that costs the rate less.
-void Asynchrony::ChooseInterval(double step_seconds) {
-  const std::uint64_t helps = IntervalOf(options_, OthersPerOwn());
-  guidance_.exchange_every = hold_back_ ? options_.exchange_every : helps;
-  if (hold_back_ || !options_.chooses || step_seconds <= 0 || round_trip_seconds_ == 0) {
-    return;
-  }
-  const double steps = std::ceil(round_trip_seconds_ / step_seconds - kBearableWait);
-  const std::uint64_t longest = std::max(helps, LongestInterval(options_, Crowd()));
-  guidance_.exchange_every = static_cast<std::uint64_t>(
-      std::clamp(steps, static_cast<double>(helps), static_cast<double>(longest)));
+void Asynchrony::ChooseInterval() {
+  guidance_.exchange_every =
+      hold_back_ ? options_.exchange_every : IntervalOf(options_, OthersPerOwn());
 }
 
 float Asynchrony::FreshnessAfter(Clock::Duration stood_still) const {

@@ -81,12 +81,8 @@ class Asynchrony {
   StalenessMeter& meter() { return meter_; }
   [[nodiscard]] const StalenessMeter& meter() const { return meter_; }
 
-  /// A thread wants what servers have now.
-  void OnFetchWanted(Clock::TimePoint now) { fetch_wanted_at_ = now; }
-
-  /// All of a fetch is there; `values` are the servers' own. `step_seconds`: what a thread needs
-  /// for a batch; 0 when unknown.
-  void OnFetched(std::span<const float> values, Clock::TimePoint now, double step_seconds);
+  /// All of a fetch is there; `values` are the servers' own.
+  void OnFetched(std::span<const float> values, Clock::TimePoint now);
 
   /// The fetched values replaced whatever the worker had.
   void OnRenewed();
@@ -107,10 +103,10 @@ class Asynchrony {
 
  private:
   void Activate();
-  void NoteTimes(Clock::TimePoint now);
+  void NoteTime(Clock::TimePoint now);
   void ControlGain(std::span<const float> values);
   void Correct();
-  void ChooseInterval(double step_seconds);
+  void ChooseInterval();
   [[nodiscard]] double OthersPerOwn() const;
   [[nodiscard]] double Crowd() const;
   [[nodiscard]] double DelaySteps() const;
@@ -123,9 +119,7 @@ class Asynchrony {
   bool active_ = false;
   bool hold_back_ = false;
   std::optional<Clock::TimePoint> fetched_at_;
-  std::optional<Clock::TimePoint> fetch_wanted_at_;
-  double interval_seconds_ = 0;    // between two fetches, a moving mean
-  double round_trip_seconds_ = 0;  // of a fetch, likewise
+  double interval_seconds_ = 0;  // between two fetches, a moving mean
 };
 
 }  // namespace adamant::worker

@@ -30,8 +30,7 @@ absl::Status Exchange::OnFetchReply(const FetchReply& reply,
     return absl::OkStatus();
   }
   MarkIncluded();
-  asynchrony_.OnFetched(
-      replica_.fetch.values(), now, replica_.step_seconds.load(std::memory_order_relaxed));
+  asynchrony_.OnFetched(replica_.fetch.values(), now);
   weight_growth_.Observe(replica_.fetch.values());
   replica_.guidance.Set(asynchrony_.guidance());
   fetch_complete_ = true;
@@ -122,7 +121,6 @@ void Exchange::StartFetch(Clock::TimePoint now) {
     FinishFetch();
   }
   fetch_ = fetches_.Fetch(0);
-  asynchrony_.OnFetchWanted(now);
   PollServers(now);
 }
 

@@ -10,7 +10,7 @@ constexpr std::size_t kPlacesOfTensor = 512;
 
 constexpr double kCut = 0.8;
 constexpr double kDeepCut = 0.5;
-constexpr double kLeastGain = 0.005;
+constexpr double kLeastOfStart = 0.25;
 
 }  // namespace
 
@@ -20,9 +20,10 @@ const GainControl::Marks GainControl::kMarks = {
     .halve = -0.8, .cut = -0.6, .grow = -0.3, .exceed = 0.3};
 const GainControl::Marks GainControl::kMarksOfMomentum = {
     .halve = -0.1, .cut = 0.2, .grow = 0.7, .exceed = 0.9};
+const GainControl::Marks GainControl::kMarksOfFew = {
+    .halve = -0.6, .cut = -0.4, .grow = -0.2, .exceed = 0.9};
 
-GainControl::GainControl(const UpdatePlan& plan, bool has_momentum)
-    : marks_(has_momentum ? kMarksOfMomentum : kMarks) {
+GainControl::GainControl(const UpdatePlan& plan, bool has_momentum) : has_momentum_(has_momentum) {
   for (const TensorPlan& tensor : plan.tensors) {
     const std::uint64_t step = std::max<std::uint64_t>(1, tensor.size / kPlacesOfTensor);
     for (std::uint64_t at = 0; tensor.trained && at < tensor.size; at += step) {
@@ -32,7 +33,8 @@ GainControl::GainControl(const UpdatePlan& plan, bool has_momentum)
 }
 
 void GainControl::Start(double gain) {
-  gain_ = std::clamp(gain, kLeastGain, 1.0);
+  gain_ = gain;
+  least_ = kLeastOfStart * gain;
   patience_ = 0;
 }
 
@@ -56,6 +58,13 @@ void GainControl::Observe(std::span<const float> values, const Pace& pace) {
   }
 }
 
+const GainControl::Marks& GainControl::MarksOf(const Pace& pace) const {
+  if (!has_momentum_) {
+    return kMarks;
+  }
+  return pace.few ? kMarksOfFew : kMarksOfMomentum;
+}
+
 void GainControl::Judge(const Pace& pace) {
   const std::vector<float>& now = samples_.back();
   const std::vector<float>& middle = samples_[samples_.size() - 1 - pace.stretch];
@@ -73,19 +82,21 @@ void GainControl::Judge(const Pace& pace) {
   const double length = std::sqrt(last * first);
   agreement_ = length > 0 ? product / length : 1;
   patience_ -= patience_ > 0 ? 1 : 0;
-  if (agreement_ >= marks_.cut) {
+  const Marks& marks = MarksOf(pace);
+  if (agreement_ >= marks.cut) {
     Grow(pace);
   } else if (patience_ == 0) {
-    gain_ = std::max(kLeastGain, gain_ * (agreement_ < marks_.halve ? kDeepCut : kCut));
+    gain_ = std::max(least_, gain_ * (agreement_ < marks.halve ? kDeepCut : kCut));
     patience_ = pace.stretch;
   }
 }
 
 // Falls as slowly where the movements agree less than they should.
 void GainControl::Grow(const Pace& pace) {
-  const double enough = gain_ > 1 ? marks_.exceed : marks_.grow;
+  const Marks& marks = MarksOf(pace);
+  const double enough = gain_ > 1 ? marks.exceed : marks.grow;
   const double factor = 1 + pace.growth * (agreement_ - enough) / (1 - enough);
-  gain_ = std::clamp(gain_ * factor, kLeastGain, pace.most);
+  gain_ = std::clamp(gain_ * factor, least_, pace.most);
 }
 
 }  // namespace adamant::worker

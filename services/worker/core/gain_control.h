@@ -21,6 +21,7 @@ class GainControl {
   struct Pace {
     std::size_t stretch = 2;  ///< fetches of one movement
     double growth = 0;        ///< by which the share may rise, relatively, until the next fetch
+    bool few = false;         ///< at most one other: movements are noisier, and swings smaller
     double most = 1;          ///< at least 1; above 1 it rises only where nothing turns at all
   };
 
@@ -28,7 +29,8 @@ class GainControl {
   /// stretches have little to do with each other even where nothing swings.
   GainControl(const UpdatePlan& plan, bool has_momentum);
 
-  /// From now on the share is this one, in (0, 1].
+  /// From now on the share is this one, in (0, 1]. It never falls below a quarter of it, from where
+  /// it can still come back.
   void Start(double gain);
 
   /// The servers' values of now.
@@ -54,14 +56,18 @@ class GainControl {
   };
   static const Marks kMarks;
   static const Marks kMarksOfMomentum;
+  static const Marks kMarksOfFew;
 
   void Judge(const Pace& pace);
   void Grow(const Pace& pace);
 
-  const Marks& marks_;
+  [[nodiscard]] const Marks& MarksOf(const Pace& pace) const;
+
+  const bool has_momentum_;
   std::vector<std::size_t> places_;         // of the parameters that are looked at
   std::deque<std::vector<float>> samples_;  // oldest first
   double gain_ = 1;
+  double least_ = 0;
   double agreement_ = 1;
   std::size_t patience_ = 0;  // fetches until it may fall again
 };

@@ -195,7 +195,6 @@ struct Replica {
   Bell slot_bell;  ///< rung when a slot of `batches` is free again, or none is waited for
   Commands commands;
   std::atomic<std::uint64_t> steps{0};     ///< of all threads
-  std::atomic<double> step_seconds{0};     ///< of a thread, a moving mean; 0: not known yet
   std::atomic<std::uint64_t> fetch_at{0};  ///< steps at which the next fetch point is met; 0: never
   std::atomic<std::uint64_t> fetch_points{0};  ///< met
   std::atomic<std::uint64_t> fetched{0};       ///< id of the fetch that came last

@@ -338,7 +338,6 @@ void TrainingThread::NoteDuration(Clock::TimePoint begin) {
     accruing_->stood_still = std::max(accruing_->stood_still, took);
   } else {
     step_seconds_ += (step_seconds_ > 0 ? kDurationWeight : 1) * (seconds - step_seconds_);
-    replica_.step_seconds.store(step_seconds_, kRelaxed);
   }
 }
 

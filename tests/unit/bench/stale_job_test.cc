@@ -18,15 +18,15 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kExamples = 2048;
 
 const dataset::Dataset& TrainingDigits() {
-  static const dataset::Dataset digits =
+  static const dataset::Dataset kDigits =
       dataset::GenerateDigits({.seed = 1, .examples = kExamples, .threads = 1});
-  return digits;
+  return kDigits;
 }
 
 const dataset::Dataset& TestDigits() {
-  static const dataset::Dataset digits =
+  static const dataset::Dataset kDigits =
       dataset::GenerateDigits({.seed = 2, .examples = 1000, .threads = 1});
-  return digits;
+  return kDigits;
 }
 
 model::Graph SmallGraph() {
