@@ -44,7 +44,7 @@ std::string CorrectionText(const worker::AsynchronyOptions& options,
     return "none (optimiser.asynchrony: Off)";
   }
   if (correction == Correction{}) {
-    return "none is needed (optimiser.asynchrony: Auto)";
+    return "none once faded in, unless the weights swing (optimiser.asynchrony: Auto)";
   }
   const ParameterOptimiser written = {.kind = options.kind,
                                       .location = options.location,

@@ -58,17 +58,19 @@ TEST(ExpectationTest, SixteenWorkers) {
 }
 
 TEST(ExpectationTest, TwoWorkersKeepTheirNumbers) {
-  EXPECT_EQ(Expected("{workers: 2}", kMomentum).lines,
-            "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
-            "staleness: about 9 batches of others; an exchange after every 8 batches\n"
-            "correction: none is needed (optimiser.asynchrony: Auto)\n");
+  EXPECT_EQ(
+      Expected("{workers: 2}", kMomentum).lines,
+      "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
+      "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+      "correction: none once faded in, unless the weights swing (optimiser.asynchrony: Auto)\n");
 }
 
 TEST(ExpectationTest, ThreadsOfOneWorkerAreNotOthers) {
-  EXPECT_EQ(Expected("{workers: 1, threadsPerWorker: 4}", kMomentum).lines,
-            "workers: 1 x 4 threads, batches of 32: 128 examples at a time\n"
-            "staleness: no batches of other workers; an exchange after every 8 batches\n"
-            "correction: none is needed (optimiser.asynchrony: Auto)\n");
+  EXPECT_EQ(
+      Expected("{workers: 1, threadsPerWorker: 4}", kMomentum).lines,
+      "workers: 1 x 4 threads, batches of 32: 128 examples at a time\n"
+      "staleness: no batches of other workers; an exchange after every 8 batches\n"
+      "correction: none once faded in, unless the weights swing (optimiser.asynchrony: Auto)\n");
 }
 
 TEST(ExpectationTest, WithoutMomentumOnlyTheRateIsCorrected) {
