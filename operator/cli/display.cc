@@ -31,32 +31,6 @@ bool IsWorthSaying(Note::Kind kind) {
          kind == Note::Kind::kWentBack;
 }
 
-std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
-  if (!result.is_validated() && !result.is_measured()) {
-    return Text("epoch %llu/%llu  no controller was there: %llu examples counted, not evaluated",
-                Wide(result.epoch),
-                Wide(epochs),
-                Wide(result.counted));
-  }
-  const std::string attempt =
-      result.attempt > 1 ? Text("attempt %llu  ", Wide(result.attempt)) : "";
-  std::string line = Text("epoch %llu/%llu  %sloss %.4f  top-1 %.2f%%  %.0f examples/s  %s",
-                          Wide(result.epoch),
-                          Wide(epochs),
-                          attempt.c_str(),
-                          result.training_loss,
-                          100 * result.top1,
-                          local::ExamplesPerSecond(result),
-                          FormatSeconds(result.seconds + result.evaluation_seconds).c_str());
-  if (result.left > 0) {
-    line += Text("  %llu left out", Wide(result.left));
-  }
-  if (result.retrained > 0) {
-    line += Text("  %llu trained again", Wide(result.retrained));
-  }
-  return line;
-}
-
 // Lines for people; the bar adds to it.
 class PlainDisplay : public Display {
  public:
@@ -82,13 +56,7 @@ class PlainDisplay : public Display {
     const auto now = std::chrono::steady_clock::now();
     if (report.phase == Phase::kRunning && now >= next_line_) {
       next_line_ = now + kLineInterval;
-      Say(Text("epoch %llu/%llu: %llu of %llu examples, loss %.4f, %.0f examples/s",
-               Wide(report.epoch),
-               Wide(report.epochs),
-               Wide(report.counted_examples),
-               Wide(report.total_examples),
-               report.training_loss,
-               report.examples_per_second));
+      Say(ProgressLine(report));
     }
   }
 
@@ -276,6 +244,40 @@ std::unique_ptr<Display> NewDisplay(Output output) {
     return std::make_unique<BarDisplay>();
   }
   return std::make_unique<PlainDisplay>();
+}
+
+std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
+  if (!result.is_validated() && !result.is_measured()) {
+    return Text("epoch %llu/%llu  no controller was there: %llu examples counted, not evaluated",
+                Wide(result.epoch),
+                Wide(epochs),
+                Wide(result.counted));
+  }
+  const std::string attempt =
+      result.attempt > 1 ? Text("attempt %llu  ", Wide(result.attempt)) : "";
+  std::string line = Text("epoch %llu/%llu  %s", Wide(result.epoch), Wide(epochs), attempt.c_str());
+  line += result.is_measured() ? Text("loss %.4f  ", result.training_loss) : "";
+  line += Text("top-1 %.2f%%  %.0f examples/s  %s",
+               100 * result.top1,
+               local::ExamplesPerSecond(result),
+               FormatSeconds(result.seconds + result.evaluation_seconds).c_str());
+  if (result.left > 0) {
+    line += Text("  %llu left out", Wide(result.left));
+  }
+  if (result.retrained > 0) {
+    line += Text("  %llu trained again", Wide(result.retrained));
+  }
+  return line;
+}
+
+std::string ProgressLine(const JobReport& report) {
+  return Text("epoch %llu/%llu: %llu of %llu examples, ",
+              Wide(report.epoch),
+              Wide(report.epochs),
+              Wide(report.counted_examples),
+              Wide(report.total_examples)) +
+         (report.training_loss != 0 ? Text("loss %.4f, ", report.training_loss) : "") +
+         Text("%.0f examples/s", report.examples_per_second);
 }
 
 // As operator/core/recovery.h and chance.h put it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ class Display : public local::Observer {
 /// A live bar when standard output is a terminal, else one line per epoch and a few between; JSON
 /// objects, one a line, for kJson. Colours unless NO_COLOR is set.
 std::unique_ptr<Display> NewDisplay(Output output);
+
+/// A result, and how the open epoch stands, in a line without its end. A loss that is not known is
+/// left out, as that of an epoch in which no worker has trained since the job was resumed.
+std::string EpochLine(const controller::EpochResult& result, std::uint64_t epochs);
+std::string ProgressLine(const controller::JobReport& report);
 
 /// Whether a job that failed with this message may do better when it is resumed. One that learned
 /// nothing fails again, and so does one that diverged and is not to go back.

@@ -1,13 +1,17 @@
 #include "operator/cli/expectation.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "operator/cli/console/text.h"
+#include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/warm_start_of.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/worker/core/asynchrony.h"
 #include "services/worker/rpc/worker_job.h"
@@ -20,6 +24,28 @@ constexpr std::uint64_t kMostThreads = 16;
 constexpr std::int32_t kMostWorkersOff = 2;
 constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersOtherwise = 4;  // than with momentum on the worker
+
+// Of a job whose workers have faded in before its end: docs/design/asynchrony.md.
+constexpr std::uint64_t kFewestBatches = 1'600;
+constexpr std::uint64_t kFewestBatchesOfThread = 200;
+
+/// What the texts follow from.
+struct Facts {
+  const v1::JobSpec& spec;
+  worker::AsynchronyOptions options;
+  worker::Expectation expected;
+  std::uint64_t epoch_batches = 0;       // 0: not known
+  std::uint64_t warm_start_batches = 0;  // that one worker trains alone
+
+  [[nodiscard]] std::int32_t workers() const { return spec.distribution().workers(); }
+  [[nodiscard]] std::uint64_t threads() const {
+    return static_cast<std::uint64_t>(workers()) * options.threads;
+  }
+};
+
+std::uint64_t BatchesOf(std::uint64_t examples, std::uint64_t batch_size) {
+  return (examples + batch_size - 1) / batch_size;
+}
 
 worker::WrittenIntervals WrittenOf(const v1::Distribution& distribution) {
   return {.fetch_every = static_cast<std::uint64_t>(distribution.fetch_every()),
@@ -37,95 +63,157 @@ std::string ExchangeText(const worker::Expectation& expected) {
                    Every(expected.push_every);
 }
 
-std::string CorrectionText(const worker::AsynchronyOptions& options,
-                           double rate,
-                           const Correction& correction) {
-  if (!options.corrects) {
+RuleStep Corrected(const Facts& facts, const Correction& correction) {
+  const ParameterOptimiser written = {.kind = facts.options.kind,
+                                      .location = facts.options.location,
+                                      .rate = facts.spec.optimiser().rate(),
+                                      .momentum = facts.options.momentum};
+  return written.At(0, correction);
+}
+
+// The first batches, before the gain has risen.
+std::string StartText(const Facts& facts) {
+  std::string text;
+  if (facts.warm_start_batches > 0) {
+    text = Text("one worker alone for %llu batches at learning rate %g; then ",
+                Wide(facts.warm_start_batches),
+                facts.spec.optimiser().rate());
+  }
+  if (!facts.options.corrects) {
+    return text.empty() ? "" : "start: " + text + "all\n";
+  }
+  Correction first = facts.expected.correction;
+  first.rate /= static_cast<float>(facts.workers());
+  return "start: " + text +
+         Text("a gain of 1/%d: learning rate %.2g\n",
+              facts.workers(),
+              static_cast<double>(Corrected(facts, first).rate));
+}
+
+std::string CorrectionText(const Facts& facts) {
+  const Correction& correction = facts.expected.correction;
+  if (!facts.options.corrects) {
     return "none (optimiser.asynchrony: Off)";
   }
   if (correction == Correction{}) {
     return "none once faded in, unless the weights swing (optimiser.asynchrony: Auto)";
   }
-  const ParameterOptimiser written = {.kind = options.kind,
-                                      .location = options.location,
-                                      .rate = rate,
-                                      .momentum = options.momentum};
-  const RuleStep corrected = written.At(0, correction);
-  std::string text = Text("rate factor %.2g: learning rate %g -> %.2g",
+  const RuleStep corrected = Corrected(facts, correction);
+  std::string text = Text("staleness factor %.2g, once the gain is 1: learning rate %g -> %.2g",
                           static_cast<double>(correction.rate),
-                          rate,
+                          facts.spec.optimiser().rate(),
                           static_cast<double>(corrected.rate));
   if (correction.memory > 1) {
-    text +=
-        Text(", momentum %g -> %.4g", options.momentum, static_cast<double>(corrected.momentum));
+    text += Text(
+        ", momentum %g -> %.4g", facts.options.momentum, static_cast<double>(corrected.momentum));
   }
   return text + " (optimiser.asynchrony: Auto)";
 }
 
-std::string LinesOf(const v1::JobSpec& spec, const worker::AsynchronyOptions& options) {
-  const std::int32_t workers = spec.distribution().workers();
-  const worker::Expectation expected =
-      worker::Expect(options, static_cast<std::uint32_t>(workers), WrittenOf(spec.distribution()));
-  const auto together = static_cast<std::uint64_t>(workers) * options.threads * options.batch_size;
+std::string LinesOf(const Facts& facts) {
   return Text("workers: %d x %zu %s, batches of %llu: %llu examples at a time\n",
-              workers,
-              options.threads,
-              options.threads == 1 ? "thread" : "threads",
-              Wide(options.batch_size),
-              Wide(together)) +
-         (workers == 1
-              ? "staleness: no batches of other workers; "
-              : Text("staleness: about %.0f batches of others; ", expected.staleness_batches)) +
-         ExchangeText(expected) +
-         "\ncorrection: " + CorrectionText(options, spec.optimiser().rate(), expected.correction) +
-         "\n";
+              facts.workers(),
+              facts.options.threads,
+              facts.options.threads == 1 ? "thread" : "threads",
+              Wide(facts.options.batch_size),
+              Wide(facts.threads() * facts.options.batch_size)) +
+         (facts.workers() == 1 ? "staleness: no batches of other workers; "
+                               : Text("staleness: about %.0f batches of others; ",
+                                      facts.expected.staleness_batches)) +
+         ExchangeText(facts.expected) + "\n" + (facts.workers() == 1 ? "" : StartText(facts)) +
+         "correction: " + CorrectionText(facts) + "\n";
 }
 
-void WarnOfIntervals(const v1::Distribution& distribution, std::vector<std::string>& warnings) {
-  const auto warn = [&](const char* field, std::int32_t written) {
-    if (written > 1) {
-      warnings.push_back(Text(
-          "spec.distribution.%s: %d is kept as written, and many workers learn slowly with the "
-          "delay that it makes; it is best left out",
-          field,
-          written));
-    }
-  };
-  warn("fetchEvery", distribution.fetch_every());
-  warn("pushEvery", distribution.push_every());
-}
-
-std::vector<std::string> WarningsOf(const v1::JobSpec& spec,
-                                    const worker::AsynchronyOptions& options) {
-  const std::int32_t workers = spec.distribution().workers();
-  std::vector<std::string> warnings;
-  const std::uint64_t threads = static_cast<std::uint64_t>(workers) * options.threads;
-  if (threads > kMostThreads) {
+void WarnOfThreads(const Facts& facts, std::vector<std::string>& warnings) {
+  if (facts.threads() > kMostThreads) {
+    const bool workers_alone = static_cast<std::uint64_t>(facts.workers()) > kMostThreads;
     warnings.push_back(
-        Text("spec.distribution.workers: %llu threads in all; more than %llu were never measured",
-             Wide(threads),
+        Text("spec.distribution.%s: %llu threads in all; more than %llu were never measured",
+             workers_alone ? "workers" : "threadsPerWorker",
+             Wide(facts.threads()),
              Wide(kMostThreads)));
   }
-  if (workers > kMostWorkersOff && !options.corrects) {
+}
+
+// Workers that fade in train little of a short job at its rate.
+void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
+  const std::uint64_t batches =
+      static_cast<std::uint64_t>(facts.spec.run_policy().epochs()) * facts.epoch_batches;
+  const std::uint64_t fewest = std::max(kFewestBatches, kFewestBatchesOfThread * facts.threads());
+  if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
+    warnings.push_back(Text(
+        "spec.distribution.workers: %llu batches in all are few for %llu threads that fade in; "
+        "below about %llu a job ends lower than with one worker: smaller batches, more epochs "
+        "or fewer workers help",
+        Wide(batches),
+        Wide(facts.threads()),
+        Wide(fewest)));
+  }
+}
+
+void WarnOfInterval(const Facts& facts,
+                    const char* field,
+                    std::int32_t written,
+                    std::vector<std::string>& warnings) {
+  const std::uint64_t share = facts.epoch_batches / facts.threads();
+  if (facts.epoch_batches > 0 && static_cast<std::uint64_t>(written) > share) {
+    warnings.push_back(
+        Text("spec.distribution.%s: %d is more than the %llu batches that a thread trains in an "
+             "epoch; it is best left out",
+             field,
+             written,
+             Wide(share)));
+  } else if (written > 1 && facts.workers() > kMostWorkersWritten) {
+    warnings.push_back(
+        Text("spec.distribution.%s: %d is kept as written, and many workers learn slowly with the "
+             "delay that it makes; it is best left out",
+             field,
+             written));
+  }
+}
+
+void WarnOfOptimiser(const worker::AsynchronyOptions& options, std::vector<std::string>& warnings) {
+  if (options.kind != OptimiserKind::kMomentum || options.momentum == 0) {
+    warnings.emplace_back(
+        "spec.optimiser: without momentum, many workers end lower than one "
+        "(docs/bench/scaling.md)");
+  } else if (options.location == OptimiserLocation::kServer) {
+    warnings.emplace_back(
+        "spec.optimiser.location: with momentum on the servers, many workers end lower than with "
+        "Worker (docs/bench/scaling.md)");
+  }
+}
+
+std::vector<std::string> WarningsOf(const Facts& facts) {
+  const v1::Distribution& distribution = facts.spec.distribution();
+  std::vector<std::string> warnings;
+  WarnOfThreads(facts, warnings);
+  WarnOfShortJob(facts, warnings);
+  if (facts.workers() > kMostWorkersOff && !facts.options.corrects) {
     warnings.emplace_back(
         "spec.optimiser.asynchrony: Off takes the numbers as they are: with momentum, more than "
         "two workers then diverge easily");
   }
-  if (workers > kMostWorkersWritten) {
-    WarnOfIntervals(spec.distribution(), warnings);
-  }
-  if (workers > kMostWorkersOtherwise) {
-    if (options.kind != OptimiserKind::kMomentum || options.momentum == 0) {
-      warnings.emplace_back(
-          "spec.optimiser: without momentum, many workers end lower than one "
-          "(docs/bench/scaling.md)");
-    } else if (options.location == OptimiserLocation::kServer) {
-      warnings.emplace_back(
-          "spec.optimiser.location: with momentum on the servers, many workers end lower than with "
-          "Worker (docs/bench/scaling.md)");
-    }
+  WarnOfInterval(facts, "fetchEvery", distribution.fetch_every(), warnings);
+  WarnOfInterval(facts, "pushEvery", distribution.push_every(), warnings);
+  if (facts.workers() > kMostWorkersOtherwise) {
+    WarnOfOptimiser(facts.options, warnings);
   }
   return warnings;
+}
+
+Facts FactsOf(const v1::TrainingJob& job, const worker::AsynchronyOptions& options) {
+  const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
+  const std::uint64_t alone = job::WarmStartExamples(
+      job, examples > 0 ? examples : std::numeric_limits<std::uint64_t>::max());
+  return {
+      .spec = job.spec(),
+      .options = options,
+      .expected = worker::Expect(options,
+                                 static_cast<std::uint32_t>(job.spec().distribution().workers()),
+                                 WrittenOf(job.spec().distribution())),
+      .epoch_batches = BatchesOf(examples, options.batch_size),
+      .warm_start_batches = BatchesOf(alone, options.batch_size)};
 }
 
 }  // namespace
@@ -136,11 +224,8 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   if (!read.ok()) {
     return {.lines = "", .warnings = {std::string(read.status().message())}};
   }
-  const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read->replica, read->plan);
-  if (job.spec().distribution().workers() == 1 && options.threads == 1) {
-    return {};
-  }
-  return {.lines = LinesOf(job.spec(), options), .warnings = WarningsOf(job.spec(), options)};
+  const Facts facts = FactsOf(job, worker::AsynchronyOptionsOf(read->replica, read->plan));
+  return {.lines = facts.threads() == 1 ? "" : LinesOf(facts), .warnings = WarningsOf(facts)};
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {

@@ -33,7 +33,8 @@ struct StatusFlags {
   Output output = Output::kText;
 };
 
-void PrintText(const v1::JobStatus& status, bool live, const StatusFlags& flags) {
+void PrintText(v1::JobStatus status, bool live, const StatusFlags& flags) {
+  status.set_phase(RunPhase(status.phase(), live));
   std::printf("%s", StatusText(status, live).c_str());
   if (flags.buckets) {
     const std::string table = BucketTable(status);

@@ -1,5 +1,6 @@
 #include "operator/core/chance.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -12,6 +13,13 @@ constexpr double kDeviations = 3;
 
 constexpr double kHardlyBelow = 0.99;
 constexpr std::uint64_t kFewestTrained = 1'000;
+
+/// The training loss has hardly moved as long as it stays within this share.
+constexpr double kHardly = 0.03;
+
+/// With a first loss of so many times that of naming classes at random, weights were wrecked before
+/// it was measured.
+constexpr double kWrecked = 3;
 
 std::string Digits(double top1) {
   char text[32];
@@ -51,13 +59,29 @@ std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
                     std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
 }
 
-std::string ChanceFailure(const EpochResult& last) {
+bool HasHardlyMoved(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+  const double first = recovery.first_loss;
+  if (!last.is_measured() || first == 0 || !recovery.divergence.empty()) {
+    return false;
+  }
+  const bool wrecked = chance_loss > 0 && first > kWrecked * chance_loss;
+  const double low = chance_loss > 0 ? std::min(first, chance_loss) : first;
+  return !wrecked && last.training_loss >= (1 - kHardly) * low &&
+         last.training_loss <= (1 + kHardly) * first;
+}
+
+std::string ChanceFailure(const EpochResult& last, bool hardly_moved) {
   return "training did not learn: " +
          (last.validated < kFewestJudged
               ? LossText(last)
-              : "top-1 " + Digits(last.top1) + " is what naming the most frequent class reaches") +
-         "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
-         "loss has hardly moved, a higher rate";
+              : "top-1 " + Digits(last.top1) +
+                    " is no better than naming the most frequent class") +
+         (hardly_moved
+              ? ", and the loss has hardly moved; try a higher spec.optimiser.rate, or else a "
+                "lower "
+                "one with a warm-up (spec.optimiser.schedule.warmUp)"
+              : "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, "
+                "if the loss has hardly moved, a higher rate");
 }
 
 }  // namespace adamant::controller

@@ -31,7 +31,13 @@ inline constexpr double kLargestShareJudged = 0.9;
 /// What to tell the user of such an epoch.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
 
+/// Whether the training loss is still where it began, or where naming classes at random is
+/// (`chance_loss`; 0: not known), as at a rate that is far too low.
+[[nodiscard]] bool HasHardlyMoved(const EpochResult& last,
+                                  const Recovery& recovery,
+                                  double chance_loss);
+
 /// Why a job fails that ends with such a model, and what to try.
-[[nodiscard]] std::string ChanceFailure(const EpochResult& last);
+[[nodiscard]] std::string ChanceFailure(const EpochResult& last, bool hardly_moved);
 
 }  // namespace adamant::controller

@@ -86,6 +86,14 @@ void Configurations::Restore(std::uint32_t bucket, Holder holder, std::uint64_t 
   Change(bucket);
 }
 
+void Configurations::MakeAnew(std::uint32_t bucket, Holder holder, std::uint64_t snapshot) {
+  Bucket& record = state_.buckets[bucket];
+  ++record.generation;
+  record.created = false;
+  record.restored_snapshot = snapshot;
+  Reassign(bucket, holder);
+}
+
 void Configurations::Reassign(std::uint32_t bucket, Holder holder) {
   Bucket& record = state_.buckets[bucket];
   record.primary = holder;

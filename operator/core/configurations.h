@@ -63,7 +63,11 @@ class Configurations {
   /// The bucket comes back from this holder's disk: from its live state, or from a snapshot.
   void Restore(std::uint32_t bucket, Holder holder, std::uint64_t snapshot = 0);
 
-  /// Another holder is to create a bucket that was never created.
+  /// This holder is to create the bucket again, as it was at first. `snapshot`: an id of its own
+  /// for what nobody has stored; nothing from before counts.
+  void MakeAnew(std::uint32_t bucket, Holder holder, std::uint64_t snapshot);
+
+  /// Another holder is to create a bucket that is not created yet.
   void Reassign(std::uint32_t bucket, Holder holder);
 
   /// The process has gone: what it served is served no more.

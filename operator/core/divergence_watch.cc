@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "operator/core/chance.h"
 #include "operator/core/number_text.h"
+#include "operator/core/recovery.h"
 
 namespace adamant::controller {
 namespace {
@@ -16,6 +18,8 @@ double ShareOf(const DeadUnits& layer) {
 }  // namespace
 
 void DivergenceWatch::Restart() {
+  trend_.Restart();
+  candidate_.reset();
   far_above_since_.reset();
   most_dead_ = {};
   grown_layer_.clear();
@@ -33,8 +37,12 @@ std::optional<std::string> DivergenceWatch::OnWorker(const WorkerProgress& progr
     weight_growth_ = progress.weight_growth;
     grown_layer_ = progress.grown_layer;
   }
+  trend_.OnMeter(FirstLoss());
   std::optional<std::string> found = JudgeUnits(progress);
-  return found ? found : JudgeLoss(now);
+  if (!found) {
+    found = JudgeLoss(now);
+  }
+  return found ? found : JudgeTrend(LossTrend::kPeriods);
 }
 
 // Below a layer that is dead no unit gets a gradient: the last one is the cause.
@@ -70,8 +78,11 @@ double DivergenceWatch::FirstLoss() const {
 }
 
 std::string DivergenceWatch::HighLoss(double loss) const {
-  return "the training loss is " + NumberText(loss) + ", it should begin with " +
-         NumberText(FirstLoss());
+  const double first = state_.recovery.first_loss;
+  return "the training loss is " + NumberText(loss) +
+         (first == FirstLoss()
+              ? ", it began with " + NumberText(first)
+              : ", that of a model that knows nothing is " + NumberText(settings_.chance_loss));
 }
 
 std::optional<std::string> DivergenceWatch::JudgeLoss(TimePoint now) {
@@ -84,6 +95,13 @@ std::optional<std::string> DivergenceWatch::JudgeLoss(TimePoint now) {
     far_above_since_ = now;
   }
   return now < *far_above_since_ + kLong ? std::nullopt : std::optional(HighLoss(loss));
+}
+
+std::optional<std::string> DivergenceWatch::JudgeTrend(std::uint64_t periods) const {
+  return trend_.high_periods() < periods ? std::nullopt
+                                         : std::optional("the training loss has risen from " +
+                                                         NumberText(state_.recovery.best_loss) +
+                                                         " to " + NumberText(trend_.last()));
 }
 
 // By the validation data, or where there is too little of it by the training loss.
@@ -106,6 +124,10 @@ std::optional<std::string> DivergenceWatch::Judge(const EpochResult& row, bool a
   const double best = state_.recovery.best_top1;
   if (row.validated >= kFewestJudged && row.top1 < kFallenShare * best) {
     return "top-1 has fallen from " + NumberText(best) + " to " + NumberText(row.top1);
+  }
+  const bool worse = row.validated < kFewestJudged || best == 0 || row.top1 < kHealthyShare * best;
+  if (auto risen = JudgeTrend(LossTrend::kPeriods / 2); risen && worse) {
+    return risen;
   }
   const std::optional<std::string> why =
       IsPoor(row, at_chance) && LearnsNothing(row) ? WhyPoor() : std::nullopt;
@@ -138,7 +160,27 @@ std::optional<std::string> DivergenceWatch::WhyPoor() const {
 
 bool DivergenceWatch::IsHealthy(const EpochResult& row, bool at_chance) const {
   return row.is_validated() && !IsPoor(row, at_chance) && ShareOf(most_dead_) < kMostDead &&
+         trend_.high_periods() == 0 &&
          (row.validated < kFewestJudged || row.top1 >= kHealthyShare * state_.recovery.best_top1);
+}
+
+std::optional<KeptModel> DivergenceWatch::OnCheckpoint() {
+  std::optional<KeptModel> last =
+      std::exchange(candidate_, ModelOf(state_, state_.epoch, meter_.counted()));
+  const TrainingMeter::Totals begin = std::exchange(candidate_from_, meter_.watched());
+  return HasLearnedSince(begin) ? last : std::nullopt;
+}
+
+bool DivergenceWatch::HasLearnedSince(const TrainingMeter::Totals& begin) const {
+  const TrainingMeter::Totals& now = meter_.watched();
+  const std::uint64_t fewest =
+      std::min(kFirstExamples, TrainingExamples(settings_, state_) / LossTrend::kPeriods);
+  const double nothing = settings_.chance_loss > 0 ? settings_.chance_loss : FirstLoss();
+  const double limit = trend_.Limit(FirstLoss(), kHealthyRise);
+  const double loss = now.MeanLossSince(begin);
+  return now.trained > begin.trained && now.trained - begin.trained >= fewest &&
+         loss < kHardlyLess * nothing && (limit == 0 || loss <= limit) &&
+         trend_.high_periods() == 0 && !far_above_since_ && ShareOf(most_dead_) < kMostDead;
 }
 
 }  // namespace adamant::controller

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "operator/core/actions.h"
+#include "operator/core/loss_trend.h"
 #include "operator/core/messages.h"
 #include "operator/core/state.h"
 #include "operator/core/training_meter.h"
@@ -42,12 +43,20 @@ class DivergenceWatch {
   static constexpr double kHealthyShare = 0.9;
   static constexpr double kFallenShare = 0.5;
 
+  /// Of the rise that is too high (LossTrend::Limit): what is trained after a healthy checkpoint
+  /// stays below.
+  static constexpr double kHealthyRise = 0.25;
+
   /// The arguments must outlive this.
   DivergenceWatch(const JobSettings& settings,
                   JobState& state,
                   Outbox& outbox,
                   const TrainingMeter& meter)
-      : settings_(settings), state_(state), outbox_(outbox), meter_(meter) {}
+      : settings_(settings),
+        state_(state),
+        outbox_(outbox),
+        meter_(meter),
+        trend_(settings, state, meter) {}
 
   /// Another attempt begins.
   void Restart();
@@ -61,9 +70,18 @@ class DivergenceWatch {
   /// Whether the model of a result that has not diverged is one to go back to.
   [[nodiscard]] bool IsHealthy(const EpochResult& row, bool at_chance) const;
 
+  /// A checkpoint within the epoch is stored. Returns the one before it in this epoch if that has
+  /// turned out to be one to go back to: what was trained after it shows no trouble.
+  std::optional<KeptModel> OnCheckpoint();
+
+  /// There are no more checkpoints within it.
+  void OnEpochClosed() { candidate_.reset(); }
+
  private:
   std::optional<std::string> JudgeUnits(const WorkerProgress& progress);
   std::optional<std::string> JudgeLoss(TimePoint now);
+  [[nodiscard]] std::optional<std::string> JudgeTrend(std::uint64_t periods) const;
+  [[nodiscard]] bool HasLearnedSince(const TrainingMeter::Totals& begin) const;
   [[nodiscard]] double FirstLoss() const;
   [[nodiscard]] std::string HighLoss(double loss) const;
   [[nodiscard]] bool IsPoor(const EpochResult& row, bool at_chance) const;
@@ -74,6 +92,9 @@ class DivergenceWatch {
   JobState& state_;
   Outbox& outbox_;
   const TrainingMeter& meter_;
+  LossTrend trend_;
+  std::optional<KeptModel> candidate_;    // the last checkpoint within this epoch
+  TrainingMeter::Totals candidate_from_;  // what had been trained then
   std::optional<TimePoint> far_above_since_;
   DeadUnits most_dead_;  // the largest share that was told last
   std::string grown_layer_;

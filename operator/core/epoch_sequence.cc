@@ -1,5 +1,6 @@
 #include "operator/core/epoch_sequence.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,7 @@ EpochSequence::EpochSequence(const JobSettings& settings,
                              Parts& parts,
                              Placement& placement,
                              TrainingMeter& meter,
-                             const DivergenceWatch& watch)
+                             DivergenceWatch& watch)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
@@ -80,7 +81,8 @@ void EpochSequence::Begin(TimePoint now) {
 void EpochSequence::RollBack() {
   const bool ended = state_.row.snapshot != 0 && state_.row.snapshot == state_.checkpoint.snapshot;
   if (!ended) {  // it was taken within this epoch, or at the end of the one before
-    state_.step = Step::kTraining;
+    const bool made_anew = state_.checkpoint.buckets.empty();
+    state_.step = made_anew ? Step::kFirstWeights : Step::kTraining;
     state_.row = {};
   }
   outbox_.StateChanged();
@@ -214,6 +216,7 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 void EpochSequence::StartClosing() {
   Enter(Step::kClosing);
   checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
+  watch_.OnEpochClosed();
   if (state_.row.epoch != state_.epoch) {
     state_.row = {};
     state_.row.epoch = state_.epoch;
@@ -316,9 +319,17 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
     state_.step = Step::kTraining;
     Begin(now);
   } else {
-    checkpoints_.OnStored(now);
+    OnCheckpoint(now);
   }
   return absl::OkStatus();
+}
+
+void EpochSequence::OnCheckpoint(TimePoint now) {
+  checkpoints_.OnStored(now);
+  if (std::optional<KeptModel> healthy = watch_.OnCheckpoint()) {
+    KeepHealthy(state_, *std::move(healthy));
+    outbox_.StateChanged();
+  }
 }
 
 bool EpochSequence::IsLast(const EpochResult& row) const {
@@ -359,7 +370,9 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   state_.evaluated_snapshot = row.snapshot;
   state_.recovery.counted_examples += row.counted;
   if (healthy) {
-    KeepHealthy(state_);
+    double& best = state_.recovery.best_top1;
+    best = std::max(best, row.top1);
+    KeepHealthy(state_, ModelOf(state_, row.epoch + 1, 0));
   }
   if (IsLast(row)) {
     state_.step = Step::kExporting;

@@ -35,7 +35,7 @@ class EpochSequence {
                 Parts& parts,
                 Placement& placement,
                 TrainingMeter& meter,
-                const DivergenceWatch& watch);
+                DivergenceWatch& watch);
 
   /// The buckets have come back as the state's checkpoint has them: goes back to that moment.
   void RollBack();
@@ -101,6 +101,7 @@ class EpochSequence {
   void Enter(Step step);
   void StoreUnattended(const UnattendedEpoch& ended);
   void TakeFirstWeights();
+  void OnCheckpoint(TimePoint now);
   void Accept(bool healthy, TimePoint now);
   void TellChance(std::uint64_t most_frequent);
   void OpenNext(TimePoint now);
@@ -121,7 +122,7 @@ class EpochSequence {
   Parts& parts_;
   Placement& placement_;
   TrainingMeter& meter_;
-  const DivergenceWatch& watch_;
+  DivergenceWatch& watch_;
 
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing

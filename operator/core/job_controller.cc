@@ -58,6 +58,7 @@ JobController::JobController(JobSettings settings, JobState state)
       placement_(settings_, state_, outbox_, roster_),
       watch_(settings_, state_, outbox_, meter_),
       sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_, watch_),
+      going_back_(settings_, state_, outbox_, roster_, placement_, sequence_, meter_, watch_),
       lead_out_(settings_, roster_, outbox_) {}
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
@@ -73,11 +74,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   }
   if (had_ended) {
     state_.restarts = 0;
-    if (std::exchange(state_.recovery.ended_diverged, false) &&
-        state_.recovery.healthy.snapshot != 0) {
-      TurnBack(state_, state_.row.counted);
-    }
-    state_.recovery.times = 0;
+    going_back_.Resume();
     for (SlotRecord& record : state_.slots) {
       record.losses = 0;
     }
@@ -95,11 +92,11 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   const absl::Status judged =
       had_ended ? absl::OkStatus() : roster_.JudgeGivenUp(survivors.running);
   if (state_.recovery.going_back) {
-    roster_.EndKnown(survivors.running, now);
-    ending_ = !roster_.AllEnded();
+    going_back_.Begin(survivors.running, now);
   } else {
     roster_.StartRole(Role::kDataServer, survivors.running, now);
-    if (TrainingExamples() > 0) {  // else the others could not be told how long the job is
+    if (TrainingExamples(settings_, state_) >
+        0) {  // else the others could not be told how long the job is
       roster_.StartRole(Role::kParameterServer, survivors.running, now);
       roster_.StartRole(Role::kWorker, survivors.running, now);
     }
@@ -171,7 +168,7 @@ void JobController::Advance(TimePoint now) {
 
 void JobController::PublishMembers(TimePoint now) {
   const bool moved = ready_ && parts_.Reassign();
-  FailOn(placement_.Settle(now));
+  OnSettled(placement_.Settle(now), now);
   placement_.Publish();
   if (moved) {
     sequence_.RepeatAll(Role::kDataServer);
@@ -183,7 +180,9 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     return;
   }
   if (event.status.ok() && state_.at_chance) {
-    End(Phase::kFailed, ChanceFailure(state_.row) + AfterGoingBack(settings_, state_));
+    const bool hardly_moved = HasHardlyMoved(state_.row, state_.recovery, settings_.chance_loss);
+    End(Phase::kFailed,
+        ChanceFailure(state_.row, hardly_moved) + AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, "");
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
@@ -198,9 +197,7 @@ void JobController::BeginWhenReady(TimePoint now) {
       roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
     placement_.OnJobBegun();
-    if (std::exchange(state_.recovery.going_back, false)) {
-      outbox_.StateChanged();
-    }
+    going_back_.OnBegun();
     sequence_.Begin(now);
   }
 }
@@ -216,15 +213,15 @@ void JobController::OnTimer(TimePoint now) {
     finished_ = lead_out_.Step(state_.message, now);
     return;
   }
-  ending_ = ending_ && !roster_.AllEnded();
-  if (!ending_) {
+  going_back_.OnTimer();
+  if (!going_back_.ending()) {
     roster_.StartDue(now);
   }
   sequence_.OnTimer(now);
 }
 
 void JobController::Settle(TimePoint now) {
-  FailOn(placement_.Settle(now));
+  OnSettled(placement_.Settle(now), now);
   if (placement_.TakeRolledBack()) {
     sequence_.RollBack();
   }
@@ -233,6 +230,28 @@ void JobController::Settle(TimePoint now) {
     sequence_.OnRecordsChanged();
   }
   BeginWhenReady(now);
+}
+
+void JobController::OnDiverged(const std::string& found, TimePoint now) {
+  if (IsFinal(state_.phase) || !ready_) {
+    return;  // it is of what has been undone
+  }
+  FailOn(going_back_.OnDiverged(found, now));
+  StopIfEnding();
+}
+
+void JobController::OnSettled(const absl::Status& status, TimePoint now) {
+  if (!status.ok()) {
+    FailOn(going_back_.OnLostBucket(status, now));
+    StopIfEnding();
+  }
+}
+
+void JobController::StopIfEnding() {
+  if (going_back_.ending()) {
+    ready_ = false;
+    alarms_.clear();
+  }
 }
 
 void JobController::CheckDeadlines() {
@@ -285,7 +304,7 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
   if (IsFinal(state_.phase)) {
     return lead_out_.deadline();
   }
-  if (!ending_) {
+  if (!going_back_.ending()) {
     consider(roster_.NextTimer());
   }
   consider(placement_.NextTimer());
@@ -297,10 +316,6 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     consider(last_advance_ + (*settings_.epoch_deadline - state_.epoch_active));
   }
   return next;
-}
-
-std::uint64_t JobController::TrainingExamples() const {
-  return settings_.training_examples > 0 ? settings_.training_examples : state_.training_examples;
 }
 
 std::vector<StartProcess> JobController::Wanted() const {

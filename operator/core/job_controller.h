@@ -11,6 +11,7 @@
 #include "operator/core/actions.h"
 #include "operator/core/divergence_watch.h"
 #include "operator/core/epoch_sequence.h"
+#include "operator/core/going_back.h"
 #include "operator/core/lead_out.h"
 #include "operator/core/parts.h"
 #include "operator/core/placement.h"
@@ -150,9 +151,6 @@ class JobController {
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
 
-  /// Of an epoch; 0: not known yet.
-  [[nodiscard]] std::uint64_t TrainingExamples() const;
-
   void LoseSilent(TimePoint now);
   void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
   void OnSpecChanged(const JobSettings& settings, TimePoint now);
@@ -166,8 +164,12 @@ class JobController {
 
   /// Training has diverged; `found` says how.
   void OnDiverged(const std::string& found, TimePoint now);
-  void GoBack(TimePoint now);
-  void EndAll(TimePoint now);
+
+  /// Placement has settled what it could.
+  void OnSettled(const absl::Status& status, TimePoint now);
+
+  /// All processes are being ended, as the job goes back: it is to begin anew.
+  void StopIfEnding();
 
   /// The member is gone: its slot, its buckets or parts, and what was expected of it.
   void OnLost(Roster::Slot& slot, Loss loss, TimePoint now);
@@ -191,11 +193,10 @@ class JobController {
   TrainingMeter meter_;
   DivergenceWatch watch_;
   EpochSequence sequence_;
+  GoingBack going_back_;
   LeadOut lead_out_;
 
-  bool ready_ = false;               // the current step's commands have been sent
-  std::uint64_t told_diverged_ = 0;  // epoch for which the user knows
-  bool ending_ = false;              // all processes, as the job goes back; none is started before
+  bool ready_ = false;  // the current step's commands have been sent
   struct Alarm {
     std::string text;
     TimePoint since{};

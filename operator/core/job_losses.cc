@@ -70,10 +70,8 @@ void JobController::ForgetMember(MemberId id, TimePoint now) {
   switch (id.role) {
     case Role::kParameterServer:
       placement_.OnLost(id.slot, now);
-      if (placement_.went_back()) {  // what it brought back is not stored elsewhere yet
-        EndAll(now);
-      }
-      return;
+      going_back_.OnServerLost(now);
+      return StopIfEnding();
     case Role::kDataServer:
       meter_.OnDataServerLost(id.slot);
       if (ready_) {

@@ -30,7 +30,7 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
     outbox_.Add(CloseConnection{connection});
     return;
   }
-  if (ending_) {  // it is being ended
+  if (going_back_.ending()) {  // it is being ended
     outbox_.Add(Send{.connection = connection, .message = Refused{"the job goes back"}});
     outbox_.Add(CloseConnection{connection});
     return;
@@ -46,7 +46,7 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                  Welcome{.term = state_.term,
                          .incarnation = roster_.IncarnationOf(join.id),
                          .job_uid = state_.job_uid,
-                         .training_examples = TrainingExamples(),
+                         .training_examples = TrainingExamples(settings_, state_),
                          .rate_factor = state_.recovery.rate_factor,
                          .attempt = state_.recovery.attempt});
   if (join.id.role == Role::kParameterServer) {
@@ -90,16 +90,17 @@ void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint n
 
 // All count the same data, so one of them is enough to go on.
 void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now) {
-  if (TrainingExamples() == 0) {
+  if (TrainingExamples(settings_, state_) == 0) {
     state_.training_examples = examples;
     outbox_.StateChanged();
     roster_.StartRole(Role::kParameterServer, {}, now);
     roster_.StartRole(Role::kWorker, {}, now);
-  } else if (examples != TrainingExamples()) {
+  } else if (examples != TrainingExamples(settings_, state_)) {
     state_.invalid = true;
     End(Phase::kFailed,
         "spec.data.train: " + ToString(from) + " has " + std::to_string(examples) +
-            " examples, but the job began with " + std::to_string(TrainingExamples()) +
+            " examples, but the job began with " +
+            std::to_string(TrainingExamples(settings_, state_)) +
             "; all data servers need the same files, and these must stay as they are");
   }
 }

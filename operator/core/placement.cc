@@ -222,10 +222,13 @@ void Placement::TellRestored() {
     }
   }
   if (const std::uint32_t count = std::exchange(restored_whole_, 0); count > 0) {
+    const std::string which = " (" + std::to_string(count) + " of " +
+                              std::to_string(configurations_.size()) + " buckets)";
     outbox_.Tell(Note::Kind::kRestored,
                  state_.epoch,
-                 std::to_string(count) + (count == 1 ? " bucket" : " buckets") +
-                     " restored from disk; no rollback is known");
+                 state_.recovery.going_back ? "the parameters are back" + which
+                                            : "parameters were read back from disk" + which +
+                                                  ", and no update is known to be lost");
   }
 }
 
@@ -265,18 +268,13 @@ absl::Status Placement::BringBack(std::uint32_t bucket,
 absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   if (!may_roll_back_) {
     // One that is on its way back to the checkpoint has just found that it is gone.
-    return state_.checkpoint.snapshot == 0 || state_.recovery.going_back
+    return state_.checkpoint.buckets.empty() || state_.recovery.going_back
                ? why
                : absl::Status(why.code(),
                               std::string(why.message()) + "; --resume goes on from checkpoint " +
                                   std::to_string(state_.checkpoint.snapshot));
   }
-  const auto& buckets = state_.checkpoint.buckets;
-  const bool all_running =
-      std::all_of(buckets.begin(), buckets.end(), [&](const CheckpointBucket& bucket) {
-        return roster_.IsRunning({Role::kParameterServer, bucket.slot});
-      });
-  if (all_running) {
+  if (HasCheckpointRunning()) {
     outbox_.Tell(Note::Kind::kRestored,
                  state_.epoch,
                  std::string(why.message()) + "; the job goes back to checkpoint " +
@@ -286,12 +284,15 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   return absl::OkStatus();
 }
 
-// Each disk that has a part of the checkpoint is open, and known.
+// Each disk that has a part of the checkpoint is open, and known; for weights that are made anew,
+// each disk.
 bool Placement::HasCheckpointRunning() const {
-  return std::ranges::all_of(state_.checkpoint.buckets, [&](const CheckpointBucket& bucket) {
-    return roster_.IsRunning({Role::kParameterServer, bucket.slot}) &&
-           opened_[bucket.slot] == HolderOf(bucket.slot).incarnation;
-  });
+  const std::vector<Spread::Server> servers = Servers();
+  const auto& buckets = state_.checkpoint.buckets;
+  return buckets.empty() ? std::ranges::all_of(servers, &Spread::Server::running)
+                         : std::ranges::all_of(buckets, [&](const CheckpointBucket& bucket) {
+                             return servers[bucket.slot].running;
+                           });
 }
 
 void Placement::OnGoingBack() {
@@ -306,9 +307,16 @@ void Placement::RollBack() {
   may_roll_back_ = false;
   rolled_back_ = true;
   rejected_.clear();
+  const bool made_anew = state_.checkpoint.buckets.empty();
+  const std::vector<Holder> makers = made_anew ? spread_.Assign(Servers()) : std::vector<Holder>();
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    const Holder holder = HolderOf(state_.checkpoint.buckets[bucket].slot);
-    configurations_.Restore(bucket, holder, state_.checkpoint.snapshot);
+    const Holder holder =
+        made_anew ? makers[bucket] : HolderOf(state_.checkpoint.buckets[bucket].slot);
+    if (made_anew) {
+      configurations_.MakeAnew(bucket, holder, state_.checkpoint.snapshot);
+    } else {
+      configurations_.Restore(bucket, holder, state_.checkpoint.snapshot);
+    }
     restores_.OnServed(bucket);  // what was lost before does not matter any more
     restores_.Touch(bucket, holder);
   }

@@ -1,6 +1,8 @@
 #include "operator/core/recovery.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "operator/core/number_text.h"
 
@@ -11,21 +13,71 @@ constexpr double kRateOfNextAttempt = 0.5;
 
 constexpr int kDigitsOfRate = 7;
 
+void TakeFirst(Recovery& recovery) {
+  recovery.healthy = {.checkpoint = recovery.first, .epoch = 1};
+  recovery.older = {};
+  recovery.best_top1 = 0;
+}
+
+// What is undone on purpose is not lost.
+void CountUndone(JobState& state, std::uint64_t counted) {
+  Recovery& recovery = state.recovery;
+  const std::vector<CheckpointBucket>& kept = recovery.healthy.checkpoint.buckets;
+  for (std::size_t i = 0; i < state.histories.size(); ++i) {
+    const std::uint64_t stays = i < kept.size() ? kept[i].updates : 0;
+    // A snapshot may know more than the last heartbeats.
+    const std::uint64_t applied =
+        std::max(state.histories[i].updates,
+                 i < state.checkpoint.buckets.size() ? state.checkpoint.buckets[i].updates : 0);
+    recovery.undone_updates += applied - std::min(applied, stays);
+    state.histories[i].updates = stays;
+  }
+  const std::uint64_t examples = recovery.counted_examples + counted;
+  recovery.undone_examples +=
+      examples - std::min(examples, recovery.healthy.examples + recovery.healthy.counted);
+  recovery.counted_examples = recovery.healthy.examples;
+}
+
+void BecomeHealthy(JobState& state) {
+  const KeptModel& model = state.recovery.healthy;
+  const bool made_anew = model.checkpoint.buckets.empty();
+  state.recovery.best_loss = model.best_loss;
+  state.recovery.going_back = true;
+  state.phase = Phase::kStarting;
+  state.step = made_anew ? Step::kFirstWeights : Step::kTraining;
+  state.epoch = model.epoch;
+  state.row = {};
+  state.epoch_active = std::chrono::milliseconds(0);
+  state.checkpoint = model.checkpoint;
+  state.evaluated_snapshot = model.evaluated;
+  state.accuracy = model.top1;
+  state.at_chance = false;
+}
+
 }  // namespace
 
 void KeepFirst(JobState& state) {
-  state.recovery.first = state.recovery.healthy = state.checkpoint;
-  state.recovery.epoch = state.epoch;
+  state.recovery.first = state.checkpoint;
+  TakeFirst(state.recovery);
 }
 
-void KeepHealthy(JobState& state) {
+KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted) {
+  return {.checkpoint = state.checkpoint,
+          .epoch = epoch,
+          .top1 = state.accuracy,
+          .evaluated = state.evaluated_snapshot,
+          .examples = state.recovery.counted_examples,
+          .counted = counted,
+          .best_loss = state.recovery.best_loss};
+}
+
+void KeepHealthy(JobState& state, KeptModel model) {
   Recovery& recovery = state.recovery;
-  recovery.healthy = state.checkpoint;
-  recovery.epoch = state.epoch + 1;
+  if (recovery.healthy.checkpoint.snapshot != recovery.first.snapshot) {
+    recovery.older = std::move(recovery.healthy);
+  }
+  recovery.healthy = std::move(model);
   recovery.found = true;
-  recovery.top1 = state.row.top1;
-  recovery.best_top1 = std::max(recovery.best_top1, state.row.top1);
-  recovery.healthy_examples = recovery.counted_examples;
 }
 
 bool HasCheckpoint(const JobState& state) {
@@ -35,45 +87,55 @@ bool HasCheckpoint(const JobState& state) {
 
 bool MayGoBack(const JobSettings& settings, const JobState& state) {
   return settings.on_divergence.action == OnDivergence::Action::kRecover &&
-         state.recovery.healthy.snapshot != 0 &&
+         state.recovery.healthy.checkpoint.snapshot != 0 &&
          state.recovery.times < settings.on_divergence.times;
 }
 
 void TurnBack(JobState& state, std::uint64_t counted) {
   Recovery& recovery = state.recovery;
   if (recovery.attempt > 1 && !recovery.found && recovery.first.snapshot != 0) {
-    // The model that it went back to was not as healthy as it seemed.
-    recovery.healthy = recovery.first;
-    recovery.epoch = 1;
-    recovery.healthy_examples = 0;
-    recovery.top1 = recovery.best_top1 = 0;
+    TakeFirst(recovery);  // the model that it went back to was not as healthy as it seemed
   }
-  for (std::size_t i = 0; i < state.histories.size(); ++i) {
-    const std::uint64_t kept = recovery.healthy.buckets[i].updates;
-    // A snapshot may know more than the last heartbeats.
-    const std::uint64_t applied =
-        std::max(state.histories[i].updates,
-                 i < state.checkpoint.buckets.size() ? state.checkpoint.buckets[i].updates : 0);
-    recovery.undone_updates += applied - std::min(applied, kept);
-    state.histories[i].updates = kept;  // what is undone on purpose is not lost
-  }
-  recovery.undone_examples += recovery.counted_examples + counted - recovery.healthy_examples;
-  recovery.counted_examples = recovery.healthy_examples;
+  CountUndone(state, counted);
   recovery.found = false;
   recovery.first_loss = 0;
   ++recovery.times;
   ++recovery.attempt;
   recovery.rate_factor *= kRateOfNextAttempt;
-  recovery.going_back = true;
-  state.phase = Phase::kStarting;
-  state.step = Step::kTraining;
-  state.epoch = recovery.epoch;
-  state.row = {};
-  state.epoch_active = std::chrono::milliseconds(0);
-  state.checkpoint = recovery.healthy;
-  state.evaluated_snapshot = recovery.epoch > 1 ? recovery.healthy.snapshot : 0;
-  state.accuracy = recovery.top1;
-  state.at_chance = false;
+  BecomeHealthy(state);
+}
+
+bool FallBack(JobState& state) {
+  Recovery& recovery = state.recovery;
+  const KeptModel lost = recovery.healthy;
+  if (lost.checkpoint.buckets.empty()) {
+    return false;
+  }
+  if (recovery.older.checkpoint.snapshot != 0) {
+    recovery.healthy = std::exchange(recovery.older, {});
+  } else {
+    if (recovery.first.snapshot == 0 || recovery.first.snapshot == lost.checkpoint.snapshot) {
+      recovery.first = {.snapshot = ++state.last_snapshot, .epoch = 1};
+    }
+    TakeFirst(recovery);
+  }
+  CountUndone(state, lost.counted);
+  BecomeHealthy(state);
+  return true;
+}
+
+std::string WhereTo(const JobState& state) {
+  const KeptModel& model = state.recovery.healthy;
+  const std::string name = " (checkpoint " + std::to_string(model.checkpoint.snapshot) + ")";
+  if (model.checkpoint.buckets.empty()) {
+    return "its first weights, which are made anew";
+  }
+  if (model.checkpoint.snapshot == state.recovery.first.snapshot) {
+    return "its first weights" + name;
+  }
+  return model.checkpoint.epoch == model.epoch
+             ? "the model within epoch " + std::to_string(model.epoch) + name
+             : "the model of epoch " + std::to_string(model.checkpoint.epoch) + name;
 }
 
 std::string RateOf(const JobSettings& settings, const JobState& state) {

@@ -16,8 +16,11 @@ namespace adamant::controller {
 /// The state's checkpoint holds the first weights.
 void KeepFirst(JobState& state);
 
-/// The state's checkpoint, at the end of its epoch, is of a healthy model.
-void KeepHealthy(JobState& state);
+/// What the state's checkpoint holds, as it is when `epoch` has been open for `counted` examples.
+[[nodiscard]] KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted);
+
+/// From now on the job goes back to `model`, which was found healthy.
+void KeepHealthy(JobState& state, KeptModel model);
 
 /// The state has a checkpoint for users: one that holds more than the first weights.
 [[nodiscard]] bool HasCheckpoint(const JobState& state);
@@ -29,6 +32,14 @@ void KeepHealthy(JobState& state);
 /// that of the first weights when an attempt that began with a model has found none that is better.
 /// `counted`: examples of the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted);
+
+/// The healthy model cannot be read: turns the state into that of the one before, of the first
+/// weights where there is none, and where these cannot be read either, of first weights that
+/// servers make anew. False if they were to do that already.
+bool FallBack(JobState& state);
+
+/// The model that the job goes back to, for people: "the model of epoch 3 (checkpoint 7)".
+[[nodiscard]] std::string WhereTo(const JobState& state);
 
 /// The text of the failure that ends a job in which `found` was noticed, and what to try.
 [[nodiscard]] std::string DivergenceFailure(const JobSettings& settings,

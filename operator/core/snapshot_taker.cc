@@ -179,7 +179,9 @@ void SnapshotTaker::Request(std::uint32_t server) {
                        .writers_from = roster_.WritersFrom()};
   for (const std::uint64_t kept : {state_.evaluated_snapshot,
                                    state_.checkpoint.snapshot,
-                                   state_.recovery.healthy.snapshot,
+                                   state_.recovery.healthy.checkpoint.snapshot,
+                                   state_.recovery.healthy.evaluated,
+                                   state_.recovery.older.checkpoint.snapshot,
                                    state_.recovery.first.snapshot}) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {

@@ -38,6 +38,10 @@ std::uint32_t SlotCount(const JobSettings& settings, Role role) {
   return 0;
 }
 
+std::uint64_t TrainingExamples(const JobSettings& settings, const JobState& state) {
+  return settings.training_examples > 0 ? settings.training_examples : state.training_examples;
+}
+
 std::size_t SlotIndex(const JobSettings& settings, MemberId id) {
   switch (id.role) {
     case Role::kDataServer:

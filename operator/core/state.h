@@ -171,13 +171,25 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
+/// A model that the job may go back to.
+struct KeptModel {
+  Checkpoint checkpoint{};      ///< without buckets: the first weights, which servers make anew
+  std::uint64_t epoch = 0;      ///< that is open from it on
+  double top1 = 0;              ///< of the last result before it; 0: there was none
+  std::uint64_t evaluated = 0;  ///< JobState::evaluated_snapshot
+  std::uint64_t examples = 0;   ///< counted in the epochs that had ended
+  std::uint64_t counted = 0;    ///< about as many in the epoch that is open
+  double best_loss = 0;         ///< Recovery::best_loss
+
+  bool operator==(const KeptModel&) const = default;
+};
+
 /// Going back when training diverges (operator/core/recovery.h).
 struct Recovery {
   Checkpoint first{};         ///< the weights that the job began with
-  Checkpoint healthy{};       ///< to go back to: the last model found healthy, or the first weights
-  std::uint64_t epoch = 0;    ///< that is open from `healthy` on
+  KeptModel healthy{};        ///< to go back to: the last model found healthy, or the first weights
+  KeptModel older{};          ///< the one before, where `healthy` cannot be read; may be none
   bool found = false;         ///< `healthy` is a model of this attempt
-  double top1 = 0;            ///< of `healthy`; 0: the first weights
   double best_top1 = 0;       ///< of the models found healthy since the first weights
   std::uint64_t attempt = 1;  ///< of training
   std::uint64_t times = 0;    ///< that the job went back since it was begun or resumed
@@ -185,11 +197,11 @@ struct Recovery {
   bool going_back = false;    ///< processes end, then the buckets come back as `healthy` has them
   bool ended_diverged = false;  ///< the job: one that is resumed goes back first
   double first_loss = 0;        ///< of the attempt; 0: not known
+  double best_loss = 0;         ///< of training, over a period (LossTrend); 0: not known
   std::string divergence{};     ///< what was noticed last
   std::uint64_t undone_updates = 0;
   std::uint64_t undone_examples = 0;
   std::uint64_t counted_examples = 0;  ///< of the epochs that ended, and are not undone
-  std::uint64_t healthy_examples = 0;  ///< of those, up to `healthy`
 
   bool operator==(const Recovery&) const = default;
 };
@@ -233,11 +245,15 @@ std::string Encode(const EpochResult& result);
 /// Bytes of an encoded EpochResult at most.
 inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
-/// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, and 5.
+/// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
+/// healthy model and no loss, and 6.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
+
+/// Training examples of an epoch; 0: not known yet.
+std::uint64_t TrainingExamples(const JobSettings& settings, const JobState& state);
 
 /// Index of a slot in JobState::slots.
 std::size_t SlotIndex(const JobSettings& settings, MemberId id);

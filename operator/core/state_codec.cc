@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 5;
+constexpr std::uint64_t kStateVersion = 6;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -149,6 +149,34 @@ void WalkRow(Codec& codec, Value& value) {
 }
 
 template <class Codec, class Value>
+void WalkRecovery(Codec& codec, Value& value) {
+  Walk(codec, value.first);
+  Walk(codec, value.healthy.checkpoint);
+  codec.Field(value.healthy.epoch);
+  Narrow(codec, value.found);
+  codec.Field(value.healthy.top1);
+  codec.Field(value.best_top1);
+  codec.Field(value.attempt);
+  codec.Field(value.times);
+  codec.Field(value.rate_factor);
+  Narrow(codec, value.going_back);
+  Narrow(codec, value.ended_diverged);
+  codec.Field(value.first_loss);
+  codec.Field(value.divergence);
+  codec.Field(value.undone_updates);
+  codec.Field(value.undone_examples);
+  codec.Field(value.counted_examples);
+  codec.Field(value.healthy.examples);
+  if (codec.version() >= 6) {
+    codec.Field(value.healthy.evaluated);
+    codec.Field(value.healthy.counted);
+    codec.Field(value.healthy.best_loss);
+    Walk(codec, value.older);
+    codec.Field(value.best_loss);
+  }
+}
+
+template <class Codec, class Value>
 void WalkState(Codec& codec, Value& value) {
   codec.Field(value.job_uid);
   codec.Field(value.term);
@@ -227,24 +255,16 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.concluded);
     Narrow(codec, value.losses);
     codec.Field(value.volume);
-  } else if constexpr (std::is_same_v<T, Recovery>) {
-    Walk(codec, value.first);
-    Walk(codec, value.healthy);
+  } else if constexpr (std::is_same_v<T, KeptModel>) {
+    Walk(codec, value.checkpoint);
     codec.Field(value.epoch);
-    Narrow(codec, value.found);
     codec.Field(value.top1);
-    codec.Field(value.best_top1);
-    codec.Field(value.attempt);
-    codec.Field(value.times);
-    codec.Field(value.rate_factor);
-    Narrow(codec, value.going_back);
-    Narrow(codec, value.ended_diverged);
-    codec.Field(value.first_loss);
-    codec.Field(value.divergence);
-    codec.Field(value.undone_updates);
-    codec.Field(value.undone_examples);
-    codec.Field(value.counted_examples);
-    codec.Field(value.healthy_examples);
+    codec.Field(value.evaluated);
+    codec.Field(value.examples);
+    codec.Field(value.counted);
+    codec.Field(value.best_loss);
+  } else if constexpr (std::is_same_v<T, Recovery>) {
+    WalkRecovery(codec, value);
   } else if constexpr (std::is_same_v<T, EpochResult>) {
     WalkRow(codec, value);
   } else {

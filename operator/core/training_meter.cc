@@ -35,10 +35,15 @@ void TrainingMeter::OnWorker(std::uint32_t slot,
                              const WorkerProgress& progress,
                              TimePoint now) {
   WorkerTotals& totals = workers_[slot];
-  if (totals.incarnation != incarnation) {
+  const bool is_new = totals.incarnation != incarnation;
+  if (is_new) {
     totals = {.incarnation = incarnation, .last = {}};
   }
   const WorkerProgress& last = totals.last;
+  if (!is_new) {
+    watched_.trained += Growth(progress.trained_examples, last.trained_examples);
+    watched_.loss_sum += progress.loss_sum - last.loss_sum;
+  }
   sum_.trained_examples += Growth(progress.trained_examples, last.trained_examples);
   sum_.correct += Growth(progress.correct, last.correct);
   sum_.pushes_refused += Growth(progress.pushes_refused, last.pushes_refused);
@@ -116,9 +121,7 @@ double TrainingMeter::RecentLoss() const {
   }
   const Totals& first = recent_.size() < 2 ? before_ : recent_.front().totals;
   const Totals& last = recent_.back().totals;
-  return last.trained > first.trained
-             ? (last.loss_sum - first.loss_sum) / static_cast<double>(last.trained - first.trained)
-             : 0;
+  return last.MeanLossSince(first);
 }
 
 }  // namespace adamant::controller

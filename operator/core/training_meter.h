@@ -21,6 +21,19 @@ class TrainingMeter {
   /// Speed and loss are averaged over this time, whatever epochs it spans.
   static constexpr std::chrono::seconds kWindow{10};
 
+  struct Totals {
+    std::uint64_t counted = 0;
+    std::uint64_t trained = 0;
+    double loss_sum = 0;
+
+    /// 0: nothing was trained since.
+    [[nodiscard]] double MeanLossSince(const Totals& before) const {
+      return trained > before.trained
+                 ? (loss_sum - before.loss_sum) / static_cast<double>(trained - before.trained)
+                 : 0;
+    }
+  };
+
   /// Forgets what was counted of the last epoch.
   void StartEpoch(std::uint64_t epoch);
 
@@ -44,6 +57,10 @@ class TrainingMeter {
   [[nodiscard]] std::uint64_t trained() const { return sum_.trained_examples; }
   [[nodiscard]] double MeanLoss() const;
 
+  /// What was trained while this looked on: without what a process had done before it was first
+  /// heard of, which may be from long ago.
+  [[nodiscard]] const Totals& watched() const { return watched_; }
+
   /// Histogram of this epoch (WorkerProgress::batches_of_others).
   [[nodiscard]] const std::vector<std::uint64_t>& batches_of_others() const {
     return sum_.batches_of_others;
@@ -60,11 +77,6 @@ class TrainingMeter {
     std::uint64_t incarnation = 0;
     WorkerProgress last;
   };
-  struct Totals {
-    std::uint64_t counted = 0;
-    std::uint64_t trained = 0;
-    double loss_sum = 0;
-  };
   struct Sample {
     TimePoint time;
     Totals totals;  // over all epochs
@@ -80,6 +92,7 @@ class TrainingMeter {
   std::uint64_t total_ = 0;
   WorkerProgress sum_;  // over all workers, since the epoch started
   Totals before_;       // over the epochs before
+  Totals watched_;
   std::deque<Sample> recent_;
 };
 

@@ -16,7 +16,6 @@ namespace adamant::bench {
 namespace {
 
 // What a job has where its manifest says nothing.
-constexpr std::uint64_t kExchangeEvery = 8;
 constexpr std::size_t kPrefetch = 4;
 constexpr double kEpsilon = 1e-8;
 constexpr std::uint32_t kBuckets = 64;
@@ -28,9 +27,11 @@ constexpr std::int64_t kEvaluationBatch = 200;
 constexpr float kDeviation = 255;
 
 worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options) {
+  const std::uint64_t alone = worker::IntervalAlone(options.kind == OptimiserKind::kMomentum &&
+                                                    options.location == OptimiserLocation::kServer);
   return {.threads = options.threads,
-          .fetch_every = options.fetch_every.value_or(kExchangeEvery),
-          .push_every = options.push_every.value_or(kExchangeEvery),
+          .fetch_every = options.fetch_every.value_or(alone),
+          .push_every = options.push_every.value_or(alone),
           .choose_fetch = !options.fetch_every.has_value(),
           .choose_push = !options.push_every.has_value(),
           .correct = options.asynchrony,

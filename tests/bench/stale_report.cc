@@ -94,7 +94,8 @@ absl::Status StaleReport::Judge() const {
   if (!std::isfinite(loss_)) {
     why = "the training loss is not finite";
   } else if (loss_ > kFarAbove * first) {
-    why = "the training loss is " + Short(loss_) + ", it should begin with " + Short(first);
+    why = "the training loss is " + Short(loss_) + ", that of a model that knows nothing is " +
+          Short(first);
   } else if (chance_.examples >= kFewestJudged && top1_ < kFallenShare * best_before_) {
     why = "top-1 has fallen from " + Short(best_before_) + " to " + Short(top1_);
   } else if (IsAtChance(top1_) && best_before_ > 0 && !IsAtChance(best_before_)) {

@@ -38,11 +38,10 @@ def look(run):
     states = {}
     for bucket in status["buckets"]:
         states[bucket["state"]] = states.get(bucket["state"], 0) + 1
-    failover = status["last_failover"] or {}
     return Look(
         seconds=time.monotonic(), phase=status["phase"],
         examples=max(0, status["epoch"] - 1) * status["examples_total"] + status["examples"],
-        failovers=failover.get("failovers", 0), restores=failover.get("restores", 0),
+        failovers=status["failovers"], restores=status["restores"],
         rolled_back=sum(bucket["rolled_back"] for bucket in status["buckets"]), states=states,
         members={bucket["bucket"]: (_holder(bucket["primary"]), sorted(map(_holder, bucket["members"])))
                  for bucket in status["buckets"]})

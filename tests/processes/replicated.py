@@ -162,7 +162,7 @@ class ReplicatedCluster(LoadedCluster):
         return report
 
     def failovers(self):
-        return ((self.status() or {}).get("last_failover") or {}).get("failovers", 0)
+        return (self.status() or {}).get("failovers", 0)
 
     def told(self, kind):
         """The texts of the events of this kind."""

@@ -93,7 +93,18 @@ std::unique_ptr<MemberProcess> Cluster::Make(const ProcessStart& start) {
 }
 
 void Cluster::Start(const controller::StartProcess& start, const LifePtr& parent) {
+  if (start.id.role == controller::Role::kParameterServer && world_.setup.loses_snapshots &&
+      controller_ != nullptr && controller_->state().recovery.going_back &&
+      world_.scheduler.Chance(0.2)) {
+    LoseSnapshots(start.id.slot);
+  }
   children_.push_back({Make({start.id, start.generation, ++processes_}), parent});
+}
+
+void Cluster::LoseSnapshots(std::uint32_t slot) {
+  if (disks_[slot]->LoseSnapshots().ok()) {  // it may be full
+    world_.scheduler.Record("fault", "loses the snapshots of parameter-server", slot);
+  }
 }
 
 void Cluster::Kill(MemberProcess& process, const std::string& how) {

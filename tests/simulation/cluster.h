@@ -50,6 +50,7 @@ class Cluster {
   };
 
   void Start(const controller::StartProcess& start, const LifePtr& parent);
+  void LoseSnapshots(std::uint32_t slot);
   void Remove(MemberProcess& process, const std::string& how);
   std::unique_ptr<MemberProcess> Make(const ProcessStart& start);
 

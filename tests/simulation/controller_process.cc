@@ -110,6 +110,10 @@ void ControllerProcess::TellWentBack() {
   if (!state.recovery.going_back) {
     return;
   }
+  if (state.checkpoint.buckets.empty()) {
+    world_.updates.MadeAnew(state.checkpoint.snapshot);
+    world_.work.MadeAnew(state.checkpoint.snapshot);
+  }
   bool news = false;
   for (BucketId bucket = 0; bucket < state.buckets.size(); ++bucket) {
     const controller::Bucket& record = state.buckets[bucket];

@@ -5,6 +5,14 @@
 
 namespace adamant::simulation {
 
+absl::Status Disk::LoseSnapshots() {
+  std::vector<storage::Change> changes;
+  for (const std::string prefix : {"snapshot/", "snapshots/"}) {
+    changes.push_back({.key = prefix, .value = "", .erase = true, .end = prefix + "\xff"});
+  }
+  return store_.Write(changes);
+}
+
 absl::StatusOr<std::vector<float>> Disk::ReadShard(std::uint64_t job_uid, ShardId shard) const {
   ADAMANT_ASSIGN_OR_RETURN(const std::string stored,
                            store_.Get(parameter_server::LiveShardKey(shard)));

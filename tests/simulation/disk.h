@@ -37,6 +37,9 @@ class Disk final : public storage::KvStore {
 
   storage::MemoryStore& store() { return store_; }
 
+  /// All snapshots are gone.
+  absl::Status LoseSnapshots();
+
   /// The values of a live shard, as stored. Errors: as DecodeShard and KvStore::Get.
   [[nodiscard]] absl::StatusOr<std::vector<float>> ReadShard(std::uint64_t job_uid,
                                                              ShardId shard) const;

@@ -20,7 +20,7 @@ void JobChecker::Admitted(controller::MemberId id, std::uint64_t incarnation) {
 
 void JobChecker::StateIs(const controller::JobState& state) {
   step_ = state.step;
-  if (std::exchange(attempt_, state.recovery.attempt) != state.recovery.attempt) {
+  if (state.recovery.going_back) {
     epoch_ = state.epoch - 1;
   }
   incarnations_.resize(state.slots.size());

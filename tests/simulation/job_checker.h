@@ -40,7 +40,6 @@ class JobChecker {
   std::uint64_t term_ = 0;
   std::uint64_t map_version_ = 0;
   std::uint64_t epoch_ = 0;
-  std::uint64_t attempt_ = 1;
   std::uint64_t snapshot_ = 0;
   controller::Step step_ = controller::Step::kTraining;
   std::set<std::pair<controller::MemberId, std::uint64_t>> admitted_;

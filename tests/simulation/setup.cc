@@ -104,6 +104,11 @@ Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {
   Rng aside(MixSeed(seed, kDivergences));  // leaves the other jobs as they are
   if (aside.Below(3) == 0) {
     divergences = Draw(aside, 1, 3);
+    loses_snapshots = aside.Below(3) == 0;
+    job.chance_loss = 10;  // that of training is 1
+    if (aside.Below(2) == 0) {
+      job.checkpoint_interval = std::chrono::milliseconds(Draw(aside, 500, 2000));
+    }
     job.on_divergence = {.action = controller::OnDivergence::Action::kRecover, .times = 100};
   }
 }

@@ -23,6 +23,7 @@ struct Setup {
   explicit Setup(std::uint64_t seed);
 
   std::uint32_t divergences = 0;  ///< how often training diverges; 0: the job does not go back
+  bool loses_snapshots = false;   ///< as it goes back, volumes may turn out to be other ones
   controller::JobSettings job;
   std::uint32_t batch_size = 1;
   std::uint32_t train_examples = 0;

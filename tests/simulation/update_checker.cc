@@ -355,6 +355,12 @@ void UpdateChecker::SnapshotAsked(std::uint64_t snapshot) {
   }
 }
 
+void UpdateChecker::MadeAnew(std::uint64_t snapshot) {
+  for (ShardState& state : shards_) {
+    state.snapshots.try_emplace(snapshot, Present(Setup::kElements));
+  }
+}
+
 void UpdateChecker::CheckSnapshot(std::uint64_t snapshot,
                                   ShardId shard,
                                   std::span<const float> values) {

@@ -74,6 +74,9 @@ class UpdateChecker {
   /// The controller asks for a snapshot of what has been acknowledged.
   void SnapshotAsked(std::uint64_t snapshot);
 
+  /// Servers make the first weights anew, under the id of a snapshot.
+  void MadeAnew(std::uint64_t snapshot);
+
   /// Values that somebody was given as those of a snapshot.
   void CheckSnapshot(std::uint64_t snapshot, ShardId shard, std::span<const float> values);
 

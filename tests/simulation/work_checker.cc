@@ -16,10 +16,14 @@ WorkChecker::WorkChecker(const Setup& setup, Violations& violations)
     : setup_(setup),
       violations_(violations),
       layout_(setup.train_examples, setup.job.data_servers, setup.batch_size),
-      ledgers_(setup.job.data_servers) {
-  for (std::uint32_t part = 0; part < ledgers_.size(); ++part) {
-    ledgers_[part].counted.resize(layout_.Batches(part));
+      ledgers_(NewLedgers()) {}
+
+std::vector<data_server::Ledger> WorkChecker::NewLedgers() const {
+  std::vector<data_server::Ledger> ledgers(setup_.job.data_servers);
+  for (std::uint32_t part = 0; part < ledgers.size(); ++part) {
+    ledgers[part].counted.resize(layout_.Batches(part));
   }
+  return ledgers;
 }
 
 std::uint32_t WorkChecker::ValidationBatches() const {
@@ -113,7 +117,11 @@ void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
 
 void WorkChecker::WentBack(std::uint64_t snapshot, std::uint64_t epoch) {
   ledgers_ = at_snapshot_.at(snapshot);
-  const auto is_undone = [epoch](const TrainBatch& batch) { return std::get<0>(batch) >= epoch; };
+  const auto is_undone = [&](const TrainBatch& batch) {
+    const auto [of_epoch, part, index] = batch;
+    const data_server::Ledger& ledger = ledgers_[part];
+    return of_epoch >= epoch && (ledger.epoch != of_epoch || !ledger.counted[index]);
+  };
   std::erase_if(acknowledged_, is_undone);
   std::erase_if(answered_, is_undone);
 }

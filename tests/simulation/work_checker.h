@@ -43,6 +43,9 @@ class WorkChecker {
   void SnapshotAsked(std::uint64_t snapshot) { at_snapshot_.try_emplace(snapshot, ledgers_); }
   void WentBack(std::uint64_t snapshot, std::uint64_t epoch);
 
+  /// The first weights are made anew, under the id of a snapshot.
+  void MadeAnew(std::uint64_t snapshot) { at_snapshot_.try_emplace(snapshot, NewLedgers()); }
+
   /// A data server reports the sums of an evaluation.
   void Evaluated(WorkerId server, const data_server::Evaluated& sum);
 
@@ -53,6 +56,7 @@ class WorkChecker {
   using TrainBatch = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // epoch, part, index
 
   [[nodiscard]] std::uint32_t ValidationBatches() const;
+  [[nodiscard]] std::vector<data_server::Ledger> NewLedgers() const;
 
   const Setup& setup_;
   Violations& violations_;

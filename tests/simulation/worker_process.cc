@@ -62,7 +62,9 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
 controller::Heartbeat WorkerProcess::MakeHeartbeat() {
   const worker::ExchangeStatistics statistics = exchange_->statistics();
   return {.progress =
-              controller::WorkerProgress{.pushes_acknowledged = statistics.pushes_acknowledged,
+              controller::WorkerProgress{.trained_examples = trained_examples_,
+                                         .loss_sum = static_cast<double>(trained_examples_),
+                                         .pushes_acknowledged = statistics.pushes_acknowledged,
                                          .pushes_refused = statistics.pushes_refused,
                                          .updates_lost = statistics.updates_lost}};
 }
@@ -226,6 +228,7 @@ void WorkerProcess::SendResults(const worker::AcknowledgeMessage& acknowledge) {
     message.results.push_back(ToDataServer(result));
     if (result.lease.kind == worker::WorkKind::kTrain) {
       world_.updates.Acknowledging(Self(), result.lease);
+      trained_examples_ += result.examples;
     }
     world_.work.Acknowledging(message.results.back().lease.batch);
   }

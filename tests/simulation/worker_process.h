@@ -95,6 +95,8 @@ class WorkerProcess final : public MemberProcess {
   bool stopping_ = false;
   bool left_ = false;
 
+  std::uint64_t trained_examples_ = 0;
+
   std::uint64_t membership_version_ = 0;
   std::map<PeerKey, Peer> peers_;
   std::uint64_t peers_made_ = 0;

@@ -9,6 +9,7 @@
 
 #include "operator/cli/console/text.h"
 #include "operator/core/messages.h"
+#include "operator/core/state.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::cli {
@@ -51,6 +52,10 @@ std::string StatesText(const v1::JobStatus& status) {
 }
 
 std::string FailoverText(const v1::FailoverStatus& failover) {
+  const std::string count = Count(failover.failovers(), "failover") + " so far";
+  if (!HasLastFailover(failover)) {
+    return count;
+  }
   const v1::FailoverTimes& times = failover.times();
   return Text("bucket %u, %s ago: detect %s, replace %s, reconcile %s, ",
               failover.bucket(),
@@ -60,19 +65,21 @@ std::string FailoverText(const v1::FailoverStatus& failover) {
               FormatLatency(times.reconcile_seconds()).c_str()) +
          (failover.catch_up_seconds() > 0 ? "catch up " + FormatLatency(failover.catch_up_seconds())
                                           : "catching up") +
-         "; " + Count(failover.failovers(), "failover") + " so far";
+         "; " + count;
 }
 
-/// What was lost with all members of a bucket; "" if nothing was.
+/// What came back from disk, and what was lost with all members of a bucket; "" if there was none.
 std::string RollbackText(const v1::JobStatus& status) {
   const std::uint64_t updates = status.bucket_summary().rolled_back();
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
-  if (restores == 0 && updates == 0) {
-    return "";
+  if (updates == 0) {
+    return restores == 0
+               ? ""
+               : "restored     buckets from disk, " + Count(restores, "time") + " so far\n";
   }
-  return Count(updates, "update") + " in " + Count(buckets, "bucket") + "; " +
-         Count(restores, "restore") + " from disk so far";
+  return "rolled back  " + Count(updates, "update") + " in " + Count(buckets, "bucket") + "; " +
+         Count(restores, "restore") + " from disk so far\n";
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
@@ -165,6 +172,17 @@ std::string Aligned(const std::vector<Row>& rows) {
 
 }  // namespace
 
+bool HasLastFailover(const v1::FailoverStatus& failover) {
+  return failover.failovers() > 0 && failover.epoch() > 0;
+}
+
+std::string RunPhase(const std::string& phase, bool live) {
+  if (phase != controller::PhaseName(controller::Phase::kSuspended)) {
+    return phase;
+  }
+  return live ? "Stopping" : "Stopped, can be resumed";
+}
+
 std::string StatusText(const v1::JobStatus& status, bool live) {
   std::string text = status.name() + ": " + status.phase() + "\n";
   text += Text("epoch %llu of %llu, top-1 %.2f%%, ",
@@ -177,11 +195,10 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
   }
   text += AttemptText(status);
   if (live) {
-    text += Text("%llu of %llu examples, loss %.4f, %.0f examples/s\n",
-                 Wide(status.counted_examples()),
-                 Wide(status.total_examples()),
-                 status.training_loss(),
-                 status.examples_per_second());
+    text += Text(
+        "%llu of %llu examples, ", Wide(status.counted_examples()), Wide(status.total_examples()));
+    text += status.training_loss() != 0 ? Text("loss %.4f, ", status.training_loss()) : "";
+    text += Text("%.0f examples/s\n", status.examples_per_second());
     if (status.batches_of_others() > 0) {
       text += Text("staleness    %.1f batches of other workers\n", status.batches_of_others());
     }
@@ -189,12 +206,10 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
       text += "buckets      " + StatesText(status) + "\n";
     }
   }
-  if (status.has_last_failover() && status.last_failover().failovers() > 0) {
+  if (status.last_failover().failovers() > 0) {
     text += "failover     " + FailoverText(status.last_failover()) + "\n";
   }
-  if (const std::string rollback = RollbackText(status); !rollback.empty()) {
-    text += "rolled back  " + rollback + "\n";
-  }
+  text += RollbackText(status);
   if (status.checkpoint() > 0) {
     text += "checkpoint   " + std::to_string(status.checkpoint());
     if (status.checkpoint_held_seconds() > 0) {

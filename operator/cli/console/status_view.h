@@ -3,8 +3,9 @@
 #include <string>
 
 namespace adamant::v1 {
+class FailoverStatus;
 class JobStatus;
-}
+}  // namespace adamant::v1
 
 namespace adamant::cli {
 
@@ -14,6 +15,13 @@ namespace adamant::cli {
 
 /// The job in a few lines and, while it runs, one line for each of its processes.
 std::string StatusText(const v1::JobStatus& status, bool live);
+
+/// The phase of a run on one machine for people, who have not suspended it but stopped it.
+std::string RunPhase(const std::string& phase, bool live);
+
+/// Whether more is known of the last take-over than how many there were: a controller forgets it
+/// when it restarts, and there may have been none.
+bool HasLastFailover(const v1::FailoverStatus& failover);
 
 /// A line for each bucket under a heading; "" if none are known.
 std::string BucketTable(const v1::JobStatus& status);

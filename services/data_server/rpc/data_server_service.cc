@@ -17,6 +17,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
+#include "services/common/job/warm_start_of.h"
 #include "services/data_server/core/batch_builder.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/data_metrics.h"
@@ -31,10 +32,6 @@ using SharedDataset = BatchBuilder::SharedDataset;
 
 constexpr std::uint32_t kMaxBatchesOfPart = 8'000'000;  // their bitmap fits a record of 1 MiB
 constexpr unsigned kMaxPipelineThreads = 4;
-
-/// Of a warm start that the manifest leaves open; at most one part of so many of an epoch.
-constexpr std::uint64_t kWarmStartBatches = 200;
-constexpr std::uint64_t kMostWarmStart = 2;
 
 DataShape ShapeOf(const v1::TrainingJob& job) {
   const model::Net net = job::NetOf(job);
@@ -58,23 +55,6 @@ Normalisation NormalisationOf(const v1::Normalise& normalise, std::uint32_t chan
       .deviation = std::vector<float>(channels, static_cast<float>(255 * normalise.deviation()))};
 }
 
-// Several threads that begin at once, on weights that nobody has trained, pull them apart
-// (docs/design/asynchrony.md). Two do not.
-std::uint64_t WarmStartExamples(const v1::JobSpec& spec, std::uint32_t train_examples) {
-  const v1::Distribution& distribution = spec.distribution();
-  if (distribution.warm_start().has_examples()) {
-    return static_cast<std::uint64_t>(distribution.warm_start().examples());
-  }
-  const std::int64_t threads =
-      std::int64_t{distribution.workers()} * distribution.threads_per_worker();
-  if (threads <= 2 || distribution.workers() == 1 ||
-      spec.optimiser().asynchrony() == v1::Optimiser::ASYNCHRONY_OFF) {
-    return 0;
-  }
-  return std::min(kWarmStartBatches * static_cast<std::uint64_t>(spec.data().batch_size()),
-                  std::uint64_t{train_examples} / kMostWarmStart);
-}
-
 WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome,
                                   std::uint32_t slot,
                                   std::uint32_t train_examples) {
@@ -90,7 +70,7 @@ WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome,
                                  ? std::optional(spec.run_policy().target_accuracy())
                                  : std::nullopt,
           .epoch_completion = spec.run_policy().epoch_completion(),
-          .warm_start_examples = WarmStartExamples(spec, train_examples)};
+          .warm_start_examples = job::WarmStartExamples(welcome.job(), train_examples)};
 }
 
 // What the number of examples says about the rest of the manifest.

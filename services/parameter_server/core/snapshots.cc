@@ -169,20 +169,24 @@ absl::StatusOr<ShardValue> Snapshots::Read(std::uint64_t snapshot,
   return value;
 }
 
+absl::Status Snapshots::FindComplete(std::uint64_t snapshot, BucketId bucket) const {
+  ADAMANT_ASSIGN_OR_RETURN(const auto about, Find(snapshot, bucket));
+  return about.has_value() ? absl::OkStatus()
+                           : absl::NotFoundError("bucket " + std::to_string(bucket) +
+                                                 " is not in snapshot " + std::to_string(snapshot));
+}
+
 absl::StatusOr<ShardContent> Snapshots::LoadShard(std::uint64_t snapshot,
                                                   BucketId bucket,
                                                   const ShardIdentity& identity) const {
-  ADAMANT_ASSIGN_OR_RETURN(const auto about, Find(snapshot, bucket));
-  if (!about.has_value()) {
-    return absl::NotFoundError("bucket " + std::to_string(bucket) + " is not in snapshot " +
-                               std::to_string(snapshot));
-  }
+  ADAMANT_RETURN_IF_ERROR(FindComplete(snapshot, bucket));
   ADAMANT_ASSIGN_OR_RETURN(const std::string stored,
                            store_.Get(CopyPrefix(snapshot, bucket) + LiveShardKey(identity.shard)));
   return DecodeContent(identity, stored);
 }
 
 absl::StatusOr<RecordMap> Snapshots::LoadRecords(std::uint64_t snapshot, BucketId bucket) const {
+  ADAMANT_RETURN_IF_ERROR(FindComplete(snapshot, bucket));
   return parameter_server::LoadRecords(job_uid_, bucket, store_, CopyPrefix(snapshot, bucket));
 }
 

@@ -55,10 +55,12 @@ class Snapshots {
                                          BucketId bucket,
                                          const ShardIdentity& identity) const;
 
-  /// The records of a copy. Errors: as LoadRecords.
+  /// The records of a copy. NotFound if there is none. Errors: as LoadRecords.
   absl::StatusOr<RecordMap> LoadRecords(std::uint64_t snapshot, BucketId bucket) const;
 
  private:
+  [[nodiscard]] absl::Status FindComplete(std::uint64_t snapshot, BucketId bucket) const;
+
   const std::uint64_t job_uid_;
   storage::KvStore& store_;
 };

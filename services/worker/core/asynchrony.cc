@@ -24,11 +24,14 @@ constexpr double kMostLookAhead = 3;
 /// Momentum on the servers remembers so many times the staleness.
 constexpr double kMemoryPerGap = 10;
 
-/// Batches of others between two exchanges that cost little.
-constexpr double kMostSpread = 8;
+/// Batches of others between two exchanges, where more than one other trains.
+constexpr double kMostSpread = 4.8;
 
-/// Two workers are never quite as fast as each other.
-constexpr double kEqualEnough = 0.5;
+/// Two workers are never quite as fast as each other: up to here they are taken for equal.
+constexpr double kNearlyEqual = 1.5;
+
+/// A crowd below this swings little: between those of two and of three equal workers.
+constexpr double kFew = 0.5;
 
 /// Intervals between exchanges that a process may stand still before its push counts less.
 constexpr double kBearableIntervals = 2;
@@ -41,18 +44,23 @@ bool HasMomentum(const AsynchronyOptions& options) {
 }
 
 // A worker answers its own changes at once, which balances as much of others' that it answers late.
-// What is beyond that asks for a correction.
-double CrowdOf(double others_per_own) { return std::max(0.0, others_per_own - 1); }
+// What is beyond that asks for a correction. What momentum on the servers makes of its changes it
+// answers as late as others'.
+double CrowdOf(const AsynchronyOptions& options, double others_per_own) {
+  const bool late = HasMomentum(options) && options.location == OptimiserLocation::kServer;
+  return late ? others_per_own : std::max(0.0, others_per_own - 1);
+}
 
 std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own) {
   if (!options.chooses) {
     return options.exchange_every;
   }
-  const double per_step =
-      std::max(1.0, others_per_own * static_cast<double>(options.threads) - kEqualEnough);
-  const double every = std::round(kMostSpread / std::pow(per_step, 1.5));
-  return static_cast<std::uint64_t>(
-      std::clamp(every, 1.0, static_cast<double>(options.exchange_every)));
+  const double per_step = others_per_own * static_cast<double>(options.threads);
+  if (per_step <= kNearlyEqual) {
+    return options.exchange_every;
+  }
+  return static_cast<std::uint64_t>(std::clamp(
+      std::round(kMostSpread / per_step), 1.0, static_cast<double>(options.exchange_every)));
 }
 
 double RateOf(const AsynchronyOptions& options, double crowd, double delay_steps) {
@@ -113,7 +121,7 @@ Expectation Expect(const AsynchronyOptions& options,
   const double delay = DelayOf(expected.fetch_every, expected.push_every);
   expected.staleness_batches = others * static_cast<double>(options.threads) * delay;
   if (options.corrects) {
-    const double crowd = CrowdOf(others);
+    const double crowd = CrowdOf(options, others);
     expected.correction = {
         .rate = static_cast<float>(RateOf(options, crowd, delay)),
         .memory = static_cast<float>(MemoryOf(options, crowd, expected.staleness_batches, chosen))};
@@ -135,7 +143,7 @@ double Asynchrony::OthersPerOwn() const {
   return meter_.knows_others() ? meter_.others_per_own() : static_cast<double>(workers_ - 1);
 }
 
-double Asynchrony::Crowd() const { return CrowdOf(OthersPerOwn()); }
+double Asynchrony::Crowd() const { return CrowdOf(options_, OthersPerOwn()); }
 
 // Steps of one of this worker's threads from a fetch to where the push computed from it lands.
 double Asynchrony::DelaySteps() const {
@@ -180,7 +188,7 @@ void Asynchrony::ControlGain(std::span<const float> values) {
   gain_.Observe(values,
                 {.stretch = static_cast<std::size_t>(stretch),
                  .growth = kGrowthPerDelay * std::min(1.0, every / delay),
-                 .few = Crowd() < 1,
+                 .few = Crowd() < kFew,
                  .most = 1 / RateOf(options_, Crowd(), DelaySteps())});
 }
 

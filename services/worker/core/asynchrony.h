@@ -39,6 +39,12 @@ struct AsynchronyOptions {
   double momentum = 0;
 };
 
+/// Batches of a thread between two exchanges of a worker that trains alone, where the manifest says
+/// nothing. Momentum on the servers is stepped once a push: the seldomer, the larger each step.
+constexpr std::uint64_t IntervalAlone(bool momentum_on_servers) {
+  return momentum_on_servers ? 2 : 8;
+}
+
 AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const UpdatePlan& plan);
 
 /// Intervals in batches of a thread that a user wrote, and that are kept; 0: the worker chooses.

@@ -76,15 +76,21 @@ void StalenessMeter::OnFetched() {
     if (growth > 0) {
       SeeOthers();
     }
-    // Where this worker did nothing meanwhile, as before its first batch, nothing can be compared.
-    const auto own = static_cast<double>(incoming_own_ - own_at_last_fetch_);
-    if (own > 0) {
-      growths_ += seen_others_ ? 1 : 0;
-      others_ += kWeight * (growth - others_);
-      own_ += kWeight * (own - own_);
-    }
+    Compare(growth);
   }
   own_at_last_fetch_ = incoming_own_;
+}
+
+void StalenessMeter::Compare(double growth) {
+  const auto own = static_cast<double>(incoming_own_ - own_at_last_fetch_);
+  if (own > 0) {
+    growths_ += seen_others_ ? 1 : 0;
+    others_ += kWeight * (not_compared_ + growth - others_);
+    own_ += kWeight * (own - own_);
+    not_compared_ = 0;
+  } else if (own_pushed_ > incoming_own_) {
+    not_compared_ += growth;  // beside pushes that the next value will have
+  }
 }
 
 void StalenessMeter::OnApplied() { base_ = fetched_; }

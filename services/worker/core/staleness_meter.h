@@ -64,6 +64,9 @@ class StalenessMeter {
   };
 
   [[nodiscard]] std::int64_t OthersOf(Sequence included, std::uint64_t examples) const;
+  /// Others' examples of this growth with this worker's own. Where it did nothing meanwhile, as
+  /// before its first batch, nothing can be compared.
+  void Compare(double growth);
   void SeeGap(double gap);
   void SeeOthers();
 
@@ -81,6 +84,7 @@ class StalenessMeter {
   std::uint64_t growths_ = 0;
   double others_ = 0;
   double own_ = 0;
+  double not_compared_ = 0;  // examples of others while own pushes were on their way
   double moved_ = 0;
   bool seen_others_ = false;
   bool joined_others_ = false;

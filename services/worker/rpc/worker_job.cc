@@ -54,17 +54,21 @@ std::uint64_t RetainBytesOf(const v1::Persistence& persistence) {
              : static_cast<std::uint64_t>(persistence.retain());
 }
 
-/// What a worker that trains alone does where the manifest says nothing.
-constexpr std::int32_t kExchangeEvery = 8;
-
-std::uint64_t PushEvery(const v1::Distribution& distribution) {
-  return static_cast<std::uint64_t>(distribution.has_push_every() ? distribution.push_every()
-                                                                  : kExchangeEvery);
+std::uint64_t IntervalAlone(const v1::Optimiser& optimiser) {
+  return worker::IntervalAlone(optimiser.kind() == v1::Optimiser::KIND_MOMENTUM &&
+                               optimiser.location() == v1::Optimiser::LOCATION_SERVER);
 }
 
-std::uint64_t FetchEvery(const v1::Distribution& distribution) {
-  return static_cast<std::uint64_t>(distribution.has_fetch_every() ? distribution.fetch_every()
-                                                                   : kExchangeEvery);
+std::uint64_t PushEvery(const v1::JobSpec& spec) {
+  const v1::Distribution& distribution = spec.distribution();
+  return distribution.has_push_every() ? static_cast<std::uint64_t>(distribution.push_every())
+                                       : IntervalAlone(spec.optimiser());
+}
+
+std::uint64_t FetchEvery(const v1::JobSpec& spec) {
+  const v1::Distribution& distribution = spec.distribution();
+  return distribution.has_fetch_every() ? static_cast<std::uint64_t>(distribution.fetch_every())
+                                        : IntervalAlone(spec.optimiser());
 }
 
 ParallelMode ModeOf(const v1::JobSpec& spec,
@@ -73,7 +77,7 @@ ParallelMode ModeOf(const v1::JobSpec& spec,
                     std::optional<double> ping) {
   const v1::Distribution& distribution = spec.distribution();
   const auto threads = static_cast<std::size_t>(distribution.threads_per_worker());
-  const auto push_every = PushEvery(distribution);
+  const auto push_every = PushEvery(spec);
   if (distribution.has_share_every() && threads > 1) {
     const auto asked = static_cast<std::uint64_t>(distribution.share_every());
     return {.threads = threads, .share_every = std::min(asked, push_every)};
@@ -99,8 +103,8 @@ absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<doub
   replica.threads = mode.threads;
   replica.share_every = mode.share_every;
   replica.pin_threads = distribution.pin_threads();
-  replica.fetch_every = FetchEvery(distribution);
-  replica.push_every = PushEvery(distribution);
+  replica.fetch_every = FetchEvery(spec);
+  replica.push_every = PushEvery(spec);
   replica.correct = spec.optimiser().asynchrony() != v1::Optimiser::ASYNCHRONY_OFF;
   replica.choose_fetch = !distribution.has_fetch_every();
   replica.choose_push = !distribution.has_push_every();

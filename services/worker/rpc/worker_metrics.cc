@@ -50,11 +50,13 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
       staleness_batches_(registry.AddGauge(
           "adamant_worker_staleness_batches",
           "Batches of other workers between a fetch and the push computed from it, moving mean")),
-      rate_factor_(registry.AddGauge("adamant_worker_rate_factor",
-                                     "Factor on the learning rate, for asynchrony")),
+      rate_factor_(
+          registry.AddGauge("adamant_worker_rate_factor",
+                            "Asynchrony factor on the learning rate: staleness factor times "
+                            "gain")),
       memory_factor_(
           registry.AddGauge("adamant_worker_momentum_memory_factor",
-                            "Factor on the steps that momentum remembers, for asynchrony")),
+                            "Memory factor, on the steps that momentum remembers, for asynchrony")),
       exchange_every_(registry.AddGauge("adamant_worker_exchange_every_batches",
                                         "Batches of a thread between two pushes")) {
   for (const std::string_view reason : kReasons) {

@@ -45,10 +45,30 @@ TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
   EXPECT_DOUBLE_EQ(SecondsLeft(report, 1), 25 + 3);
 }
 
+TEST(LineTest, ALossThatIsNotKnownIsLeftOut) {
+  controller::EpochResult result;
+  result.epoch = 2;
+  result.counted = 1000;
+  result.seconds = 4;
+  result.validated = 500;
+  result.top1 = 0.9712;
+  EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  top-1 97.12%  250 examples/s  4.0s");
+  result.trained = 1000;
+  result.training_loss = 0.25;
+  EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  loss 0.2500  top-1 97.12%  250 examples/s  4.0s");
+  controller::JobReport report;
+  report.epoch = 2;
+  report.epochs = 5;
+  report.total_examples = 1000;
+  EXPECT_EQ(ProgressLine(report), "epoch 2/5: 0 of 1000 examples, 0 examples/s");
+  report.training_loss = 0.25;
+  EXPECT_EQ(ProgressLine(report), "epoch 2/5: 0 of 1000 examples, loss 0.2500, 0 examples/s");
+}
+
 TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
   EXPECT_TRUE(MayDoBetter(""));
   EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
-  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({})));
+  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({}, false)));
   EXPECT_FALSE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
   EXPECT_TRUE(
       MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; the job had gone back "

@@ -14,8 +14,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
-ExpectationText Expected(const std::string& distribution, const std::string& optimiser) {
+ExpectationText Expected(const std::string& distribution,
+                         const std::string& optimiser,
+                         const std::string& batch_size = "32",
+                         const std::string& epochs = "10") {
   const job::ParseResult parsed = job::ParseJob(R"(
 apiVersion: adamant.dev/v1alpha1
 kind: TrainingJob
@@ -27,9 +31,10 @@ spec:
       classes: 10
       layers: [{name: fc1, kind: FullyConnected, outputs: 10}]
   data:
-    batchSize: 32
+    batchSize: )" + batch_size + R"(
     train: {digits: {seed: 1, examples: 60000}}
     validation: {digits: {seed: 2, examples: 500}}
+  runPolicy: {epochs: )" + epochs + R"(}
   optimiser: )" + optimiser + "\n  distribution: " + distribution +
                                                     "\n",
                                                 "job.yaml");
@@ -52,8 +57,10 @@ TEST(ExpectationTest, SixteenWorkers) {
   EXPECT_EQ(text.lines,
             "workers: 16 x 1 thread, batches of 32: 512 examples at a time\n"
             "staleness: about 30 batches of others; an exchange after every batch\n"
-            "correction: rate factor 0.42: learning rate 0.02 -> 0.0043, momentum 0.9 -> 0.9483 "
-            "(optimiser.asynchrony: Auto)\n");
+            "start: one worker alone for 200 batches at learning rate 0.02; then a gain of 1/16: "
+            "learning rate 0.00027\n"
+            "correction: staleness factor 0.42, once the gain is 1: learning rate 0.02 -> 0.0043, "
+            "momentum 0.9 -> 0.9483 (optimiser.asynchrony: Auto)\n");
   EXPECT_THAT(text.warnings, IsEmpty());
 }
 
@@ -62,6 +69,7 @@ TEST(ExpectationTest, TwoWorkersKeepTheirNumbers) {
       Expected("{workers: 2}", kMomentum).lines,
       "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
       "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+      "start: a gain of 1/2: learning rate 0.01\n"
       "correction: none once faded in, unless the weights swing (optimiser.asynchrony: Auto)\n");
 }
 
@@ -76,14 +84,61 @@ TEST(ExpectationTest, ThreadsOfOneWorkerAreNotOthers) {
 TEST(ExpectationTest, WithoutMomentumOnlyTheRateIsCorrected) {
   const ExpectationText text = Expected("{workers: 16}", "{kind: Sgd, rate: 0.1}");
   EXPECT_THAT(text.lines,
-              HasSubstr("rate factor 0.42: learning rate 0.1 -> 0.042 (optimiser.asynchrony"));
+              HasSubstr("staleness factor 0.42, once the gain is 1: learning rate 0.1 -> 0.042 "
+                        "(optimiser.asynchrony"));
   EXPECT_THAT(text.warnings, ElementsAre(HasSubstr("spec.optimiser: without momentum")));
 }
 
 TEST(ExpectationTest, WarnsOfMoreThreadsThanWereMeasured) {
   EXPECT_THAT(Expected("{workers: 4, threadsPerWorker: 4}", kMomentum).warnings, IsEmpty());
   EXPECT_THAT(Expected("{workers: 17}", kMomentum).warnings,
-              ElementsAre(HasSubstr("17 threads in all; more than 16 were never measured")));
+              ElementsAre(HasSubstr(
+                  "distribution.workers: 17 threads in all; more than 16 were never measured")));
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 32}", kMomentum).warnings,
+              ElementsAre(HasSubstr("spec.distribution.threadsPerWorker: 32 threads in all")));
+  EXPECT_THAT(Expected("{workers: 4, threadsPerWorker: 5}", kMomentum).warnings,
+              ElementsAre(HasSubstr("spec.distribution.threadsPerWorker: 20 threads in all")));
+}
+
+TEST(ExpectationTest, AWarmStartIsAtMostHalfAnEpochAndMayBeWritten) {
+  EXPECT_THAT(Expected("{workers: 3}", kMomentum, "320", "20").lines,
+              HasSubstr("start: one worker alone for 94 batches at learning rate 0.02; then"));
+  EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 64}}", kMomentum).lines,
+              HasSubstr("start: one worker alone for 2 batches at learning rate 0.02; then"));
+  EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 0}}", kMomentum).lines,
+              HasSubstr("\nstart: a gain of 1/3: learning rate 0.00"));
+}
+
+TEST(ExpectationTest, WithoutCorrectionAllBeginAtOnce) {
+  const std::string off = "{kind: Momentum, rate: 0.02, asynchrony: Off}";
+  EXPECT_THAT(Expected("{workers: 3}", off).lines, Not(HasSubstr("start:")));
+  EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 64}}", off).lines,
+              HasSubstr("start: one worker alone for 2 batches at learning rate 0.02; then all\n"));
+}
+
+TEST(ExpectationTest, WarnsOfJobsThatAreTooShortToFadeIn) {
+  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "3").warnings,
+              ElementsAre(HasSubstr("spec.distribution.workers: 564 batches in all are few for 8 "
+                                    "threads that fade in; below about 1600")));
+  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "9").warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 2}", kMomentum, "320", "8").warnings,
+              ElementsAre(HasSubstr("1504 batches in all are few for 2 threads that fade in; below "
+                                    "about 1600")));
+  EXPECT_THAT(Expected("{workers: 16}", kMomentum, "320", "17").warnings,
+              ElementsAre(HasSubstr("below about 3200")));
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 8}", kMomentum, "320", "3").warnings,
+              IsEmpty());
+}
+
+TEST(ExpectationTest, WarnsOfIntervalsThatAreLongerThanAnEpoch) {
+  EXPECT_THAT(Expected("{workers: 2, fetchEvery: 937, pushEvery: 937}", kMomentum).warnings,
+              IsEmpty());
+  EXPECT_THAT(
+      Expected("{workers: 2, fetchEvery: 938, pushEvery: 937}", kMomentum).warnings,
+      ElementsAre(HasSubstr("spec.distribution.fetchEvery: 938 is more than the 937 batches")));
+  const ExpectationText alone = Expected("{workers: 1, pushEvery: 2000}", kMomentum);
+  EXPECT_EQ(alone.lines, "");
+  EXPECT_THAT(alone.warnings, ElementsAre(HasSubstr("pushEvery: 2000 is more than the 1875")));
 }
 
 TEST(ExpectationTest, WarnsOfNumbersThatAreTakenAsTheyAre) {
@@ -102,6 +157,14 @@ TEST(ExpectationTest, WarnsOfWrittenIntervals) {
   EXPECT_THAT(text.warnings,
               ElementsAre(HasSubstr("spec.distribution.fetchEvery: 4 is kept"),
                           HasSubstr("spec.distribution.pushEvery: 8 is kept")));
+}
+
+TEST(ExpectationTest, MomentumOnTheServersIsSteppedOften) {
+  const std::string server = "{kind: Momentum, rate: 0.02, location: Server}";
+  EXPECT_THAT(Expected("{workers: 2}", server).lines,
+              HasSubstr("an exchange after every 2 batches"));
+  EXPECT_THAT(Expected("{workers: 2}", "{kind: Sgd, rate: 0.02, location: Server}").lines,
+              HasSubstr("an exchange after every 8 batches"));
 }
 
 TEST(ExpectationTest, WarnsOfMomentumOnTheServers) {

@@ -44,10 +44,38 @@ TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
             "epoch 2: top-1 0.1135 is no better than naming the most frequent class "
             "(1135 of 10000)");
   EXPECT_EQ(
-      ChanceFailure(Row(10'000, 1'135)),
-      "training did not learn: top-1 0.1135 is what naming the most frequent class reaches; "
+      ChanceFailure(Row(10'000, 660), false),
+      "training did not learn: top-1 0.0660 is no better than naming the most frequent class; "
       "try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
       "loss has hardly moved, a higher rate");
+}
+
+TEST(ChanceTest, WhereTheLossHasHardlyMovedAHigherRateIsTheFirstAdvice) {
+  EXPECT_EQ(
+      ChanceFailure(Row(10'000, 660), true),
+      "training did not learn: top-1 0.0660 is no better than naming the most frequent class, and "
+      "the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one with a "
+      "warm-up (spec.optimiser.schedule.warmUp)");
+}
+
+TEST(ChanceTest, ALossHasHardlyMovedBetweenWhereItBeganAndThatOfAModelThatKnowsNothing) {
+  EpochResult row = Row(10'000, 660);
+  row.trained = 60'000;
+  const auto hardly_moved = [&](double first, double last, double chance_loss = 2.3) {
+    row.training_loss = last;
+    return HasHardlyMoved(row, {.first_loss = first}, chance_loss);
+  };
+  EXPECT_TRUE(hardly_moved(2.35, 2.35));
+  EXPECT_TRUE(hardly_moved(2.8, 2.3)) << "the first weights were drawn large";
+  EXPECT_TRUE(hardly_moved(2.35, 2.35, 0));
+  EXPECT_FALSE(hardly_moved(2.35, 2.1)) << "it learns something";
+  EXPECT_FALSE(hardly_moved(2.35, 2.6));
+  EXPECT_FALSE(hardly_moved(2.35, std::nan("")));
+  EXPECT_FALSE(hardly_moved(1e6, 2.3)) << "the weights were wrecked at once";
+  EXPECT_FALSE(hardly_moved(0, 2.3)) << "not known";
+  EXPECT_FALSE(HasHardlyMoved(row, {.first_loss = 2.3, .divergence = "NaN"}, 2.3));
+  row.trained = 0;
+  EXPECT_FALSE(hardly_moved(2.3, 2.3)) << "not measured";
 }
 
 TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
@@ -56,7 +84,7 @@ TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   row.training_loss = 2.29;
   EXPECT_TRUE(HasChanceLoss(row, 2.3));
   EXPECT_FALSE(HasChanceLoss(row, 0)) << "not known";
-  EXPECT_THAT(ChanceFailure(row), HasSubstr("the training loss, 2.29, is no better"));
+  EXPECT_THAT(ChanceFailure(row, false), HasSubstr("the training loss, 2.29, is no better"));
   EXPECT_THAT(ChanceWarning(row, 100), HasSubstr("epoch 2: the training loss, 2.29,"));
   row.training_loss = 2.2;
   EXPECT_FALSE(HasChanceLoss(row, 2.3));
@@ -115,7 +143,18 @@ TEST_F(ChanceOfAJobTest, OneThatEndsAtChanceFailsOnceItsModelIsWritten) {
   EXPECT_EQ(job_.state().phase, Phase::kEvaluating);
   Export();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, false));
+}
+
+TEST_F(ChanceOfAJobTest, OneWhoseLossHasHardlyMovedIsToldToRaiseTheRate) {
+  job_.Tell(kWorker0,
+            Heartbeat{.progress = WorkerProgress{.trained_examples = 2'000, .loss_sum = 4'600}});
+  Train(100);
+  job_.Tell(kWorker0,
+            Heartbeat{.progress = WorkerProgress{.trained_examples = 4'000, .loss_sum = 9'200}});
+  Train(100);
+  Export();
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, true));
 }
 
 TEST_F(ChanceOfAJobTest, TheUserIsWarnedAtTheFirstSuchEpochOnly) {
@@ -174,7 +213,7 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
   EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
   EXPECT_THAT(Pick<Note>(Export()), SizeIs(1)) << "the phase";
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, false));
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 

@@ -88,8 +88,8 @@ TEST_F(DivergenceTest, StoresTheFirstWeightsBeforeTheFirstEpoch) {
   EXPECT_EQ(job_.state().phase, Phase::kStarting);
   const Actions stored = StoreFirstWeights();
   EXPECT_THAT(Sent<OpenEpoch>(stored), SizeIs(2));
-  EXPECT_EQ(recovery().healthy.snapshot, 1u);
-  EXPECT_EQ(recovery().epoch, 1u);
+  EXPECT_EQ(recovery().healthy.checkpoint.snapshot, 1u);
+  EXPECT_EQ(recovery().healthy.epoch, 1u);
 }
 
 TEST_F(DivergenceTest, AControllerThatRestartsStoresTheFirstWeightsAgain) {
@@ -161,9 +161,9 @@ TEST_F(DivergenceTest, GoesBackToTheFirstWeightsWithHalfTheRate) {
 TEST_F(DivergenceTest, GoesBackToTheLastModelThatWasHealthy) {
   Open();
   RunEpoch(900);
-  const std::uint64_t healthy = recovery().healthy.snapshot;
+  const std::uint64_t healthy = recovery().healthy.checkpoint.snapshot;
   EXPECT_EQ(healthy, job_.state().evaluated_snapshot);
-  EXPECT_EQ(recovery().epoch, 2u);
+  EXPECT_EQ(recovery().healthy.epoch, 2u);
   const Actions diverged = RunEpoch(118);
   EXPECT_EQ(job_.results().back().epoch, 2u);
   EXPECT_EQ(job_.results().back().attempt, 1u);
@@ -180,14 +180,14 @@ TEST_F(DivergenceTest, GoesBackToTheLastModelThatWasHealthy) {
   RunEpoch(910);
   EXPECT_EQ(job_.results().back().epoch, 2u);
   EXPECT_EQ(job_.results().back().attempt, 2u);
-  EXPECT_EQ(recovery().epoch, 3u);
+  EXPECT_EQ(recovery().healthy.epoch, 3u);
 }
 
 TEST_F(DivergenceTest, AModelThatHasNeverLearnedIsNothingToGoBackTo) {
   Open();
   RunEpoch(118);
   EXPECT_EQ(job_.state().epoch, 2u) << "it may be slow";
-  EXPECT_EQ(recovery().healthy.snapshot, 1u);
+  EXPECT_EQ(recovery().healthy.checkpoint.snapshot, 1u);
   Diverge();
   EXPECT_EQ(job_.state().epoch, 1u);
   EXPECT_EQ(recovery().undone_examples, 90u);
@@ -210,12 +210,12 @@ TEST_F(DivergenceTest, AModelThatDivergesAgainWasNotAsHealthyAsItSeemed) {
 TEST_F(DivergenceTest, AModelThatIsMuchWorseIsNothingToGoBackTo) {
   Open();
   RunEpoch(900);
-  const std::uint64_t best = recovery().healthy.snapshot;
+  const std::uint64_t best = recovery().healthy.checkpoint.snapshot;
   RunEpoch(840);
   RunEpoch(790);
   EXPECT_EQ(job_.state().epoch, 4u);
-  EXPECT_EQ(recovery().epoch, 3u) << "840 of 1,000 is healthy beside 900, 790 is not";
-  EXPECT_NE(recovery().healthy.snapshot, best);
+  EXPECT_EQ(recovery().healthy.epoch, 3u) << "840 of 1,000 is healthy beside 900, 790 is not";
+  EXPECT_NE(recovery().healthy.checkpoint.snapshot, best);
   RunEpoch(400);
   EXPECT_EQ(job_.state().epoch, 3u) << "it has diverged";
   EXPECT_EQ(recovery().undone_examples, 180u);
@@ -242,6 +242,45 @@ TEST_F(DivergenceTest, WhatIsUndoneIsNotLost) {
   job_.JoinAll("-again");
   EXPECT_EQ(recovery().undone_updates, 70u);
   EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
+}
+
+TEST_F(DivergenceTest, WhatIsUndoneIsToldWhereThereIsAny) {
+  const auto told = [](const Actions& actions) {
+    for (const Note& note : Pick<Note>(actions)) {
+      if (note.kind == Note::Kind::kWentBack) {
+        return note.text;
+      }
+    }
+    return std::string("nothing");
+  };
+  Open();
+  EXPECT_THAT(told(Diverge()), testing::EndsWith(", at learning rate 0.04"));
+  ExitAll();
+  job_.JoinAll("-again");
+  job_.Tell(kServer0,
+            Heartbeat{.progress = ParameterServerProgress{
+                          .updates_applied = 70,
+                          .buckets = {{.bucket = 0, .epoch = 2, .updates = 70, .serving = true}}}});
+  EXPECT_THAT(told(Diverge()), testing::EndsWith("0.02; 70 updates are undone"));
+  ExitAll();
+  job_.JoinAll("-third");
+  EXPECT_THAT(told(RunEpoch(900)), "nothing");
+  EXPECT_THAT(told(RunEpoch(118)), testing::EndsWith("0.01; 90 counted examples are undone"));
+}
+
+TEST_F(DivergenceTest, ParametersThatCameBackAreNotToldAsALoss) {
+  Open();
+  Diverge();
+  ExitAll();
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(job_.JoinAll("-again"))) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  const std::string all = std::to_string(job_.state().buckets.size());
+  EXPECT_THAT(texts,
+              testing::ElementsAre("the parameters are back (" + all + " of " + all + " buckets)"));
 }
 
 TEST_F(DivergenceTest, AControllerThatTakesOverGoesOnGoingBack) {
@@ -336,7 +375,12 @@ TEST_F(DivergenceTest, ContinueTellsAndGoesOn) {
 
 class WatchTest : public DivergenceTest {
  protected:
+  static constexpr std::uint64_t kOfEpoch = 60'000;
+
   WatchTest() : DivergenceTest(OnDivergence::Action::kFail) {
+    JobSettings settings = Job(OnDivergence::Action::kFail);
+    settings.training_examples = kOfEpoch;
+    job_ = Harness(settings);
     job_.Begin();
     job_.JoinAll();
   }
@@ -374,7 +418,7 @@ TEST_F(WatchTest, ALossThatIsFarAboveItsFirstValueForLong) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
   TrainFor(15, 7);
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_THAT(job_.state().message, HasSubstr("it should begin with 2"));
+  EXPECT_THAT(job_.state().message, HasSubstr("the training loss is 7, it began with 2"));
 }
 
 TEST_F(WatchTest, ALossThatIsHighForAWhileIsNothing) {
@@ -418,6 +462,80 @@ TEST_F(WatchTest, AModelAtChanceWhoseWeightsHaveGrown) {
   EXPECT_THAT(job_.state().message, HasSubstr("layer conv1 have grown to 12 times"));
 }
 
+// A job that has learned in its first epoch.
+class RisenLossTest : public WatchTest {
+ protected:
+  static constexpr std::uint64_t kOfPeriod = kOfEpoch / LossTrend::kPeriods;
+
+  RisenLossTest() {
+    Train(1'000, 2.3);
+    TrainPeriods(8, 0.2);
+    RunEpoch(940);
+  }
+
+  void TrainPeriods(int periods, double loss) {
+    for (int i = 0; i < periods; ++i) {
+      Train(kOfPeriod, loss);
+    }
+  }
+};
+
+TEST_F(RisenLossTest, ForAsManyExamplesAsAnEpochHas) {
+  TrainPeriods(7, 1.2);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  TrainPeriods(1, 1.2);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("the training loss has risen from 0.2 to 1.2"));
+}
+
+TEST_F(RisenLossTest, ForHalfAnEpochIsEnoughWhereTheModelIsWorseToo) {
+  TrainPeriods(4, 0.2);
+  TrainPeriods(4, 1.2);
+  RunEpoch(600);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("the training loss has risen"));
+}
+
+TEST_F(RisenLossTest, ForHalfAnEpochIsEnoughWhereThereIsTooLittleValidationData) {
+  TrainPeriods(4, 0.2);
+  TrainPeriods(4, 1.2);
+  job_.TrainAndEvaluate(93);  // of 100
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+}
+
+TEST_F(RisenLossTest, IsNothingForHalfAnEpochWhereTheModelIsAsGood) {
+  TrainPeriods(4, 0.2);
+  TrainPeriods(4, 1.2);
+  RunEpoch(930);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  EXPECT_NE(recovery().healthy.checkpoint.snapshot, job_.state().evaluated_snapshot);
+}
+
+TEST_F(RisenLossTest, IsNothingWhereItFallsAgain) {
+  for (int i = 0; i < 3; ++i) {
+    TrainPeriods(7, 1.2);
+    TrainPeriods(1, 0.3);
+  }
+  RunEpoch(930);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  EXPECT_EQ(recovery().healthy.checkpoint.snapshot, job_.state().evaluated_snapshot);
+}
+
+TEST_F(RisenLossTest, AWorseModelAloneIsNothing) {
+  TrainPeriods(8, 0.2);
+  RunEpoch(600);
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
+TEST_F(RisenLossTest, WhatItWasIsKnownToTheNextController) {
+  job_.RestartController();
+  job_.JoinAll("-again");
+  progress_ = {};
+  Train(1, 1.2);
+  TrainPeriods(8, 1.2);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+}
+
 class ChanceLossTest : public WatchTest {
  protected:
   ChanceLossTest() {
@@ -434,7 +552,7 @@ TEST_F(ChanceLossTest, AFirstLossThatIsWreckedAlreadyIsNoMeasure) {
   job_.TrainOnly();
   EvaluateAs(500);
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_THAT(job_.state().message, HasSubstr("should begin with 6.9"));
+  EXPECT_THAT(job_.state().message, HasSubstr("that of a model that knows nothing is 2.3"));
 }
 
 TEST_F(ChanceLossTest, AModelNearChanceWhoseLossFallsLearns) {

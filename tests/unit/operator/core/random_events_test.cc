@@ -68,6 +68,9 @@ class Cluster {
       if (now_ < start + faults_until && goes_back() && rng_.Below(150) == 0) {
         Diverge();
       }
+      if (controller_->state().recovery.going_back && rng_.Below(150) == 0) {
+        LoseSnapshots();
+      }
       if (controller_->NextTimer(now_) <= now_ || rng_.Below(10) == 0) {
         Run(controller_->Handle(Tick{}, now_));
       }
@@ -85,6 +88,7 @@ class Cluster {
   [[nodiscard]] std::uint64_t results() const { return last_result_; }
   [[nodiscard]] std::uint64_t epochs() const { return settings_.epochs; }
   [[nodiscard]] bool went_back() const { return went_back_; }
+  [[nodiscard]] bool fell_back() const { return fell_back_; }
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 
  private:
@@ -132,10 +136,13 @@ class Cluster {
       stored_ = entry.value;
       const JobState state = DecodeState(stored_).value();
       CheckRecords(state);
-      if (std::exchange(attempt_, state.recovery.attempt) != state.recovery.attempt) {
+      const bool back = std::exchange(attempt_, state.recovery.attempt) != state.recovery.attempt;
+      const bool further_back = !back && state.epoch <= last_result_ && state.recovery.going_back;
+      if (back || further_back) {
         last_result_ = state.epoch - 1;
         last_snapshot_ = state.evaluated_snapshot;
         went_back_ = true;
+        fell_back_ = fell_back_ || further_back;
       }
     }
   }
@@ -420,6 +427,13 @@ class Cluster {
     }
   }
 
+  // A server's volume is replaced before the job has gone back to what it holds.
+  void LoseSnapshots() {
+    ServerDisk& disk = disks_[static_cast<std::uint32_t>(rng_.Below(settings_.parameter_servers))];
+    disk.snapshots.clear();
+    disk.lost_snapshots = true;
+  }
+
   void HeartbeatAll() {
     for (const auto& [id, process] : std::map(processes_)) {
       if (process.incarnation != 0) {
@@ -448,11 +462,13 @@ class Cluster {
   std::uint64_t last_result_ = 0;
   std::uint64_t attempt_ = 1;
   bool went_back_ = false;
+  bool fell_back_ = false;  // to a model from before the one that it went back to
   std::uint64_t last_snapshot_ = 0;
 };
 
 TEST(RandomEventsTest, EveryJobEndsWithOneResultPerEpoch) {
   int went_back = 0;
+  int fell_back = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster(seed);
@@ -469,8 +485,10 @@ TEST(RandomEventsTest, EveryJobEndsWithOneResultPerEpoch) {
     EXPECT_EQ(cluster.processes(), 0u);
     ASSERT_FALSE(HasFailure());
     went_back += cluster.went_back() ? 1 : 0;
+    fell_back += cluster.fell_back() ? 1 : 0;
   }
   EXPECT_GT(went_back, 100);
+  EXPECT_GT(fell_back, 20);
 }
 
 }  // namespace

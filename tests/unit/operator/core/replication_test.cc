@@ -9,6 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -236,6 +237,33 @@ TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsT
   EXPECT_THAT(notes[0].text, HasSubstr("5 updates rolled back"));
   EXPECT_EQ(job_.controller().Report().buckets[0].rolled_back, 5u);
   EXPECT_GE(job_.controller().Report().last_failover->restores, 1u);
+}
+
+TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  job_.Exit({Role::kParameterServer, first.slot});
+  job_.Exit({Role::kParameterServer, second.slot});
+  for (const Holder& holder : {first, second}) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions = job_.Serve(first.slot);
+  Harness::Append(actions, job_.Serve(second.slot));
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  EXPECT_THAT(texts,
+              ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
+                                HasSubstr("buckets), and no update is known to be lost"))));
 }
 
 TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {

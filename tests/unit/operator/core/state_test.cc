@@ -72,7 +72,7 @@ TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 5"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 6"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -82,7 +82,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   std::string bytes = Encode(state);
   bytes.resize(bytes.size() - 8 - newer);
   const std::size_t counts = state.row.staleness_counts.size();
-  bytes.erase(8 * (kBefore + counts), 16);
+  if (version < 5) {
+    bytes.erase(8 * (kBefore + counts), 16);
+  }
   bytes[0] = version;
   const std::uint64_t checksum =
       Checksum(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
@@ -93,7 +95,18 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
 }
 
 constexpr std::size_t kNoRecovery =
-    25 * sizeof(std::uint64_t);  // a Recovery without text and lists
+    40 * sizeof(std::uint64_t);  // a Recovery without text and lists
+
+constexpr std::size_t kNoLoss = 15 * sizeof(std::uint64_t);  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion5IsReadAsOneThatKeptOneModelAndNoLoss) {
+  JobState state = Example();
+  state.recovery = {.first = state.checkpoint,
+                    .healthy = {.checkpoint = state.checkpoint, .epoch = 7, .top1 = 0.5},
+                    .best_top1 = 0.5,
+                    .attempt = 3};
+  EXPECT_EQ(DecodeState(AsVersion(5, state, kNoLoss)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion4IsReadAsOneThatNeverWentBack) {
   const JobState state = Example();
@@ -110,10 +123,15 @@ TEST(StateCodecTest, AStateOfVersion3IsReadAsOneWithoutAVerdict) {
 TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
   JobState state = Example();
   state.recovery = {.first = state.checkpoint,
-                    .healthy = state.checkpoint,
-                    .epoch = 7,
+                    .healthy = {.checkpoint = state.checkpoint,
+                                .epoch = 7,
+                                .top1 = 0.5,
+                                .evaluated = 8,
+                                .examples = 64,
+                                .counted = 3,
+                                .best_loss = 0.3},
+                    .older = {.checkpoint = state.checkpoint, .epoch = 6},
                     .found = true,
-                    .top1 = 0.5,
                     .best_top1 = 0.5,
                     .attempt = 3,
                     .times = 2,
@@ -121,11 +139,11 @@ TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
                     .going_back = true,
                     .ended_diverged = true,
                     .first_loss = 2.3,
+                    .best_loss = 0.2,
                     .divergence = "NaN",
                     .undone_updates = 5,
                     .undone_examples = 160,
-                    .counted_examples = 96,
-                    .healthy_examples = 64};
+                    .counted_examples = 96};
   state.row.attempt = 3;
   state.row.batches_of_others = {4, 5};
   EXPECT_EQ(DecodeState(Encode(state)).value(), state);
@@ -178,6 +196,18 @@ TEST_F(TrainingMeterTest, ANewIncarnationStartsFromZero) {
   meter_.Fill(row);
   EXPECT_EQ(row.trained, 130u);
   EXPECT_THAT(row.staleness_counts, testing::ElementsAre(6u, 2u));
+}
+
+TEST_F(TrainingMeterTest, WhatAProcessHadDoneBeforeItWasHeardOfWasNotWatched) {
+  meter_.StartEpoch(1);
+  meter_.OnWorker(0, 1, {.trained_examples = 900, .loss_sum = 1800}, At(0));
+  EXPECT_EQ(meter_.watched().trained, 0u);
+  meter_.OnWorker(0, 1, {.trained_examples = 1000, .loss_sum = 1850}, At(1));
+  meter_.StartEpoch(2);
+  meter_.OnWorker(0, 2, {.trained_examples = 10, .loss_sum = 20}, At(2));
+  meter_.OnWorker(0, 2, {.trained_examples = 20, .loss_sum = 25}, At(3));
+  EXPECT_EQ(meter_.watched().trained, 110u);
+  EXPECT_DOUBLE_EQ(meter_.watched().MeanLossSince({}), 0.5);
 }
 
 TEST_F(TrainingMeterTest, CountsDoNotFallWhenADataServerIsLost) {

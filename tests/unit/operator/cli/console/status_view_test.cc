@@ -129,6 +129,33 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
 
+TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_last_failover()->set_restores(64);
+  const std::string text = StatusText(status, /*live=*/true);
+  EXPECT_THAT(text, HasSubstr("restored     buckets from disk, 64 times so far\n"));
+  EXPECT_THAT(text, Not(HasSubstr("rolled back")));
+}
+
+TEST(StatusTextTest, OfALastFailoverThatIsNotKnownOnlyTheCountIsShown) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_last_failover()->set_failovers(3);
+  EXPECT_THAT(StatusText(status, /*live=*/false), HasSubstr("failover     3 failovers so far\n"));
+}
+
+TEST(StatusTextTest, ALossThatIsNotKnownIsLeftOut) {
+  v1::JobStatus status = RunningJob();
+  status.set_training_loss(0);
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("12800 of 60000 examples, 3120 examples/s\n"));
+}
+
+TEST(StatusTextTest, ARunThatWasStoppedCanBeResumed) {
+  EXPECT_EQ(RunPhase("Suspended", /*live=*/false), "Stopped, can be resumed");
+  EXPECT_EQ(RunPhase("Suspended", /*live=*/true), "Stopping");
+  EXPECT_EQ(RunPhase("Failed", /*live=*/false), "Failed");
+}
+
 TEST(StatusTextTest, AnAttemptSaysWhyThereIsOneAndWhatItCost) {
   v1::JobStatus status = RunningJob();
   status.set_attempt(1);
@@ -252,6 +279,19 @@ TEST(StatusJsonTest, HoldsEverything) {
                             {"slot": 2, "start": 1}],
                 "learner": null, "leaver": null, "heir": {"slot": 1, "start": 1},
                 "committed": 1200, "lag": 0, "rolled_back": 17}])"));
+}
+
+TEST(StatusJsonTest, ALastFailoverIsNullWhereThereWasNoneOrNoneIsKnown) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_last_failover()->set_restores(64);
+  auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/false));
+  EXPECT_TRUE(json["last_failover"].is_null());
+  EXPECT_EQ(json["failovers"], 0);
+  EXPECT_EQ(json["restores"], 64);
+  status.mutable_last_failover()->set_failovers(3);
+  json = nlohmann::json::parse(StatusJson("now", status, /*live=*/false));
+  EXPECT_TRUE(json["last_failover"].is_null());
+  EXPECT_EQ(json["failovers"], 3);
 }
 
 TEST(StatusJsonTest, IsValidWhateverTheMessageHolds) {

@@ -11,6 +11,7 @@ namespace adamant::parameter_server {
 namespace {
 
 using ::testing::Each;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 class ParameterServerTest : public ServerFixture {
@@ -202,6 +203,30 @@ TEST_F(ParameterServerTest, ASnapshotIsWhatARestoreMayComeBackFrom) {
   EXPECT_THAT(Values(0), Each(1));
   EXPECT_EQ(server().GetRecord("k").record.value, "then");
   EXPECT_EQ(PushOne(Ones(2)).outcome, PushOutcome::kApplied);
+}
+
+TEST_F(ParameterServerTest, BucketsThatAreMadeAnewHaveNothingOfWhatIsOnDisk) {
+  Create(Flat(4, OnWorker()));
+  PushOne(Ones(1));
+  ASSERT_TRUE(rig_->Put(0, "k", 0, "then")->stored);
+  ASSERT_TRUE(rig_->Flush(0).ok());
+  rig_->Kill(0);
+  rig_->Start(0, Flat(4, OnWorker()));
+  rig_->MakeAnew(0, 7);
+  EXPECT_THAT(Values(0), Each(0));
+  EXPECT_FALSE(server().GetRecord("k").record.version > 0);
+  EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kApplied) << "its sequence is not known";
+}
+
+TEST_F(ParameterServerTest, ASnapshotThatIsNotThereIsLostWithBucketsThatHaveNoShards) {
+  Create(Flat(4, OnWorker()));  // of two buckets one has the shard
+  rig_->Kill(0);
+  rig_->Start(0, Flat(4, OnWorker()));
+  rig_->reports.clear();
+  rig_->RestoreAll(0, 7);
+  ASSERT_EQ(rig_->reports.size(), 2u);
+  EXPECT_THAT(rig_->reports, Each(Field(&BucketReport::lost, true)));
+  EXPECT_THAT(rig_->reports, Each(Field(&BucketReport::detail, HasSubstr("is not in snapshot 7"))));
 }
 
 TEST_F(ParameterServerTest, SnapshotsThatNeedNotBeKeptAreRemoved) {

@@ -89,6 +89,18 @@ class ServerRig {
     Publish();
   }
 
+  /// All buckets begin anew, under the id of a snapshot that nobody has.
+  void MakeAnew(std::uint32_t slot, std::uint64_t snapshot) {
+    for (Configuration& line : map) {
+      line = {.epoch = line.epoch + 1,
+              .generation = line.generation + 1,
+              .primary = nodes_[slot]->self,
+              .members = {nodes_[slot]->self},
+              .restored_snapshot = snapshot};
+    }
+    Publish();
+  }
+
   /// Everybody hears the records, and all that follows without time passing happens.
   void Publish() {
     for (const auto& node : nodes_) {

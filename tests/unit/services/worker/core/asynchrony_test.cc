@@ -27,7 +27,7 @@ class SharedShard {
   explicit SharedShard(StalenessMeter& meter) : meter_(meter) { Fetch(); }
 
   void Fetch() {
-    meter_.OnValue({.shard = 0, .included_sequence = sequence_, .examples = examples_});
+    meter_.OnValue({.shard = 0, .included_sequence = arrived_, .examples = examples_});
     meter_.OnFetched();
     meter_.OnApplied();
   }
@@ -36,6 +36,7 @@ class SharedShard {
     pushed_ = examples;
   }
   void Arrive() {
+    arrived_ = sequence_;
     examples_ += pushed_;
     meter_.OnReply(sequence_,
                    {{.shard = 0, .outcome = UpdateOutcome::kApplied, .examples = examples_}});
@@ -46,6 +47,7 @@ class SharedShard {
  private:
   StalenessMeter& meter_;
   Sequence sequence_ = 0;
+  Sequence arrived_ = 0;
   std::uint64_t examples_ = 0;
   std::uint64_t pushed_ = 0;
 };
@@ -76,6 +78,21 @@ TEST(StalenessMeterTest, CountsWhatOthersDidBetweenAFetchAndThePushComputedFromI
   EXPECT_NEAR(meter.gap(), 224, 1);
   EXPECT_NEAR(meter.others_per_own(), 7, 0.1);
   EXPECT_EQ(meter.moved(), 224);
+}
+
+TEST(StalenessMeterTest, ComparesWithPushesThatTheNextFetchHas) {
+  StalenessMeter meter(1);
+  SharedShard shard(meter);
+  shard.Fetch();
+  for (int i = 0; i < 60; ++i) {
+    shard.Push(32);
+    shard.OthersPush(32);
+    shard.Fetch();
+    shard.OthersPush(32);
+    shard.Arrive();
+    shard.Fetch();
+  }
+  EXPECT_NEAR(meter.others_per_own(), 2, 0.01);
 }
 
 TEST(StalenessMeterTest, WhatOthersDidBeforeTheFirstBatchIsNotCompared) {
@@ -270,6 +287,24 @@ TEST(AsynchronyTest, TwoEqualWorkersKeepTheirRateAndInterval) {
   EXPECT_NEAR(crowd.asynchrony.guidance().correction.rate, 1, 0.02);
   EXPECT_NEAR(crowd.asynchrony.guidance().correction.memory, 1, 0.02);
   EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 8);
+}
+
+TEST(AsynchronyTest, ThreeMeetOften) {
+  Crowd crowd(Momentum(), 2);
+  crowd.Train(20);
+  EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 2);
+}
+
+TEST(AsynchronyTest, TwoAreACrowdWhereMomentumIsOnTheServers) {
+  AsynchronyOptions options = Momentum();
+  options.location = OptimiserLocation::kServer;
+  options.exchange_every = IntervalAlone(true);
+  Crowd crowd(options, 1);
+  crowd.Train(1);  // while the gain is what it begins with
+  EXPECT_LT(crowd.asynchrony.guidance().correction.rate, 0.5f);
+  EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 2);
+  crowd.Train(100);
+  EXPECT_GT(crowd.asynchrony.guidance().look_ahead, 0);
 }
 
 TEST(AsynchronyTest, ManyBeginWithOneWorkersRateTogetherAndMeetOften) {

@@ -1,0 +1,144 @@
+#include "operator/core/going_back.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/core/recovery.h"
+
+namespace adamant::controller {
+namespace {
+
+/// "; 70 updates, of 90 counted examples, are undone", without what is 0.
+std::string UndoneText(std::uint64_t updates, std::uint64_t examples) {
+  if (updates == 0 && examples == 0) {
+    return "";
+  }
+  const std::string counted = std::to_string(examples) + " counted examples";
+  if (updates == 0) {
+    return "; " + counted + " are undone";
+  }
+  return "; " + std::to_string(updates) + " updates" +
+         (examples > 0 ? ", of " + counted + "," : "") + " are undone";
+}
+
+}  // namespace
+
+GoingBack::GoingBack(const JobSettings& settings,
+                     JobState& state,
+                     Outbox& outbox,
+                     Roster& roster,
+                     Placement& placement,
+                     EpochSequence& sequence,
+                     TrainingMeter& meter,
+                     DivergenceWatch& watch)
+    : settings_(settings),
+      state_(state),
+      outbox_(outbox),
+      roster_(roster),
+      placement_(placement),
+      sequence_(sequence),
+      meter_(meter),
+      watch_(watch) {}
+
+void GoingBack::Resume() {
+  if (std::exchange(state_.recovery.ended_diverged, false) &&
+      state_.recovery.healthy.checkpoint.snapshot != 0) {
+    TurnBack(state_, state_.row.counted);
+  }
+  state_.recovery.times = 0;
+}
+
+void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
+  roster_.EndKnown(running, now);
+  ending_ = !roster_.AllEnded();
+}
+
+absl::Status GoingBack::OnDiverged(const std::string& found, TimePoint now) {
+  if (state_.step == Step::kFirstWeights || state_.step == Step::kExporting) {
+    return absl::OkStatus();  // nothing is trained, or it has been judged
+  }
+  state_.recovery.divergence = found;
+  outbox_.StateChanged();
+  if (std::exchange(told_epoch_, state_.epoch) != state_.epoch) {
+    outbox_.Tell(Note::Kind::kDiverged, state_.epoch, found);
+  }
+  if (settings_.on_divergence.action == OnDivergence::Action::kContinue) {
+    return absl::OkStatus();
+  }
+  if (MayGoBack(settings_, state_)) {
+    GoBack(now);
+    return absl::OkStatus();
+  }
+  state_.recovery.ended_diverged = settings_.on_divergence.action == OnDivergence::Action::kRecover;
+  return absl::AbortedError(DivergenceFailure(settings_, state_, found));
+}
+
+void GoingBack::GoBack(TimePoint now) {
+  const Recovery& recovery = state_.recovery;
+  const std::uint64_t updates = recovery.undone_updates;
+  const std::uint64_t examples = recovery.undone_examples;
+  TurnBack(state_, std::max(meter_.counted(), state_.row.counted));
+  outbox_.Tell(
+      Note::Kind::kWentBack,
+      state_.epoch,
+      "the job goes back to " + WhereTo(state_) + " and on as attempt " +
+          std::to_string(recovery.attempt) + ", at " + RateOf(settings_, state_) +
+          UndoneText(recovery.undone_updates - updates, recovery.undone_examples - examples));
+  KeepManifest();
+  EndAll(now);
+}
+
+// What processes hold of the model that cannot be read goes with them.
+absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
+  const std::uint64_t lost = state_.checkpoint.snapshot;
+  const std::uint64_t updates = state_.recovery.undone_updates;
+  const std::uint64_t examples = state_.recovery.undone_examples;
+  if (!state_.recovery.going_back || !FallBack(state_)) {
+    return why;
+  }
+  outbox_.StateChanged();
+  outbox_.Tell(Note::Kind::kWentBack,
+               state_.epoch,
+               "checkpoint " + std::to_string(lost) + " cannot be restored: the job goes back to " +
+                   WhereTo(state_) +
+                   UndoneText(state_.recovery.undone_updates - updates,
+                              state_.recovery.undone_examples - examples) +
+                   " (" + std::string(why.message()) + ")");
+  KeepManifest();
+  EndAll(now);
+  return absl::OkStatus();
+}
+
+void GoingBack::OnServerLost(TimePoint now) {
+  if (placement_.went_back()) {
+    EndAll(now);
+  }
+}
+
+void GoingBack::OnBegun() {
+  if (std::exchange(state_.recovery.going_back, false)) {
+    outbox_.StateChanged();
+  }
+}
+
+void GoingBack::KeepManifest() {
+  if (HasCheckpoint(state_)) {
+    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
+  }
+}
+
+// Whatever processes queue, retain or have on its way belongs to what is undone.
+void GoingBack::EndAll(TimePoint now) {
+  ending_ = true;
+  told_epoch_ = 0;
+  sequence_.Abandon();
+  meter_ = TrainingMeter();
+  watch_.Restart();
+  roster_.EndAll(now);
+  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+    placement_.OnLost(server, now);
+  }
+  placement_.OnGoingBack();
+}
+
+}  // namespace adamant::controller

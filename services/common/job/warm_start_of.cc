@@ -1,0 +1,34 @@
+#include "services/common/job/warm_start_of.h"
+
+#include <algorithm>
+
+#include "proto/adamant/v1/job.pb.h"
+
+namespace adamant::job {
+namespace {
+
+/// Of a warm start that the manifest leaves open; at most one part of so many of an epoch.
+constexpr std::uint64_t kBatches = 200;
+constexpr std::uint64_t kMost = 2;
+
+}  // namespace
+
+// Several threads that begin at once, on weights that nobody has trained, pull them apart. Two do
+// not.
+std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples) {
+  const v1::JobSpec& spec = job.spec();
+  const v1::Distribution& distribution = spec.distribution();
+  if (distribution.warm_start().has_examples()) {
+    return static_cast<std::uint64_t>(distribution.warm_start().examples());
+  }
+  const std::int64_t threads =
+      std::int64_t{distribution.workers()} * distribution.threads_per_worker();
+  if (threads <= 2 || distribution.workers() == 1 ||
+      spec.optimiser().asynchrony() == v1::Optimiser::ASYNCHRONY_OFF) {
+    return 0;
+  }
+  return std::min(kBatches * static_cast<std::uint64_t>(spec.data().batch_size()),
+                  train_examples / kMost);
+}
+
+}  // namespace adamant::job

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+namespace adamant::v1 {
+class TrainingJob;
+}
+
+namespace adamant::job {
+
+/// Examples that worker 0 trains alone before the others begin (spec.distribution.warmStart); 0:
+/// all begin at once. `job` has its defaults. Source: docs/design/asynchrony.md.
+std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples);
+
+}  // namespace adamant::job

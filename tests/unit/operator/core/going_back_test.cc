@@ -1,0 +1,313 @@
+#include "operator/core/going_back.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/operator/core/harness.h"
+
+// Which model a job that diverges goes back to.
+namespace adamant::controller {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double kChanceLoss = 2.3;
+
+JobSettings RecoveringJob() {
+  JobSettings settings = SmallJob();
+  settings.epochs = 4;
+  settings.on_divergence = {.action = OnDivergence::Action::kRecover, .times = 3};
+  settings.rate = 0.08;
+  settings.chance_loss = kChanceLoss;
+  settings.training_examples = 60'000;
+  return settings;
+}
+
+class GoingBackTest : public testing::Test {
+ protected:
+  using Actions = Harness::Actions;
+
+  GoingBackTest() {
+    job_.Begin();
+    job_.JoinAll();
+    StoreSnapshot(1);
+  }
+
+  Actions StoreSnapshot(std::uint64_t snapshot) {
+    Actions all = job_.StoreSnapshot(kServer0, snapshot);
+    Harness::Append(all, job_.StoreSnapshot(kServer1, snapshot));
+    return all;
+  }
+
+  /// The worker has trained so many more examples, each at this loss.
+  void Train(std::uint64_t examples, double loss) {
+    progress_.trained_examples += examples;
+    progress_.loss_sum += loss * static_cast<double>(examples);
+    job_.Tell(kWorker0, Heartbeat{.progress = progress_});
+  }
+
+  void RunEpoch(std::uint64_t correct) {
+    job_.TrainOnly();
+    job_.Tell(kData0,
+              Evaluated{.epoch = job_.state().epoch,
+                        .snapshot = job_.state().row.snapshot,
+                        .examples = 1000,
+                        .correct = correct,
+                        .loss_sum = 250,
+                        .most_frequent = 120});
+  }
+
+  /// Within the epoch. Returns its number.
+  std::uint64_t TakeCheckpoint() {
+    job_.Handle(CheckpointRequested{});
+    const std::uint64_t snapshot = job_.state().last_snapshot;
+    for (const MemberId worker : {kWorker0, kWorker1}) {
+      job_.Tell(worker, PushesHeld{.checkpoint = snapshot, .sequence = 7});
+    }
+    StoreSnapshot(snapshot);
+    EXPECT_EQ(job_.state().checkpoint.snapshot, snapshot);
+    return snapshot;
+  }
+
+  Actions Diverge() {
+    progress_ = {};
+    return job_.Tell(kWorker0, Failure{.message = "NaN", .fatal = true, .diverged = true});
+  }
+
+  void ExitAll() {
+    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+      job_.Exit(id);
+    }
+  }
+
+  /// New processes start; the servers have opened their disks.
+  void StartAgain() {
+    ExitAll();
+    const std::string suffix = "-" + std::to_string(++starts_);
+    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+      job_.Join(id, ToString(id) + suffix);
+      job_.Tell(id, Heartbeat{});
+    }
+    job_.ReportDisk(0);
+    job_.ReportDisk(1);
+  }
+
+  /// A server's volume is another one: it has nothing of what it is to restore.
+  Actions LoseSnapshot(MemberId server) {
+    BucketsReady report;
+    for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
+      const Bucket& record = job_.state().buckets[i];
+      if (record.primary == job_.HolderOf(server.slot)) {
+        report.buckets.push_back(
+            {.bucket = i, .epoch = record.epoch, .lost = true, .detail = "not in the snapshot"});
+      }
+    }
+    return job_.Tell(server, report);
+  }
+
+  Actions Serve() {
+    Actions all = job_.Serve(0);
+    Harness::Append(all, job_.Serve(1));
+    return all;
+  }
+
+  [[nodiscard]] const Recovery& recovery() const { return job_.state().recovery; }
+  [[nodiscard]] std::uint64_t healthy() const { return recovery().healthy.checkpoint.snapshot; }
+
+  Harness job_{RecoveringJob()};
+  WorkerProgress progress_;
+  int starts_ = 0;
+};
+
+std::vector<std::string> WentBack(const std::vector<Action>& actions) {
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kWentBack) {
+      texts.push_back(note.text);
+    }
+  }
+  return texts;
+}
+
+// --- Checkpoints within an epoch
+
+TEST_F(GoingBackTest, ACheckpointWithinAnEpochIsHealthyOnceWhatFollowedWas) {
+  Train(1, 2.3);
+  Train(5'000, 1);
+  const std::uint64_t first = TakeCheckpoint();
+  EXPECT_EQ(healthy(), 1u);
+  Train(5'000, 0.8);
+  const std::uint64_t second = TakeCheckpoint();
+  EXPECT_EQ(healthy(), first);
+  Train(5'000, 0.7);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), second);
+  EXPECT_EQ(recovery().older.checkpoint.snapshot, first);
+}
+
+TEST_F(GoingBackTest, TheJobGoesBackToItAndOpensItsEpochAgain) {
+  Train(1, 2.3);
+  RunEpoch(900);
+  const std::uint64_t evaluated = job_.state().evaluated_snapshot;
+  Train(5'000, 1);
+  job_.Tell(kData0, Heartbeat{.progress = DataServerProgress{.epoch = 2, .counted_examples = 40}});
+  const std::uint64_t checkpoint = TakeCheckpoint();
+  Train(5'000, 0.8);
+  TakeCheckpoint();
+  job_.Tell(kData0, Heartbeat{.progress = DataServerProgress{.epoch = 2, .counted_examples = 70}});
+  EXPECT_THAT(WentBack(Diverge()),
+              Contains(HasSubstr("goes back to the model within epoch 2 (checkpoint " +
+                                 std::to_string(checkpoint) + ")")));
+  EXPECT_EQ(recovery().undone_examples, 30u);
+  EXPECT_EQ(job_.state().evaluated_snapshot, evaluated);
+  EXPECT_EQ(job_.state().accuracy, 0.9);
+  StartAgain();
+  EXPECT_EQ(job_.state().buckets[0].restored_snapshot, checkpoint);
+  const auto opened = Sent<OpenEpoch>(Serve());
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 2u);
+}
+
+TEST_F(GoingBackTest, ACheckpointAfterWhichTheLossIsHighIsNot) {
+  Train(1, 2.3);
+  Train(20'000, 0.2);
+  TakeCheckpoint();
+  Train(5'000, 1);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), 1u);
+}
+
+TEST_F(GoingBackTest, ACheckpointOfAModelThatLearnsNothingIsNot) {
+  Train(1, 2.3);
+  TakeCheckpoint();
+  Train(20'000, 2.3);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), 1u);
+}
+
+TEST_F(GoingBackTest, ACheckpointAfterWhichHardlyAnythingWasTrainedIsNot) {
+  Train(1, 2.3);
+  TakeCheckpoint();
+  Train(999, 0.8);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), 1u);
+}
+
+TEST_F(GoingBackTest, TheEndOfAnEpochIsJudgedByItsResult) {
+  Train(1, 2.3);
+  Train(5'000, 1);
+  TakeCheckpoint();
+  Train(5'000, 0.8);
+  RunEpoch(118);
+  Train(5'000, 0.8);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), 1u) << "the checkpoint of the epoch before has no other to prove it";
+}
+
+TEST_F(GoingBackTest, WhatTheLossWasGoesBackWithTheModel) {
+  Train(1, 2.3);
+  Train(10'000, 1);
+  RunEpoch(900);
+  Train(10'000, 0.5);
+  ASSERT_EQ(recovery().best_loss, 0.5);
+  Diverge();
+  EXPECT_EQ(recovery().best_loss, 1);
+}
+
+// --- Models that cannot be read
+
+TEST_F(GoingBackTest, AModelThatCannotBeReadGivesWayToTheOneBefore) {
+  RunEpoch(900);
+  const std::uint64_t older = healthy();
+  RunEpoch(910);
+  const std::uint64_t lost = healthy();
+  Diverge();
+  StartAgain();
+  ASSERT_EQ(job_.state().buckets[0].restored_snapshot, lost);
+  const Actions actions = LoseSnapshot(kServer0);
+  EXPECT_THAT(WentBack(actions),
+              Contains(HasSubstr("checkpoint " + std::to_string(lost) +
+                                 " cannot be restored: the job goes back to the model of epoch 1 "
+                                 "(checkpoint " +
+                                 std::to_string(older) + ")")));
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(6)) << "some may have loaded what is lost";
+  EXPECT_EQ(recovery().undone_examples, 90u) << "the second epoch";
+  EXPECT_EQ(recovery().attempt, 2u);
+  StartAgain();
+  EXPECT_EQ(job_.state().buckets[0].restored_snapshot, older);
+  const auto opened = Sent<OpenEpoch>(Serve());
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 2u);
+  EXPECT_EQ(job_.state().restarts, 0u);
+}
+
+TEST_F(GoingBackTest, ThenTheFirstWeightsAreReadAndThenMadeAnew) {
+  RunEpoch(900);
+  Diverge();
+  StartAgain();
+  EXPECT_THAT(WentBack(LoseSnapshot(kServer0)),
+              Contains(HasSubstr("goes back to its first weights (checkpoint 1)")));
+  StartAgain();
+  ASSERT_EQ(job_.state().buckets[0].restored_snapshot, 1u);
+  EXPECT_THAT(WentBack(LoseSnapshot(kServer1)),
+              Contains(HasSubstr("goes back to its first weights, which are made anew")));
+  StartAgain();
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::generation, 4u)));
+  EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty()) << "they are stored first";
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, true)));
+  EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
+  EXPECT_EQ(job_.state().epoch, 1u);
+  EXPECT_EQ(healthy(), job_.state().last_snapshot);
+  EXPECT_EQ(recovery().attempt, 2u);
+  EXPECT_EQ(recovery().rate_factor, 0.5);
+}
+
+TEST_F(GoingBackTest, AControllerThatTakesOverGoesOnMakingThemAnew) {
+  Diverge();
+  StartAgain();
+  LoseSnapshot(kServer0);
+  ExitAll();
+  job_.RestartController({.others = false});
+  StartAgain();
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  Serve();
+  job_.RestartController({.others = false});
+  job_.JoinAll("-later");
+  EXPECT_EQ(job_.state().phase, Phase::kStarting);
+  EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
+}
+
+TEST_F(GoingBackTest, AServerThatDiesWhileTheyAreMadeAnewTakesAllWithIt) {
+  Diverge();
+  StartAgain();
+  LoseSnapshot(kServer0);
+  StartAgain();
+  job_.Serve(0);
+  job_.Exit(kServer1);
+  StartAgain();
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  Serve();
+  EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
+}
+
+TEST_F(GoingBackTest, ServersKeepWhatTheJobMayGoBackTo) {
+  RunEpoch(900);
+  RunEpoch(910);
+  job_.Handle(CheckpointRequested{});
+  job_.Tell(kWorker0, PushesHeld{.checkpoint = 4});
+  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesHeld{.checkpoint = 4}));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_THAT(asked[0].second.keep, testing::UnorderedElementsAre(1u, 2u, 3u));
+}
+
+}  // namespace
+}  // namespace adamant::controller

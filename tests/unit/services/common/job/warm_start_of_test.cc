@@ -1,0 +1,54 @@
+#include "services/common/job/warm_start_of.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/job.h"
+
+namespace adamant::job {
+namespace {
+
+constexpr std::uint64_t kExamples = 60'000;
+
+std::uint64_t WarmStart(const std::string& distribution,
+                        const std::string& asynchrony = "Auto",
+                        std::uint64_t examples = kExamples) {
+  const ParseResult result = ParseJob(R"(apiVersion: adamant.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: example}
+spec:
+  model: {reference: adam-mnist}
+  data:
+    batchSize: 32
+    train:
+      digits: {seed: 1, examples: 60000}
+    validation:
+      digits: {seed: 2, examples: 100}
+  optimiser: {rate: 0.1, asynchrony: )" + asynchrony +
+                                          "}\n  distribution: " + distribution + "\n",
+                                      "job.yaml");
+  EXPECT_NE(result.job, nullptr);
+  return result.job == nullptr ? 0 : WarmStartExamples(*result.job, examples);
+}
+
+TEST(WarmStartOfTest, MoreThanTwoThreadsLetOneWorkerTrainAloneFirst) {
+  EXPECT_EQ(WarmStart("{workers: 3}"), 6400U);
+  EXPECT_EQ(WarmStart("{workers: 2, threadsPerWorker: 2}"), 6400U);
+  EXPECT_EQ(WarmStart("{workers: 2}"), 0U);
+  EXPECT_EQ(WarmStart("{workers: 1, threadsPerWorker: 4}"), 0U);
+}
+
+TEST(WarmStartOfTest, IsAtMostHalfAnEpoch) {
+  EXPECT_EQ(WarmStart("{workers: 3}", "Auto", 1000), 500U);
+}
+
+TEST(WarmStartOfTest, ThereIsNoneWithoutCorrectionUnlessItIsWritten) {
+  EXPECT_EQ(WarmStart("{workers: 3}", "Off"), 0U);
+  EXPECT_EQ(WarmStart("{workers: 3, warmStart: {examples: 64}}", "Off"), 64U);
+  EXPECT_EQ(WarmStart("{workers: 3, warmStart: {examples: 0}}"), 0U);
+}
+
+}  // namespace
+}  // namespace adamant::job
