@@ -58,7 +58,8 @@ class InputTest(adamant.TestCase):
             result = adamant.adamant(command, job)
             self.assert_refused(result, 0, "workers: 20 x 1 thread, batches of 32: 640 examples at a time",
                                 "learning rate 0.005 -> ", "momentum 0.9 -> ")
-            self.assertRegex(result.stderr, r"^warning: spec\.distribution\.workers: 20 threads in all; .*\n$")
+            self.assertRegex(result.stderr, r"^warning: spec\.distribution\.workers: 20 threads in all; .*\n"
+                                            r"warning: spec\.distribution\.workers: \d+ batches in all are few .*\n$")
             result = adamant.adamant(command, self.job(workers=1))
             self.assertNotIn("staleness", result.stdout)
             self.assertEqual(result.stderr, "")
