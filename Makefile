@@ -1,6 +1,6 @@
 # Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: train test bench simulate images cluster cluster-down cluster-test format tidy clean help
+.PHONY: train test bench simulate mutate images cluster cluster-down cluster-test format tidy clean help
 
 JOBS ?= $(shell nproc)
 SEEDS ?= 100000
@@ -29,6 +29,10 @@ simulate: ## run the simulations of the cluster, of replication and of the opera
 	@for each in simulation_test replication_simulation_test operator_simulation_test; do \
 	  ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
 	    build/release/tests/$$each || exit 1; done
+
+mutate: ## break the code in the ways of tests/mutations, say which tests notice: make mutate NAME=R05 SEEDS=1000
+	@tools/setup
+	@tools/mutate $(if $(filter command line,$(origin SEEDS)),--seeds $(SEEDS)) $(NAME)
 
 images: ## build the container image; make images FULL=1 compiles inside it
 	@tools/images $(if $(FULL),full)

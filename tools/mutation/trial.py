@@ -1,0 +1,117 @@
+"""One mutation: built, and shown to the tests that run its code, until one of them notices."""
+
+import dataclasses
+import pathlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+
+import programs
+from mutations import Mutation
+from tree import Tree
+
+FIRST_SEEDS = 10  # then four times as many, and so on: most are caught by the first
+SECONDS_OF_A_START = 60
+
+
+@dataclasses.dataclass
+class Limits:
+    seeds: int = 1000
+    unit_seconds: float = 300
+    seed_seconds: float = 2
+
+
+@dataclasses.dataclass
+class Outcome:
+    verdict: str  # unit, simulation, survived, broken (does not build) or unclear (fails without the mutation too)
+    test: str = ""
+    seed: int = 0  # 0: it was not one of a seed
+    detail: str = ""
+    seconds: float = 0
+
+
+def ranges(seeds: int) -> Iterator[tuple[int, int]]:
+    """(first, count), of growing size, over the seeds from 1 on."""
+    first, size = 1, FIRST_SEEDS
+    while first <= seeds:
+        count = min(size, seeds - first + 1)
+        yield first, count
+        first, size = first + count, 4 * size
+
+
+class Trial:
+    def __init__(self, tree: Tree, limits: Limits, tell: Callable[[str], None]):
+        self.tree = tree
+        self.limits = limits
+        self.tell = tell
+        self.intact_units: dict[str, bool] = {}  # whether it passes
+
+    def run(self, mutation: Mutation) -> Outcome:
+        started = time.monotonic()
+        try:
+            outcome = self.show_to_all(mutation)
+        finally:
+            self.tree.restore()
+        outcome.seconds = round(time.monotonic() - started, 1)
+        return outcome
+
+    def show_to_all(self, mutation: Mutation) -> Outcome:
+        unclear: Outcome | None = None
+        for targets, show in ((mutation.unit, self.show_to_unit), (mutation.simulation, self.show_to_simulation)):
+            if not targets:
+                continue
+            self.tell(f"builds {', '.join(targets)}")
+            self.tree.mutate(mutation)
+            if problem := self.tree.build(targets):
+                return Outcome("broken", detail=problem)
+            # Kept now: to compare with the code as it is may take the mutation back.
+            built = [(target, self.keep(target)) for target in targets]
+            for target, program in built:
+                outcome = show(target, program)
+                if outcome.verdict in ("unit", "simulation"):
+                    return outcome
+                unclear = unclear or (outcome if outcome.verdict == "unclear" else None)
+        return unclear or Outcome("survived")
+
+    def keep(self, target: str) -> pathlib.Path:
+        path = self.tree.intact.parent / "mutated" / target
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        shutil.copy2(self.tree.program(target), path)
+        return path
+
+    def show_to_unit(self, target: str, program: pathlib.Path) -> Outcome:
+        self.tell(f"runs {target}")
+        run = programs.run(program, self.limits.unit_seconds)
+        if not run.failed:
+            return Outcome("survived")
+        return Outcome("unit" if self.passes_intact(target) else "unclear", test=target, detail=run.case())
+
+    def passes_intact(self, target: str) -> bool:
+        if target not in self.intact_units:
+            self.tell(f"runs {target} without the mutation")
+            run = programs.run(self.tree.intact_program(target), self.limits.unit_seconds)
+            self.intact_units[target] = not run.failed
+        return self.intact_units[target]
+
+    def show_to_simulation(self, target: str, program: pathlib.Path) -> Outcome:
+        unclear = None
+        for first, count in ranges(self.limits.seeds):
+            self.tell(f"runs {target}, seeds {first} to {first + count - 1}")
+            run = programs.run_seeds(program, first, count, self.seconds_for(count))
+            if not run.failed:
+                continue
+            for seed, broken in run.seeds(first, count):
+                if not self.fails_intact(target, seed, 1):
+                    return Outcome("simulation", test=target, seed=seed, detail=broken)
+            if not run.seeds(first, count) and not self.fails_intact(target, first, count):
+                return Outcome("simulation", test=target,
+                               detail=f"{run.case()}, in seeds {first} to {first + count - 1}")
+            unclear = unclear or Outcome("unclear", test=target, detail=f"fails in seeds {first} to {first + count - 1}")
+        return unclear or Outcome("survived")
+
+    def fails_intact(self, target: str, first: int, count: int) -> bool:
+        return programs.run_seeds(self.tree.intact_program(target), first, count, self.seconds_for(count)).failed
+
+    def seconds_for(self, seeds: int) -> float:
+        return SECONDS_OF_A_START + seeds * self.limits.seed_seconds
