@@ -11,7 +11,7 @@
 namespace adamant::replication_simulation {
 namespace {
 
-constexpr std::uint64_t kSeeds = 5000;
+constexpr std::uint64_t kSeeds = 1000;
 
 std::vector<Mutation> AllMutations() {
   std::vector<Mutation> all;
