@@ -71,6 +71,17 @@ TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
   EXPECT_EQ(job_.controller().Report().checkpoint, 1u);
 }
 
+// What is pushed before a server has stored its buckets may be in them, and is not in the cut.
+TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
+  job_.Pass(seconds(5));
+  EXPECT_THAT(Sent<ReleasePushes>(Hold(kWorker0, 17)), IsEmpty());
+  EXPECT_THAT(Sent<ReleasePushes>(Hold(kWorker1, 23)), IsEmpty());
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+}
+
 TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   job_.Pass(seconds(5));
   Hold(kWorker0, 17);

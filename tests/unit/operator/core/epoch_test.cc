@@ -378,6 +378,30 @@ TEST(SnapshotTest, WorkersFlushAgainAfterARollback) {
   EXPECT_EQ(job.state().epoch, 2u);
 }
 
+// It may lack what workers have sent again since, or hold what was rolled back.
+TEST(SnapshotTest, ABucketOfAnEarlierGenerationDoesNotCount) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Exit(kServer1);
+  job.Pass(seconds(2), {kServer1});
+  job.ReplaceServer(1, "again");
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Flush(kWorker1);
+  job.StoreSnapshot(kServer0, 1);
+  SnapshotTaken early{.snapshot = 1, .ok = true, .error = "", .buckets = {}};
+  for (const std::uint32_t bucket : {1U, 3U}) {
+    ASSERT_EQ(job.state().buckets[bucket].generation, 2u);
+    early.buckets.push_back({.bucket = bucket, .epoch = 1, .generation = 1});
+  }
+  job.Tell(kServer1, early);
+  EXPECT_EQ(job.state().step, Step::kSnapshot);
+  job.StoreSnapshot(kServer1, 1);
+  EXPECT_EQ(job.state().step, Step::kEvaluating);
+}
+
 TEST(SnapshotTest, AWorkerThatHasNotComeBackToANewControllerIsWaitedFor) {
   Harness job;
   job.Begin();

@@ -15,6 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 constexpr MemberId kServer2{Role::kParameterServer, 2};
 
@@ -29,7 +30,7 @@ JobSettings ReplicatedJob() {
 // Three servers hold three buckets twice.
 class ReplicationTest : public testing::Test {
  protected:
-  ReplicationTest() {
+  explicit ReplicationTest(const JobSettings& settings = ReplicatedJob()) : job_(settings) {
     job_.Begin();
     job_.JoinAll();
     AddLearners();
@@ -74,7 +75,16 @@ class ReplicationTest : public testing::Test {
     return job_.controller().Report().buckets[bucket].state;
   }
 
-  Harness job_{ReplicatedJob()};
+  Harness::Actions Drop(std::uint32_t bucket, Holder member) {
+    return Tell(record(bucket).primary,
+                {.bucket = bucket,
+                 .epoch = record(bucket).epoch,
+                 .kind = Proposal::Kind::kDrop,
+                 .proposer = record(bucket).primary,
+                 .subject = member});
+  }
+
+  Harness job_;
 };
 
 TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
@@ -318,6 +328,44 @@ TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops)
         .subject = leaving});
   EXPECT_THAT(record(0).members, ElementsAre(heir));
   EXPECT_FALSE(record(0).learner) << "the server that leaves may come back";
+}
+
+// Each bucket has as many members as must stay.
+class MinInSyncTest : public ReplicationTest {
+ protected:
+  MinInSyncTest() : ReplicationTest(JobThatNeedsBoth()) {}
+
+  static JobSettings JobThatNeedsBoth() {
+    JobSettings settings = ReplicatedJob();
+    settings.min_in_sync = 2;
+    return settings;
+  }
+};
+
+TEST_F(MinInSyncTest, ATakeOverKeepsAnOldPrimaryThatMayLive) {
+  const Holder silent = record(0).primary;
+  const Holder heir = Secondary(0);
+  TakeOver(0, heir);
+  EXPECT_EQ(record(0).primary, heir);
+  EXPECT_THAT(record(0).members, UnorderedElementsAre(silent, heir));
+}
+
+TEST_F(MinInSyncTest, ATakeOverFromADeadPrimaryDoesNot) {
+  const Holder heir = Secondary(0);
+  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  TakeOver(0, heir);
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+}
+
+TEST_F(MinInSyncTest, AMemberThatMayLiveIsNotDropped) {
+  const Holder silent = Secondary(0);
+  const std::uint64_t epoch = record(0).epoch;
+  EXPECT_THAT(Sent<Membership>(Drop(0, silent)), SizeIs(1)) << "so that the primary knows";
+  EXPECT_EQ(record(0).epoch, epoch);
+  EXPECT_TRUE(record(0).Has(silent));
+  job_.Exit({Role::kParameterServer, silent.slot});
+  Drop(0, silent);
+  EXPECT_THAT(record(0).members, ElementsAre(record(0).primary));
 }
 
 TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
