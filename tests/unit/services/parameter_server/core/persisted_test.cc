@@ -226,5 +226,20 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
 }
 
+TEST_F(PersistedTest, NorDoesOneThatLayBehindTheOverwrittenEntry) {
+  ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first")->stored);
+  rig_.cut.insert({0, 1});
+  ASSERT_FALSE(Push(0, 1).has_value());
+  ASSERT_FALSE(rig_.Put(0, "ledger/0", 1, "stale").has_value());
+  rig_.Kill(0);
+  ASSERT_EQ(rig_.map[0].primary.slot, 1u);
+  ASSERT_TRUE(rig_.Put(1, "ledger/0", 1, "committed")->stored);  // where the push was
+  rig_.Kill(1, false);                                           // server 2 is not to take over
+  rig_.Kill(2);
+  rig_.Start(2, Options());
+  rig_.RestoreAll(2);
+  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server

@@ -143,6 +143,23 @@ TEST(ReplicaCopyTest, ALearnerThatIsProposedAndNoLongerNamedIsDropped) {
   EXPECT_EQ(rig.replica(2).role(), Role::kNone);
 }
 
+// It may be a member by now, and the one whose disk comes back.
+TEST(ReplicaCopyTest, NothingIsDurableWithoutALearnerThatIsProposed) {
+  LearnerRig rig;
+  rig.adds = false;
+  rig.NameLearner();
+  rig.Settle();
+  rig.AppendUpdate(0);
+  rig.Pass(milliseconds(600));  // the members know that it is committed
+  rig.replica(0).Flushed(1);
+  rig.replica(1).Flushed(1);
+  rig.Pass(milliseconds(600));
+  EXPECT_EQ(rig.replica(0).durable(), 0U);
+  rig.replica(2).Flushed(1);
+  rig.Pass(milliseconds(600));
+  EXPECT_EQ(rig.replica(0).durable(), 1U);
+}
+
 TEST(ReplicaCopyTest, AMemberCanBeDroppedWhileALearnerIsProposed) {
   LearnerRig rig;
   rig.adds = false;
@@ -343,11 +360,12 @@ TEST(ReplicaCopyTest, AMemberThatLacksWhatThePrimaryTakesForGrantedLeaves) {
   LearnerRig rig;
   rig.names_learners = false;
   rig.Cut(0, 1);
+  rig.deaf = {1};  // so that it believes to be the member that it was
   rig.Write(0, {0});
   rig.Append(0, "a");
   rig.Settle();
+  ASSERT_EQ(rig.replica(1).role(), Role::kSecondary);
   rig.Heal();
-  rig.deaf = {1};  // so that it believes to be the member that it was
   rig.Write(0, {0, 1});
   rig.Settle();
   EXPECT_EQ(rig.replica(1).role(), Role::kNone);

@@ -250,6 +250,33 @@ TEST(ReplicaLogTest, WhatOnlyOneMemberHadIsOverwritten) {
   EXPECT_EQ(rig.replica(2).prepared(), 1U);  // and what lay behind it is gone
 }
 
+// What it has from an earlier epoch in the place of the missing one may be another entry.
+TEST(ReplicaLogTest, AnOldEntryFillsNoGap) {
+  Rig rig;
+  rig.names_learners = false;
+  rig.Append(0, "a");
+  rig.Cut(0, 1);
+  rig.Settle();  // 2 has it, 1 does not
+  ASSERT_EQ(rig.replica(2).prepared(), 1U);
+  rig.Crash(0);
+  rig.Heal();
+  rig.Write(1, {1, 2});
+  rig.Settle();
+  rig.Append(1, "b");  // in its place
+  rig.Append(1, "c");
+  rig.Drop([](const Packet& packet) {
+    const auto* prepare = std::get_if<Prepare>(&packet.message.kind);
+    return prepare != nullptr && prepare->entry->lsn == 1;
+  });
+  rig.Settle();
+  EXPECT_EQ(rig.replica(1).committed(), 0U);
+  EXPECT_EQ(rig.replica(2).prepared(), 1U);
+  rig.Drop(nullptr);
+  rig.Pass(seconds(2));
+  EXPECT_THAT(rig[1].content, ElementsAre("b", "c"));
+  EXPECT_THAT(rig[2].content, ElementsAre("b", "c"));
+}
+
 TEST(ReplicaLogTest, AMemberDoesNotCutItsLogToItsCommitPoint) {
   Rig rig;
   rig.names_learners = false;

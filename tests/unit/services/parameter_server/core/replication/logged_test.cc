@@ -7,7 +7,7 @@
 #include <optional>
 #include <variant>
 
-#include "tests/unit/services/parameter_server/core/replication/rig.h"
+#include "tests/unit/services/parameter_server/core/replication/learner_rig.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -151,6 +151,27 @@ TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {
   rig.Pass(seconds(1));
   EXPECT_EQ(rig.replica(0).committed(), 2U);
   EXPECT_THAT(rig[2].content, ElementsAre("a", "b"));
+}
+
+// Commits do not wait for it before its copy is there.
+TEST(ReplicaLoggedTest, ALearnerAppliesWhatIsCommittedWhenItsDiskHasIt) {
+  LearnerRig rig({.copies = 2, .logging = Replica::Logging::kAll});
+  rig.Hold(Is<CopyPart>);
+  rig.NameLearner();
+  rig.Settle();
+  rig.Append(0, "a");
+  rig.persists = false;
+  rig.Settle();
+  rig.replica(0).Persisted(rig[0].to_persist[0].ticket, rig.now());
+  rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
+  rig.Settle();
+  ASSERT_THAT(rig[0].content, ElementsAre("a"));
+  rig.Append(0, "b");  // tells that a is committed
+  rig.Settle();
+  rig.Deliver(rig.held.at(0));
+  EXPECT_THAT(rig[2].content, IsEmpty());
+  rig.replica(2).Persisted(rig[2].to_persist[0].ticket, rig.now());
+  EXPECT_THAT(rig[2].content, ElementsAre("a"));
 }
 
 TEST(ReplicaLoggedTest, WhereOnlyRecordsAreStoredUpdatesBehindThemWait) {
