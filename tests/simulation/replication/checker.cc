@@ -87,6 +87,10 @@ void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record
       Report("I14: one that lives leaves fewer than minInSync", bucket, ToHolder(member));
     }
   }
+  if (record.generation != before.generation) {
+    history.durable = 0;
+  }
+  CheckDurable(bucket, record);
   if (record.generation != before.generation && std::exchange(history.served, false)) {
     history.last_members.clear();
     for (const controller::Holder& member : before.members) {
@@ -118,6 +122,25 @@ void Checker::CheckJoined(std::uint32_t bucket, const ps::Holder& holder) {
   }
 }
 
+// Whichever of the disks comes back after a loss of power everywhere, it has what workers were told
+// to be on all of them.
+void Checker::CheckDurable(std::uint32_t bucket, const controller::Bucket& record) {
+  const ps::Lsn durable = buckets_[bucket].durable;
+  for (const controller::Holder& member : record.members) {
+    const ps::Holder holder = ToHolder(member);
+    const Disk& disk = view_.disk(holder.slot);
+    if (durable == 0 || !view_.lives(holder) || disk.has_lied()) {
+      continue;
+    }
+    const StoredBucket& stored = disk.ReadSynced(bucket);
+    const auto has = [&](const ShardState& shard) { return shard.lsn >= durable; };
+    if (!stored.complete || stored.generation != record.generation ||
+        !std::ranges::all_of(stored.shards, has)) {
+      Report("I15: what is durable is not on a member's disk", bucket, holder);
+    }
+  }
+}
+
 std::optional<std::pair<ps::Holder, Clock::TimePoint>> Checker::LastDeath(
     std::uint32_t bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const {
   std::optional<std::pair<ps::Holder, Clock::TimePoint>> last;
@@ -146,6 +169,11 @@ void Checker::Watch(std::uint32_t bucket, const ps::Holder& holder, const ps::Re
   const auto primary = history.primaries.find(configuration.epoch);
   if (primary == history.primaries.end() || primary->second != configuration.primary) {
     Report("I2: a server takes another for the primary than the record says", bucket, holder);
+  }
+  if (replica.IsPrimary() && replica.durable() > history.durable &&
+      IsCurrent(bucket, configuration.generation)) {
+    history.durable = replica.durable();
+    CheckDurable(bucket, history.record);
   }
 }
 

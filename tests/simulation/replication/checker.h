@@ -27,6 +27,7 @@ namespace adamant::replication_simulation {
 ///   I5 acknowledged: at every primary   I11 a read shows all that was acknowledged before
 ///   I6 each update at most once         I12 what a total loss takes is bounded
 ///   I14 nobody who lives leaves fewer than minInSync behind
+///   I15 what is durable is on every member's disk
 /// Threads: one.
 class Checker {
  public:
@@ -134,6 +135,7 @@ class Checker {
     Clock::TimePoint acknowledged_at{};
     std::vector<Interval> silences;
     bool served = false;                   // in this generation
+    ps::Lsn durable = 0;                   // likewise, as primaries say
     std::vector<ps::Holder> last_members;  // of the last generation that was served
   };
 
@@ -147,6 +149,7 @@ class Checker {
                 Clock::TimePoint safe);
   void CheckJoined(std::uint32_t bucket, const ps::Holder& holder);
   void CheckMembers(std::uint32_t bucket, const ps::Replica& replica, const ps::Entry& entry);
+  void CheckDurable(std::uint32_t bucket, const controller::Bucket& record);
   [[nodiscard]] bool IsLogged(std::uint32_t bucket,
                               const ps::Holder& holder,
                               const ps::Entry& entry) const;

@@ -198,7 +198,12 @@ void HostedBucket::Flush() {
         }
         stored.log.erase(stored.log.begin(), stored.log.upper_bound(flushed));
       },
-      [] {});
+      [this, committed = replica_->committed(), ticket = ticket_] {
+        if (ticket == ticket_) {
+          replica_->Flushed(committed);
+          Settle();
+        }
+      });
 }
 
 void HostedBucket::Load(BucketId /*bucket*/, bool create) {
