@@ -101,6 +101,7 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
     }
   }
   world_.job.StateIs(core_->state());
+  world_.updates.CheckCheckpoint(core_->state().checkpoint);
   TellWentBack();
   PlanTick();
 }
@@ -154,7 +155,7 @@ void ControllerProcess::SendTo(const controller::Send& send) {
   }
   world_.job.Sent(send.message);
   if (const auto* take = std::get_if<controller::TakeSnapshot>(&send.message)) {
-    world_.updates.SnapshotAsked(take->snapshot);
+    world_.updates.SnapshotAsked(take->snapshot, take->writers_from);
     world_.work.SnapshotAsked(take->snapshot);
   }
   world_.network.Send(send.connection, *this, send.message);

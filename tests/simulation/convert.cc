@@ -194,7 +194,8 @@ worker::FetchReply ToWorker(std::uint64_t request,
 worker::ClusterMap ClusterMapOf(const controller::Membership& view) {
   worker::ClusterMap map{.version = view.version, .buckets = {}, .part_owners = view.part_owner};
   for (const controller::Bucket& bucket : view.buckets) {
-    map.buckets.push_back({.epoch = bucket.epoch, .primary = bucket.primary.slot});
+    map.buckets.push_back(
+        {.epoch = bucket.epoch, .generation = bucket.generation, .primary = bucket.primary.slot});
   }
   return map;
 }

@@ -1,7 +1,10 @@
 #include "tests/simulation/disk.h"
 
+#include <utility>
+
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/shard_record.h"
+#include "services/parameter_server/core/snapshots.h"
 
 namespace adamant::simulation {
 
@@ -21,6 +24,18 @@ absl::StatusOr<std::vector<float>> Disk::ReadShard(std::uint64_t job_uid, ShardI
       parameter_server::DecodeShard(
           {.job_uid = job_uid, .shard = shard, .values = Setup::kElements}, stored));
   return std::vector<float>(record.values.begin(), record.values.end());
+}
+
+absl::StatusOr<std::vector<float>> Disk::ReadSnapshot(std::uint64_t job_uid,
+                                                      std::uint64_t snapshot,
+                                                      const Shard& shard) {
+  ADAMANT_ASSIGN_OR_RETURN(
+      parameter_server::ShardContent content,
+      parameter_server::Snapshots(job_uid, *this)
+          .LoadShard(snapshot,
+                     shard.bucket,
+                     {.job_uid = job_uid, .shard = shard.id, .values = Setup::kElements}));
+  return std::move(content.values);
 }
 
 }  // namespace adamant::simulation

@@ -44,6 +44,11 @@ class Disk final : public storage::KvStore {
   [[nodiscard]] absl::StatusOr<std::vector<float>> ReadShard(std::uint64_t job_uid,
                                                              ShardId shard) const;
 
+  /// The values of a shard in a snapshot. Errors: NotFound; as DecodeShard and KvStore::Get.
+  [[nodiscard]] absl::StatusOr<std::vector<float>> ReadSnapshot(std::uint64_t job_uid,
+                                                                std::uint64_t snapshot,
+                                                                const Shard& shard);
+
   bool locked = false;  ///< a process has it open
   Clock::TimePoint full_until{};
 

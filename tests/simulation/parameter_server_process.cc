@@ -36,6 +36,7 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
     return absl::UnavailableError("another process has the data folder");
   }
   has_disk_ = true;
+  job_uid_ = welcome.job_uid;
   hindered_ += std::max(Clock::Duration(0), disk_.full_until - Now()) + kDiskRetry;
   const parameter_server::Holder self{.slot = start().id.slot, .incarnation = incarnation()};
   parameter_server::Driver& driver = *this;
@@ -423,8 +424,20 @@ absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot
                                    .disk_full = absl::IsResourceExhausted(taken.status())};
   for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
     answer.buckets.push_back(ToController((*taken)[i]));
+    ADAMANT_RETURN_IF_ERROR(ShowStored(take.snapshot, (*taken)[i].bucket));
   }
   Tell(std::move(answer));
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServerProcess::ShowStored(std::uint64_t snapshot, BucketId bucket) {
+  for (const Shard& shard : core_->layout().shards()) {
+    if (shard.bucket == bucket) {
+      ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> values,
+                               disk_.ReadSnapshot(job_uid_, snapshot, shard));
+      world_.updates.SnapshotStored(snapshot, start().id.slot, shard.id, values);
+    }
+  }
   return absl::OkStatus();
 }
 

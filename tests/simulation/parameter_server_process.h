@@ -91,6 +91,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   absl::Status DoDue();
   void TellStored();
   absl::Status TakeSnapshot(const controller::TakeSnapshot& take);
+  absl::Status ShowStored(std::uint64_t snapshot, BucketId bucket);
   absl::Status Flush();
   void PushAgain();
   void Observe();
@@ -111,6 +112,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   std::map<BucketId, Hearing> hearing_;
   Clock::Duration hindered_{0};
   bool has_disk_ = false;
+  std::uint64_t job_uid_ = 0;
 
   std::uint64_t relabelled_ = 0;  // kNoDeduplication
 };

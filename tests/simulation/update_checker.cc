@@ -8,18 +8,14 @@
 #include "tests/simulation/convert.h"
 
 namespace adamant::simulation {
-namespace {
-
-std::string Name(WorkerId worker) {
+std::string UpdateChecker::Name(WorkerId worker) {
   return "worker-" + std::to_string(worker.slot) + " incarnation " +
          std::to_string(worker.incarnation);
 }
 
-std::string Name(ShardId shard, std::uint32_t element) {
+std::string UpdateChecker::Name(ShardId shard, std::uint32_t element) {
   return "trained batch " + std::to_string(element) + " in shard " + std::to_string(shard);
 }
-
-}  // namespace
 
 UpdateChecker::UpdateChecker(const Setup& setup, const Scheduler& scheduler, Violations& violations)
     : setup_(setup), scheduler_(scheduler), violations_(violations) {
@@ -175,6 +171,13 @@ void UpdateChecker::CheckWeights(WorkerId worker, std::span<const float> weights
                       Name(worker) + ", which trained it");
       }
     }
+  }
+}
+
+void UpdateChecker::CheckRetained(WorkerId worker, std::uint64_t lost_updates) {
+  if (setup_.retain_bytes > 0 && lost_updates > 0 && !before_.contains(worker)) {
+    Report(Name(worker) + " has lost " + std::to_string(lost_updates) +
+           " updates, which it was to keep until they are on every disk");
   }
 }
 
@@ -346,36 +349,6 @@ void UpdateChecker::LoadedBack(ShardId shard, const Present& found, std::uint64_
   state.live = found;
   state.applied = found;
   std::ranges::fill(state.lost, 0);
-}
-
-void UpdateChecker::SnapshotAsked(std::uint64_t snapshot) {
-  trained_before_.try_emplace(snapshot, trainings_.size());
-  for (ShardState& state : shards_) {
-    state.snapshots.try_emplace(snapshot, state.live);
-  }
-}
-
-void UpdateChecker::MadeAnew(std::uint64_t snapshot) {
-  for (ShardState& state : shards_) {
-    state.snapshots.try_emplace(snapshot, Present(Setup::kElements));
-  }
-}
-
-void UpdateChecker::CheckSnapshot(std::uint64_t snapshot,
-                                  ShardId shard,
-                                  std::span<const float> values) {
-  const auto asked = shards_[shard].snapshots.find(snapshot);
-  const Present found = DecodeServed(shard, values);
-  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
-    if (found[element] != 0 && element >= trained_before_[snapshot]) {
-      return Report(Name(shard, element) + " was trained after snapshot " +
-                    std::to_string(snapshot) + ", which holds it, was asked for");
-    }
-    if (asked == shards_[shard].snapshots.end() || found[element] < asked->second[element]) {
-      return Report("shard " + std::to_string(shard) + " is not what snapshot " +
-                    std::to_string(snapshot) + " must hold");
-    }
-  }
 }
 
 void UpdateChecker::CheckEnd(std::uint32_t server, ShardId shard, std::span<const float> values) {

@@ -5,9 +5,11 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "operator/core/state.h"
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/messages.h"
 #include "services/worker/core/messages.h"
@@ -43,7 +45,10 @@ class UpdateChecker {
   /// Local weights right after a fetch was applied.
   void CheckWeights(WorkerId worker, std::span<const float> weights);
 
-  /// At the end: what the worker believes was lost.
+  /// What the worker believes was lost: nothing, if it keeps updates until they are on disk.
+  void CheckRetained(WorkerId worker, std::uint64_t lost_updates);
+
+  /// The same at the end.
   void CheckLosses(WorkerId worker, std::uint64_t lost_updates);
 
   // --- At parameter servers
@@ -71,8 +76,19 @@ class UpdateChecker {
   /// of the workers of before gets in any more. Returns whether the generation is news.
   bool WentBack(BucketId bucket, std::uint64_t generation, std::uint64_t snapshot);
 
-  /// The controller asks for a snapshot of what has been acknowledged.
-  void SnapshotAsked(std::uint64_t snapshot);
+  /// The controller asks for a snapshot of what has been acknowledged: workers of these
+  /// incarnations (by slot) and later ones are at rest, so all that they have pushed must be there.
+  void SnapshotAsked(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from);
+
+  /// A server has stored a shard of a snapshot.
+  void SnapshotStored(std::uint64_t snapshot,
+                      std::uint32_t server,
+                      ShardId shard,
+                      std::span<const float> values);
+
+  /// The controller has a checkpoint: of each worker at rest all pushes up to its cut, and no
+  /// other.
+  void CheckCheckpoint(const controller::Checkpoint& checkpoint);
 
   /// Servers make the first weights anew, under the id of a snapshot.
   void MadeAnew(std::uint64_t snapshot);
@@ -116,11 +132,25 @@ class UpdateChecker {
     std::map<std::uint64_t, Present> snapshots;  // what must be in them
   };
 
+  /// A snapshot, as it was asked for first.
+  struct Snapshot {
+    std::size_t trained = 0;  // batches
+    std::vector<std::uint64_t> writers_from;
+    std::map<WorkerId, worker::Sequence> cut;  // of workers at rest: their last push
+    std::map<std::pair<std::uint32_t, ShardId>, Present> stored;  // by server
+  };
+
+  static std::string Name(WorkerId worker);
+  static std::string Name(ShardId shard, std::uint32_t element);
   std::vector<std::uint32_t> ElementsOf(const PushFrame& push, std::size_t update);
   Present Decode(ShardId shard, std::span<const float> values);
   Present DecodeServed(ShardId shard, std::span<const float> values);
   void LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot);
   Training* Find(WorkerId worker, const worker::Lease& lease);
+  void CheckRest(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from);
+  void CheckCuts(const controller::Checkpoint& checkpoint);
+  void CheckHeld(std::uint64_t snapshot, ShardId shard, const Present& found);
+  void CheckNothingBeyond(std::uint64_t snapshot, ShardId shard, const Present& found);
   void Report(const std::string& what) { violations_.Report(what); }
 
   const Setup& setup_;
@@ -134,7 +164,8 @@ class UpdateChecker {
   std::map<std::pair<WorkerId, std::uint64_t>, worker::Sequence> requests_;
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
-  std::map<std::uint64_t, std::size_t> trained_before_;  // batches, by snapshot
+  std::map<std::uint64_t, Snapshot> snapshots_;
+  controller::Checkpoint checkpoint_;  // that was checked last
   std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
       safe_until_;  // by server: older is on its disk
   std::map<BucketId, Orphaned> orphaned_;

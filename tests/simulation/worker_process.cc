@@ -80,8 +80,13 @@ void WorkerProcess::Stop() {
 }
 
 void WorkerProcess::CheckLosses() {
-  if (exchange_ != nullptr && exchange_->Stopped()) {
-    world_.updates.CheckLosses(Self(), exchange_->statistics().updates_lost);
+  if (exchange_ == nullptr) {
+    return;
+  }
+  const std::uint64_t lost = exchange_->statistics().updates_lost;
+  world_.updates.CheckRetained(Self(), lost);
+  if (exchange_->Stopped()) {
+    world_.updates.CheckLosses(Self(), lost);
   }
 }
 
