@@ -78,8 +78,7 @@ std::string ChanceFailure(const EpochResult& last, bool hardly_moved) {
                     " is no better than naming the most frequent class") +
          (hardly_moved
               ? ", and the loss has hardly moved; try a higher spec.optimiser.rate, or else a "
-                "lower "
-                "one with a warm-up (spec.optimiser.schedule.warmUp)"
+                "lower one with a warm-up (spec.optimiser.schedule.warmUp)"
               : "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, "
                 "if the loss has hardly moved, a higher rate");
 }

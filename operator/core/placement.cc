@@ -297,6 +297,7 @@ bool Placement::HasCheckpointRunning() const {
 
 void Placement::OnGoingBack() {
   went_back_ = false;
+  restored_whole_ = 0;
   all_served_ = false;
   first_served_.reset();
   timer_.reset();

@@ -113,6 +113,7 @@ bool FallBack(JobState& state) {
   }
   if (recovery.older.checkpoint.snapshot != 0) {
     recovery.healthy = std::exchange(recovery.older, {});
+    recovery.best_top1 = recovery.healthy.top1;  // the better one is lost
   } else {
     if (recovery.first.snapshot == 0 || recovery.first.snapshot == lost.checkpoint.snapshot) {
       recovery.first = {.snapshot = ++state.last_snapshot, .epoch = 1};

@@ -92,7 +92,8 @@ class OutageTest(TestCase):
         self.assert_went_on()
 
     def test_all_pods_of_a_job_deleted_at_once_are_made_anew(self):
-        job = self.start("many", epochs=6, **MANY)
+        # So many workers teach so small a net nothing: going back is another test's.
+        job = self.start("many", epochs=6, on_divergence="{action: Continue}", **MANY)
         job.await_epoch(2)
         names, slots = set(job.pods()), set(map(slot_of, job.pods().values()))
         self.assertEqual(len(slots), sum(MANY.values()))
@@ -106,7 +107,7 @@ class OutageTest(TestCase):
         for change in made:
             job.await_pod(lambda seen, name=change.name: seen.name == name and is_running(seen.object), "it runs")
         job.await_phase("Succeeded")
-        self.assert_counted_once(job, 6, EXAMPLES)  # so many workers teach so small a net nothing
+        self.assert_counted_once(job, 6, EXAMPLES)
         self.assertEqual(job.status()["restarts"], 0)
         self.assertEqual(job.surplus(), [])
 

@@ -169,8 +169,8 @@ TEST(ExpectationTest, MomentumOnTheServersIsSteppedOften) {
 
 TEST(ExpectationTest, WarnsOfMomentumOnTheServers) {
   const std::string server = "{kind: Momentum, rate: 0.002, location: Server}";
-  EXPECT_THAT(Expected("{workers: 4}", server).warnings, IsEmpty());
-  EXPECT_THAT(Expected("{workers: 5}", server).warnings,
+  EXPECT_THAT(Expected("{workers: 1}", server).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 2}", server).warnings,
               ElementsAre(HasSubstr("spec.optimiser.location: with momentum on the servers")));
 }
 

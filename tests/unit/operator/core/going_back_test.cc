@@ -241,6 +241,7 @@ TEST_F(GoingBackTest, AModelThatCannotBeReadGivesWayToTheOneBefore) {
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(6)) << "some may have loaded what is lost";
   EXPECT_EQ(recovery().undone_examples, 90u) << "the second epoch";
   EXPECT_EQ(recovery().attempt, 2u);
+  EXPECT_EQ(recovery().best_top1, recovery().healthy.top1) << "the better model is lost";
   StartAgain();
   EXPECT_EQ(job_.state().buckets[0].restored_snapshot, older);
   const auto opened = Sent<OpenEpoch>(Serve());
