@@ -47,11 +47,6 @@ std::uint64_t BatchesOf(std::uint64_t examples, std::uint64_t batch_size) {
   return (examples + batch_size - 1) / batch_size;
 }
 
-worker::WrittenIntervals WrittenOf(const v1::Distribution& distribution) {
-  return {.fetch_every = static_cast<std::uint64_t>(distribution.fetch_every()),
-          .push_every = static_cast<std::uint64_t>(distribution.push_every())};
-}
-
 std::string Every(std::uint64_t batches) {
   return batches == 1 ? "every batch" : Text("every %llu batches", Wide(batches));
 }
@@ -207,14 +202,12 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::AsynchronyOptions& optio
   const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const std::uint64_t alone = job::WarmStartExamples(
       job, examples > 0 ? examples : std::numeric_limits<std::uint64_t>::max());
-  return {
-      .spec = job.spec(),
-      .options = options,
-      .expected = worker::Expect(options,
-                                 static_cast<std::uint32_t>(job.spec().distribution().workers()),
-                                 WrittenOf(job.spec().distribution())),
-      .epoch_batches = BatchesOf(examples, options.batch_size),
-      .warm_start_batches = BatchesOf(alone, options.batch_size)};
+  return {.spec = job.spec(),
+          .options = options,
+          .expected = worker::Expect(
+              options, static_cast<std::uint32_t>(job.spec().distribution().workers())),
+          .epoch_batches = BatchesOf(examples, options.batch_size),
+          .warm_start_batches = BatchesOf(alone, options.batch_size)};
 }
 
 }  // namespace

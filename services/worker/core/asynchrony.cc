@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "services/worker/core/replica.h"
 
@@ -52,9 +53,6 @@ double CrowdOf(const AsynchronyOptions& options, double others_per_own) {
 }
 
 std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own) {
-  if (!options.chooses) {
-    return options.exchange_every;
-  }
   const double per_step = others_per_own * static_cast<double>(options.threads);
   if (per_step <= kNearlyEqual) {
     return options.exchange_every;
@@ -88,20 +86,34 @@ double MemoryOf(const AsynchronyOptions& options,
   return 1 + share * std::max(0.0, kMemoryPerGap * gap_batches / remembered - 1);
 }
 
-// Steps from a fetch to where the push computed from it lands, a step after it is sent. Pushes that
+// Steps from a fetch to where the push begun from it lands, a step after it is sent. Pushes that
 // are the more frequent follow the fetch by anything up to its interval: the mean.
 double DelayOf(std::uint64_t fetch_every, std::uint64_t push_every) {
-  return static_cast<double>(fetch_every + std::min(fetch_every, push_every)) / 2 + 1;
+  return static_cast<double>(std::max(fetch_every, push_every) + push_every) / 2 + 1;
+}
+
+bool HasWritten(const AsynchronyOptions& options) {
+  return options.written.fetch_every > 0 || options.written.push_every > 0;
+}
+
+std::uint64_t FetchEveryOf(const WrittenIntervals& written, std::uint64_t chosen) {
+  return written.fetch_every > 0 ? written.fetch_every : chosen;
+}
+
+std::uint64_t PushEveryOf(const WrittenIntervals& written, std::uint64_t chosen) {
+  return written.push_every > 0 ? written.push_every : chosen;
 }
 
 }  // namespace
 
 AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const UpdatePlan& plan) {
-  AsynchronyOptions options = {.corrects = replica.correct,
-                               .threads = replica.threads,
-                               .batch_size = replica.batch_size,
-                               .chooses = replica.choose_fetch || replica.choose_push,
-                               .exchange_every = replica.push_every};
+  AsynchronyOptions options = {
+      .corrects = replica.correct,
+      .threads = replica.threads,
+      .batch_size = replica.batch_size,
+      .written = {.fetch_every = replica.choose_fetch ? 0 : replica.fetch_every,
+                  .push_every = replica.choose_push ? 0 : replica.push_every},
+      .exchange_every = replica.choose_push ? replica.push_every : replica.fetch_every};
   for (const TensorPlan& tensor : plan.tensors) {
     options.kind = tensor.optimiser.kind;
     options.location = tensor.optimiser.location;
@@ -110,21 +122,19 @@ AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const Updat
   return options;
 }
 
-Expectation Expect(const AsynchronyOptions& options,
-                   std::uint32_t workers,
-                   const WrittenIntervals& written) {
+Expectation Expect(const AsynchronyOptions& options, std::uint32_t workers) {
   const auto others = static_cast<double>(std::max(workers, 1U) - 1);
   const std::uint64_t chosen = IntervalOf(options, others);
   Expectation expected;
-  expected.fetch_every = written.fetch_every > 0 ? written.fetch_every : chosen;
-  expected.push_every = written.push_every > 0 ? written.push_every : chosen;
+  expected.fetch_every = FetchEveryOf(options.written, chosen);
+  expected.push_every = PushEveryOf(options.written, chosen);
   const double delay = DelayOf(expected.fetch_every, expected.push_every);
   expected.staleness_batches = others * static_cast<double>(options.threads) * delay;
   if (options.corrects) {
     const double crowd = CrowdOf(options, others);
-    expected.correction = {
-        .rate = static_cast<float>(RateOf(options, crowd, delay)),
-        .memory = static_cast<float>(MemoryOf(options, crowd, expected.staleness_batches, chosen))};
+    expected.correction = {.rate = static_cast<float>(RateOf(options, crowd, delay)),
+                           .memory = static_cast<float>(MemoryOf(
+                               options, crowd, expected.staleness_batches, expected.push_every))};
   }
   return expected;
 }
@@ -145,13 +155,24 @@ double Asynchrony::OthersPerOwn() const {
 
 double Asynchrony::Crowd() const { return CrowdOf(options_, OthersPerOwn()); }
 
-// Steps of one of this worker's threads from a fetch to where the push computed from it lands.
+std::uint64_t Asynchrony::FetchEvery() const {
+  return FetchEveryOf(options_.written, guidance_.exchange_every);
+}
+
+std::uint64_t Asynchrony::PushEvery() const {
+  return PushEveryOf(options_.written, guidance_.exchange_every);
+}
+
+// Steps of one of this worker's threads from a fetch to where the push begun from it lands. Over a
+// long interval that was written, what is measured first says little of what comes.
 double Asynchrony::DelaySteps() const {
+  const double expected = DelayOf(FetchEvery(), PushEvery());
   if (!meter_.knows_gap()) {
-    return DelayOf(guidance_.exchange_every, guidance_.exchange_every);
+    return expected;
   }
   const double per_step = OthersPerOwn() * static_cast<double>(options_.threads);
-  return per_step > 0 ? gap_batches() / per_step : 0;
+  const double measured = per_step > 0 ? gap_batches() / per_step : 0;
+  return HasWritten(options_) ? std::max(measured, expected) : measured;
 }
 
 double Asynchrony::gain() const { return active_ ? gain_.gain() : 1; }
@@ -182,7 +203,12 @@ void Asynchrony::NoteTime(Clock::TimePoint now) {
 
 void Asynchrony::ControlGain(std::span<const float> values) {
   const double delay = std::max(DelaySteps(), 1.0);
-  const auto every = static_cast<double>(guidance_.exchange_every);
+  const double longest = static_cast<double>(FetchEvery() * GainControl::kLongestStretch);
+  ++unobserved_;
+  if (static_cast<double>(unobserved_) < std::floor(delay / longest)) {
+    return;  // a stretch has room for so many only
+  }
+  const auto every = static_cast<double>(FetchEvery() * std::exchange(unobserved_, 0));
   const double stretch =
       std::clamp(std::round(delay / every), 2.0, static_cast<double>(GainControl::kLongestStretch));
   gain_.Observe(values,
@@ -198,11 +224,15 @@ void Asynchrony::Activate() {
   gain_.Start(1.0 / std::max(2.0, static_cast<double>(workers_)));
 }
 
-void Asynchrony::OnRenewed() { gain_.Forget(); }
+void Asynchrony::OnRenewed() {
+  meter_.OnRenewed();
+  gain_.Forget();
+  unobserved_ = 0;
+}
 
 void Asynchrony::Correct() {
   const double rate = RateOf(options_, Crowd(), DelaySteps());
-  const double memory = MemoryOf(options_, Crowd(), gap_batches(), guidance_.exchange_every);
+  const double memory = MemoryOf(options_, Crowd(), gap_batches(), PushEvery());
   guidance_.correction = {.rate = static_cast<float>(rate * gain()),
                           .memory = static_cast<float>(memory)};
   guidance_.look_ahead = 0;

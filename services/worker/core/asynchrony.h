@@ -28,12 +28,18 @@ struct Guidance {
   friend bool operator==(const Guidance&, const Guidance&) = default;
 };
 
+/// Intervals in batches of a thread that a user wrote, and that are kept; 0: the worker chooses.
+struct WrittenIntervals {
+  std::uint64_t fetch_every = 0;
+  std::uint64_t push_every = 0;
+};
+
 struct AsynchronyOptions {
   bool corrects = true;              ///< else only the interval is chosen
   std::size_t threads = 1;           ///< of this worker
   std::uint64_t batch_size = 1;      ///< examples
-  bool chooses = true;               ///< the interval between exchanges; else it is as written
-  std::uint64_t exchange_every = 8;  ///< what a worker alone does, and the most
+  WrittenIntervals written = {};     ///< what of the interval is not chosen
+  std::uint64_t exchange_every = 8;  ///< what a worker alone does where it chooses, and the most
   OptimiserKind kind = OptimiserKind::kSgd;
   OptimiserLocation location = OptimiserLocation::kWorker;
   double momentum = 0;
@@ -47,12 +53,6 @@ constexpr std::uint64_t IntervalAlone(bool momentum_on_servers) {
 
 AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const UpdatePlan& plan);
 
-/// Intervals in batches of a thread that a user wrote, and that are kept; 0: the worker chooses.
-struct WrittenIntervals {
-  std::uint64_t fetch_every = 0;
-  std::uint64_t push_every = 0;
-};
-
 /// What Asynchrony comes to.
 struct Expectation {
   double staleness_batches = 0;  ///< of others, between a fetch and the push computed from it
@@ -65,9 +65,7 @@ struct Expectation {
 
 /// What so many equally fast workers come to whose exchanges take as long as a step, once the gain
 /// has risen to 1. An estimate: on real machines the delay differs.
-Expectation Expect(const AsynchronyOptions& options,
-                   std::uint32_t workers,
-                   const WrittenIntervals& written = {});
+Expectation Expect(const AsynchronyOptions& options, std::uint32_t workers);
 
 /// What the numbers that a user wrote for one worker become while others train beside it: follows
 /// the staleness measured now, so that workers may come, go, be slow or have several threads. While
@@ -113,6 +111,8 @@ class Asynchrony {
   void ControlGain(std::span<const float> values);
   void Correct();
   void ChooseInterval();
+  [[nodiscard]] std::uint64_t FetchEvery() const;
+  [[nodiscard]] std::uint64_t PushEvery() const;
   [[nodiscard]] double OthersPerOwn() const;
   [[nodiscard]] double Crowd() const;
   [[nodiscard]] double DelaySteps() const;
@@ -125,7 +125,8 @@ class Asynchrony {
   bool active_ = false;
   bool hold_back_ = false;
   std::optional<Clock::TimePoint> fetched_at_;
-  double interval_seconds_ = 0;  // between two fetches, a moving mean
+  double interval_seconds_ = 0;   // between two fetches, a moving mean
+  std::uint64_t unobserved_ = 0;  // fetches that GainControl has not seen since the last it saw
 };
 
 }  // namespace adamant::worker

@@ -38,7 +38,9 @@ StalenessMeter::StalenessMeter(std::size_t shards) : incoming_(shards, kUnknown)
 
 void StalenessMeter::OnPush(Sequence sequence, std::uint64_t examples) {
   own_pushed_ += examples;
-  pushes_[sequence] = {.own = own_pushed_, .base = base_};
+  pushes_[sequence] = {
+      .own = own_pushed_, .first = first_ != nullptr ? first_ : base_, .last = base_};
+  first_ = nullptr;
   if (pushes_.size() > kMostPushes) {
     pushes_.erase(pushes_.begin());
   }
@@ -88,25 +90,36 @@ void StalenessMeter::Compare(double growth) {
     others_ += kWeight * (not_compared_ + growth - others_);
     own_ += kWeight * (own - own_);
     not_compared_ = 0;
-  } else if (own_pushed_ > incoming_own_) {
-    not_compared_ += growth;  // beside pushes that the next value will have
+  } else if (own_pushed_ > 0) {
+    not_compared_ += growth;
   }
 }
 
-void StalenessMeter::OnApplied() { base_ = fetched_; }
+void StalenessMeter::OnApplied() {
+  base_ = fetched_;
+  if (first_ == nullptr) {
+    first_ = base_;
+  }
+}
+
+void StalenessMeter::OnRenewed() {
+  first_ = nullptr;
+  not_compared_ = 0;
+}
 
 void StalenessMeter::OnReply(Sequence sequence, const std::vector<ShardAck>& acks) {
   const auto push = pushes_.find(sequence);
   last_gap_ = -1;
-  if (push == pushes_.end() || push->second.base == nullptr) {
+  if (push == pushes_.end() || push->second.last == nullptr) {
     return;
   }
   Counts from;
   Counts to;
   for (const ShardAck& ack : acks) {
-    if (ack.outcome == UpdateOutcome::kApplied) {
-      from.push_back((*push->second.base)[ack.shard]);
-      to.push_back(OthersOf(sequence, ack.examples));
+    const std::int64_t others = OthersOf(sequence, ack.examples);
+    if (ack.outcome == UpdateOutcome::kApplied && others >= (*push->second.last)[ack.shard]) {
+      from.push_back((*push->second.first)[ack.shard]);
+      to.push_back(others);
     }
   }
   last_gap_ = MeanGrowth(from, to);

@@ -18,7 +18,8 @@ class StalenessMeter {
  public:
   explicit StalenessMeter(std::size_t shards);
 
-  /// A push of this many examples starts, computed from what was applied last.
+  /// A push of this many examples starts, computed from what was applied first since the last push,
+  /// and then perhaps from later values.
   void OnPush(Sequence sequence, std::uint64_t examples);
 
   /// A value of now came.
@@ -28,11 +29,15 @@ class StalenessMeter {
   void OnFetched();
   void OnApplied();
 
+  /// The values of now replaced whatever the worker had, which had no batch for long: what others
+  /// did meanwhile is compared with nothing.
+  void OnRenewed();
+
   /// Pushes were acknowledged as applied.
   void OnReply(Sequence sequence, const std::vector<ShardAck>& acks);
 
-  /// Examples of others that the servers took between a fetch of this worker and the push computed
-  /// from it: a moving mean. 0 before the first.
+  /// Examples of others that the servers took between a fetch of this worker and the push whose
+  /// first batches were computed from it: a moving mean. 0 before the first.
   [[nodiscard]] double gap() const { return gap_; }
 
   [[nodiscard]] bool knows_gap() const { return gaps_ > 0; }
@@ -59,13 +64,14 @@ class StalenessMeter {
   /// Of others, by shard; negative: not known.
   using Counts = std::vector<std::int64_t>;
   struct Pushed {
-    std::uint64_t own = 0;  // examples up to and with this push
-    std::shared_ptr<const Counts> base;
+    std::uint64_t own = 0;                // examples up to and with this push
+    std::shared_ptr<const Counts> first;  // what it was begun from
+    std::shared_ptr<const Counts> last;   // what was applied last
   };
 
   [[nodiscard]] std::int64_t OthersOf(Sequence included, std::uint64_t examples) const;
-  /// Others' examples of this growth with this worker's own. Where it did nothing meanwhile, as
-  /// before its first batch, nothing can be compared.
+  /// Others' examples of this growth with this worker's own, those of pushes that the next values
+  /// will have among them. Before its first push nothing can be compared.
   void Compare(double growth);
   void SeeGap(double gap);
   void SeeOthers();
@@ -74,6 +80,7 @@ class StalenessMeter {
   std::uint64_t incoming_own_ = 0;         // examples that the values include
   std::shared_ptr<const Counts> fetched_;  // waits to be applied
   std::shared_ptr<const Counts> base_;     // of what was applied last
+  std::shared_ptr<const Counts> first_;    // of what was applied first since the last push
   std::uint64_t own_at_last_fetch_ = 0;
   std::map<Sequence, Pushed> pushes_;  // the last ones
   std::uint64_t own_pushed_ = 0;
@@ -84,7 +91,7 @@ class StalenessMeter {
   std::uint64_t growths_ = 0;
   double others_ = 0;
   double own_ = 0;
-  double not_compared_ = 0;  // examples of others while own pushes were on their way
+  double not_compared_ = 0;  // examples of others since the last value with more of this worker's
   double moved_ = 0;
   bool seen_others_ = false;
   bool joined_others_ = false;

@@ -95,6 +95,43 @@ TEST(StalenessMeterTest, ComparesWithPushesThatTheNextFetchHas) {
   EXPECT_NEAR(meter.others_per_own(), 2, 0.01);
 }
 
+TEST(StalenessMeterTest, APushIsAsOldAsItsFirstBatch) {
+  StalenessMeter meter(1);
+  SharedShard shard(meter);
+  shard.Fetch();
+  for (int i = 0; i < 60; ++i) {
+    for (int batch = 0; batch < 10; ++batch) {
+      shard.OthersPush(96);
+      shard.Fetch();
+    }
+    shard.Push(320);
+    shard.OthersPush(96);
+    shard.Arrive();
+    shard.Fetch();
+  }
+  EXPECT_NEAR(meter.gap(), 11 * 96, 1);
+  EXPECT_NEAR(meter.others_per_own(), 3.3, 0.05);
+}
+
+TEST(StalenessMeterTest, WhatOthersDidWhileThisWorkerHadNoBatchIsNotCompared) {
+  StalenessMeter meter(1);
+  SharedShard shard(meter);
+  const auto round = [&] {
+    shard.Push(32);
+    shard.OthersPush(96);
+    shard.Arrive();
+    shard.Fetch();
+  };
+  for (int i = 0; i < 5; ++i) {
+    round();
+  }
+  shard.OthersPush(64'000);
+  shard.Fetch();
+  meter.OnRenewed();
+  round();
+  EXPECT_NEAR(meter.others_per_own(), 3, 1e-6);
+}
+
 TEST(StalenessMeterTest, WhatOthersDidBeforeTheFirstBatchIsNotCompared) {
   StalenessMeter meter(1);
   SharedShard shard(meter);
@@ -401,15 +438,22 @@ TEST(ExpectTest, ThreadsCountAsOthersDo) {
 }
 
 TEST(ExpectTest, WrittenIntervalsAreKept) {
-  const Expectation both = Expect(Momentum(), 16, {.fetch_every = 8, .push_every = 8});
+  const auto with = [](const WrittenIntervals& written, std::uint32_t workers = 16) {
+    AsynchronyOptions options = Momentum();
+    options.written = written;
+    return Expect(options, workers);
+  };
+  const Expectation both = with({.fetch_every = 8, .push_every = 8});
   EXPECT_EQ(both.push_every, 8);
   EXPECT_EQ(both.staleness_batches, 15 * 9);
   EXPECT_LT(both.correction.rate, 0.04);
-  const Expectation fetch = Expect(Momentum(), 16, {.fetch_every = 8});
+  const Expectation fetch = with({.fetch_every = 8});
   EXPECT_EQ(fetch.fetch_every, 8);
   EXPECT_EQ(fetch.push_every, 1);
   EXPECT_LT(fetch.staleness_batches, both.staleness_batches);
-  EXPECT_EQ(Expect(Momentum(), 16, {.push_every = 8}).staleness_batches, 30);
+  EXPECT_EQ(with({.push_every = 8}).staleness_batches, both.staleness_batches)
+      << "a push's first batch waits for its last";
+  EXPECT_EQ(with({.push_every = 80}, 2).fetch_every, 8);
 }
 
 TEST(ExpectTest, OffLeavesTheNumbers) {
