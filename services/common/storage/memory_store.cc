@@ -103,9 +103,9 @@ void MemoryStore::SetFull(bool full) {
   full_ = full;
 }
 
-void MemoryStore::FailNextSync() {
+void MemoryStore::FailNextSync(std::size_t after) {
   MutexLock lock(mutex_);
-  fail_sync_ = true;
+  syncs_until_failure_ = after;
 }
 
 void MemoryStore::Corrupt(std::string_view key) {
@@ -135,7 +135,8 @@ absl::Status MemoryStore::Sync() {
   if (full_) {
     return FullError();
   }
-  if (std::exchange(fail_sync_, false)) {
+  if (syncs_until_failure_.has_value() && (*syncs_until_failure_)-- == 0) {
+    syncs_until_failure_.reset();
     return absl::DataLossError("memory: sync failed");
   }
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,8 +38,9 @@ class MemoryStore final : public KvStore {
   /// While full, all but lazy writes fail with ResourceExhausted and change nothing.
   void SetFull(bool full);
 
-  /// The next Write or Flush fails with DataLoss, and what it wrote does not survive a crash.
-  void FailNextSync();
+  /// The next Write or Flush, `after` so many that do not, fails with DataLoss, and what it wrote
+  /// does not survive a crash.
+  void FailNextSync(std::size_t after = 0);
 
   /// Reading `key` fails with DataLoss until it is written again.
   void Corrupt(std::string_view key);
@@ -68,7 +70,7 @@ class MemoryStore final : public KvStore {
   std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);  // begins with one that is not durable
   std::set<std::string, std::less<>> corrupt_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
-  bool fail_sync_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<std::size_t> syncs_until_failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::storage

@@ -182,6 +182,7 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
     return absl::OkStatus();
   }
   std::vector<storage::Change> changes;
+  bool sync = options_.mode == PersistenceMode::kWalSync;
   for (const PersistTask& task : persists) {
     if (!Lives(task.bucket, task.life)) {
       continue;
@@ -193,10 +194,10 @@ absl::Status ParameterServer::PersistEntries(const std::vector<PersistTask>& per
     logged_until_[task.bucket] = lsn;
     erased_until_[task.bucket] = std::min(erased_until_[task.bucket], lsn - 1);
     changes.push_back(StoreEntry(task.bucket, task.generation, *task.entry));
+    sync = sync || !task.entry->puts.empty();  // records do not roll back
   }
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("log/write"));
-  ADAMANT_RETURN_IF_ERROR(options_.mode == PersistenceMode::kWalSync ? store_.Write(changes)
-                                                                     : store_.WriteLogged(changes));
+  ADAMANT_RETURN_IF_ERROR(sync ? store_.Write(changes) : store_.WriteLogged(changes));
   ADAMANT_FAILPOINT("log/acknowledge");
   Session session(*this);
   for (const PersistTask& task : persists) {

@@ -68,7 +68,7 @@ TEST_F(ParameterServerTest, ARecordThatWasOnlyLoggedIsStoredWhenItComesBack) {
   options.buckets = 1;
   Create(options);
   ASSERT_TRUE(rig_->Put(0, "a", 0, "one")->stored);
-  rig_->store(0).FailNextSync();  // it is in the log, and not yet a record
+  rig_->store(0).FailNextSync(1);  // it is in the log, and not yet a record
   EXPECT_FALSE(rig_->Put(0, "a", 1, "two").has_value());
   Restart(options);
   EXPECT_EQ(server().GetRecord("a").record.version, 2u);

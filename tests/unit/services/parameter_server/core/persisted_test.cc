@@ -226,6 +226,33 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
 }
 
+// The other members have only its entry in the log: they hear that it is committed with the next
+// one.
+TEST_F(PersistedTest, AnAcknowledgedRecordSurvivesTheLossOfPowerAtEachMember) {
+  for (const std::uint32_t slot : {0u, 1u, 2u}) {
+    SCOPED_TRACE(slot);
+    const std::uint64_t version = slot;
+    const std::uint32_t primary = rig_.map[0].primary.slot;
+    ASSERT_TRUE(rig_.Put(primary, "ledger/0", version, "value " + std::to_string(slot))->stored);
+    for (const std::uint32_t each : {0u, 1u, 2u}) {
+      rig_.store(each).LosePower();
+      rig_.Kill(each, each + 1 == 3);
+    }
+    for (const std::uint32_t each : {0u, 1u, 2u}) {
+      rig_.Start(each, Options());
+    }
+    rig_.RestoreAll(slot);
+    EXPECT_EQ(rig_.server(slot).GetRecord("ledger/0").record.value,
+              "value " + std::to_string(slot));
+    for (const std::uint32_t each : {0u, 1u, 2u}) {
+      if (each != slot) {
+        rig_.AddEverywhere(each);
+      }
+    }
+    ASSERT_EQ(rig_.map[0].members.size(), 3u);
+  }
+}
+
 TEST_F(PersistedTest, NorDoesOneThatLayBehindTheOverwrittenEntry) {
   ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first")->stored);
   rig_.cut.insert({0, 1});
