@@ -156,7 +156,7 @@ void Faults::Pause() {
   } else if (MemberProcess* const member = AnyMember()) {
     life = member->life;
     if (auto* server = dynamic_cast<ParameterServerProcess*>(member)) {
-      server->Hindered(time);
+      server->Pauses(time);
     }
   }
   if (life != nullptr) {

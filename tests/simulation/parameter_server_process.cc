@@ -514,8 +514,24 @@ void ParameterServerProcess::OnKilled() {
       world_.updates.Ended(
           start().id.slot,
           bucket,
-          roles[bucket] > parameter_server::Replica::Role::kProposing,
           world_.setup.flush.interval + kSlack + hindered_ + hearing_[bucket].deaf);
+    }
+  }
+  OrphanBuckets();
+}
+
+void ParameterServerProcess::Pauses(Clock::Duration time) {
+  Hindered(time);
+  if (core_.has_value()) {
+    OrphanBuckets();
+  }
+}
+
+void ParameterServerProcess::OrphanBuckets() {
+  const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
+  for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
+    if (roles[bucket] > parameter_server::Replica::Role::kLoading) {
+      world_.updates.Orphaned(bucket);
     }
   }
 }

@@ -28,8 +28,11 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
 
   void OnKilled() override;
 
-  /// The disk was full, or the process paused, for this long: so much more may be unflushed.
+  /// The disk is full for this long: so much more may be unflushed.
   void Hindered(Clock::Duration time) { hindered_ += time; }
+
+  /// The same of a pause of the process; others take over meanwhile.
+  void Pauses(Clock::Duration time);
 
  protected:
   absl::Status Start(const controller::Welcome& welcome) override;
@@ -94,6 +97,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   absl::Status ShowStored(std::uint64_t snapshot, BucketId bucket);
   absl::Status Flush();
   void PushAgain();
+  void OrphanBuckets();
   void Observe();
 
   Disk& disk_;

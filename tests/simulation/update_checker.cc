@@ -259,18 +259,19 @@ void UpdateChecker::Read(ShardId shard, std::span<const float> values) {
   }
 }
 
-void UpdateChecker::Ended(std::uint32_t server,
-                          BucketId bucket,
-                          bool primary,
-                          Clock::Duration window) {
+void UpdateChecker::Orphaned(BucketId bucket) {
+  const auto orphaned = orphaned_.find(bucket);
+  if (orphaned == orphaned_.end() || orphaned->second.until) {
+    orphaned_[bucket] = {.since = scheduler_.Now(), .until = std::nullopt};
+  }
+}
+
+void UpdateChecker::Ended(std::uint32_t server, BucketId bucket, Clock::Duration window) {
   if (setup_.logged()) {
     window = Clock::Duration(0);
   }
   const Clock::TimePoint now = scheduler_.Now();
   const auto orphaned = orphaned_.find(bucket);
-  if (primary && (orphaned == orphaned_.end() || orphaned->second.until)) {
-    orphaned_[bucket] = {.since = now, .until = std::nullopt};
-  }
   Clock::TimePoint safe = now - window;
   if (orphaned != orphaned_.end() && orphaned->second.until.value_or(now) >= safe) {
     safe = std::min(safe, orphaned->second.since - window);

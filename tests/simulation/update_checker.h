@@ -61,9 +61,12 @@ class UpdateChecker {
   /// A primary answers a fetch: all that has been acknowledged must be there.
   void Read(ShardId shard, std::span<const float> values);
 
+  /// The primary of this bucket does nothing from now on: it has ended, or is paused.
+  void Orphaned(BucketId bucket);
+
   /// A process that held this bucket has ended. What was acknowledged within `window` before need
   /// not be on its disk.
-  void Ended(std::uint32_t server, BucketId bucket, bool primary, Clock::Duration window);
+  void Ended(std::uint32_t server, BucketId bucket, Clock::Duration window);
 
   /// A bucket is served. Returns whether this generation is new and came from a disk; then Loaded
   /// follows for its shards.
@@ -117,9 +120,9 @@ class UpdateChecker {
     std::vector<std::uint32_t> elements;
     std::set<ShardId> acknowledged;
   };
-  /// A bucket whose primary has ended: what the others do not know to be committed they write only
-  /// when another serves.
-  struct Orphaned {
+  /// A bucket whose primary does nothing: what the others do not know to be committed they write
+  /// only when one serves again.
+  struct Orphan {
     Clock::TimePoint since;
     std::optional<Clock::TimePoint> until;  // an update was acknowledged again
   };
@@ -168,7 +171,7 @@ class UpdateChecker {
   controller::Checkpoint checkpoint_;  // that was checked last
   std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
       safe_until_;  // by server: older is on its disk
-  std::map<BucketId, Orphaned> orphaned_;
+  std::map<BucketId, Orphan> orphaned_;
   std::map<BucketId, std::uint64_t> generations_;
   std::map<BucketId, std::uint64_t> went_back_;  // the last generation of which that is known
   std::map<ShardId, std::uint64_t> goes_back_;   // to this snapshot, when it is loaded
