@@ -12,6 +12,8 @@ namespace {
 constexpr double kDeviations = 3;
 
 constexpr double kHardlyBelow = 0.99;
+
+/// Of the job, before its loss says something; of an epoch, or half of what it counted.
 constexpr std::uint64_t kFewestTrained = 1'000;
 
 /// The training loss has hardly moved as long as it stays within this share.
@@ -32,6 +34,31 @@ std::string LossText(const EpochResult& row) {
          ", is no better than that of naming classes at random";
 }
 
+/// Whether the training loss is still where it began, or where naming classes at random is
+/// (`chance_loss`; 0: not known), as at a rate that is far too low.
+bool HasHardlyMoved(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+  const double first = recovery.first_loss;
+  if (!last.is_measured() || first == 0) {
+    return false;
+  }
+  const bool wrecked = chance_loss > 0 && first > kWrecked * chance_loss;
+  const double low = chance_loss > 0 ? std::min(first, chance_loss) : first;
+  return !wrecked && last.training_loss >= (1 - kHardly) * low &&
+         last.training_loss <= (1 + kHardly) * first;
+}
+
+/// Where training diverged the rate was too high, wherever the loss is now.
+std::string WhatToTry(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+  if (!recovery.divergence.empty()) {
+    return "; try a lower spec.optimiser.rate, or a warm-up (spec.optimiser.schedule.warmUp)";
+  }
+  return HasHardlyMoved(last, recovery, chance_loss)
+             ? ", and the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower "
+               "one with a warm-up (spec.optimiser.schedule.warmUp)"
+             : "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, "
+               "if the loss has hardly moved, a higher rate";
+}
+
 }  // namespace
 
 bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
@@ -45,8 +72,10 @@ bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
   return correct <= most + kDeviations * std::sqrt(most * (1 - most / validated));
 }
 
-bool HasChanceLoss(const EpochResult& row, double chance_loss) {
-  return row.validated < kFewestJudged && row.trained >= kFewestTrained && chance_loss > 0 &&
+bool HasChanceLoss(const EpochResult& row, std::uint64_t counted, double chance_loss) {
+  const std::uint64_t fewest = std::min(kFewestTrained, row.counted / 2);
+  return row.validated < kFewestJudged && row.is_measured() && row.trained >= fewest &&
+         counted >= kFewestTrained && chance_loss > 0 &&
          !(row.training_loss < kHardlyBelow * chance_loss);
 }
 
@@ -59,28 +88,13 @@ std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
                     std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
 }
 
-bool HasHardlyMoved(const EpochResult& last, const Recovery& recovery, double chance_loss) {
-  const double first = recovery.first_loss;
-  if (!last.is_measured() || first == 0 || !recovery.divergence.empty()) {
-    return false;
-  }
-  const bool wrecked = chance_loss > 0 && first > kWrecked * chance_loss;
-  const double low = chance_loss > 0 ? std::min(first, chance_loss) : first;
-  return !wrecked && last.training_loss >= (1 - kHardly) * low &&
-         last.training_loss <= (1 + kHardly) * first;
-}
-
-std::string ChanceFailure(const EpochResult& last, bool hardly_moved) {
+std::string ChanceFailure(const EpochResult& last, const Recovery& recovery, double chance_loss) {
   return "training did not learn: " +
          (last.validated < kFewestJudged
               ? LossText(last)
               : "top-1 " + Digits(last.top1) +
                     " is no better than naming the most frequent class") +
-         (hardly_moved
-              ? ", and the loss has hardly moved; try a higher spec.optimiser.rate, or else a "
-                "lower one with a warm-up (spec.optimiser.schedule.warmUp)"
-              : "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, "
-                "if the loss has hardly moved, a higher rate");
+         WhatToTry(last, recovery, chance_loss);
 }
 
 }  // namespace adamant::controller

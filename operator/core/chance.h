@@ -24,20 +24,17 @@ inline constexpr double kLargestShareJudged = 0.9;
 [[nodiscard]] bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent);
 
 /// The same by the training loss, for rows with fewer validation examples than `kFewestJudged`:
-/// whether it is hardly below `chance_loss` (JobSettings). False when that is 0, or too few
-/// examples were trained.
-[[nodiscard]] bool HasChanceLoss(const EpochResult& row, double chance_loss);
+/// whether it is hardly below `chance_loss` (JobSettings). False when that is 0, when the job has
+/// `counted` too few examples by the end of this epoch, or when little is known of the epoch.
+[[nodiscard]] bool HasChanceLoss(const EpochResult& row, std::uint64_t counted, double chance_loss);
 
 /// What to tell the user of such an epoch.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
 
-/// Whether the training loss is still where it began, or where naming classes at random is
-/// (`chance_loss`; 0: not known), as at a rate that is far too low.
-[[nodiscard]] bool HasHardlyMoved(const EpochResult& last,
-                                  const Recovery& recovery,
-                                  double chance_loss);
-
-/// Why a job fails that ends with such a model, and what to try.
-[[nodiscard]] std::string ChanceFailure(const EpochResult& last, bool hardly_moved);
+/// Why a job fails that ends with such a model, and what to try: where the loss has hardly moved a
+/// higher rate, where training diverged a lower one.
+[[nodiscard]] std::string ChanceFailure(const EpochResult& last,
+                                        const Recovery& recovery,
+                                        double chance_loss);
 
 }  // namespace adamant::controller

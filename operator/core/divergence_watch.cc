@@ -29,8 +29,9 @@ void DivergenceWatch::Restart() {
 std::optional<std::string> DivergenceWatch::OnWorker(const WorkerProgress& progress,
                                                      TimePoint now) {
   double& first = state_.recovery.first_loss;
-  if (first == 0 && meter_.trained() >= kFirstExamples) {
-    first = meter_.MeanLoss();
+  if (const TrainingMeter::Totals all = meter_.OverAllEpochs();
+      first == 0 && all.trained >= kFirstExamples) {
+    first = all.MeanLossSince({});
     outbox_.StateChanged();
   }
   if (!(progress.weight_growth <= weight_growth_)) {

@@ -180,9 +180,9 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     return;
   }
   if (event.status.ok() && state_.at_chance) {
-    const bool hardly_moved = HasHardlyMoved(state_.row, state_.recovery, settings_.chance_loss);
     End(Phase::kFailed,
-        ChanceFailure(state_.row, hardly_moved) + AfterGoingBack(settings_, state_));
+        ChanceFailure(state_.row, state_.recovery, settings_.chance_loss) +
+            AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, "");
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {

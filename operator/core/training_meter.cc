@@ -100,10 +100,6 @@ void TrainingMeter::Fill(EpochResult& row) const {
   row.batches_of_others = sum_.batches_of_others;
 }
 
-double TrainingMeter::MeanLoss() const {
-  return trained() > 0 ? sum_.loss_sum / static_cast<double>(trained()) : 0;
-}
-
 double TrainingMeter::ExamplesPerSecond() const {
   if (recent_.size() < 2) {
     return 0;

@@ -53,9 +53,8 @@ class TrainingMeter {
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
-  /// Examples that workers trained in the open epoch, and their mean loss; 0: none yet.
-  [[nodiscard]] std::uint64_t trained() const { return sum_.trained_examples; }
-  [[nodiscard]] double MeanLoss() const;
+  /// Of all epochs that this has metered.
+  [[nodiscard]] Totals OverAllEpochs() const;
 
   /// What was trained while this looked on: without what a process had done before it was first
   /// heard of, which may be from long ago.
@@ -83,7 +82,6 @@ class TrainingMeter {
   };
 
   void Remember(TimePoint now);
-  [[nodiscard]] Totals OverAllEpochs() const;
 
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;

@@ -68,7 +68,7 @@ TEST(LineTest, ALossThatIsNotKnownIsLeftOut) {
 TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
   EXPECT_TRUE(MayDoBetter(""));
   EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
-  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({}, false)));
+  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({}, {}, 0)));
   EXPECT_FALSE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
   EXPECT_TRUE(
       MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; the job had gone back "

@@ -13,6 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 EpochResult Row(std::uint64_t validated, std::uint64_t correct) {
@@ -44,58 +45,78 @@ TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
             "epoch 2: top-1 0.1135 is no better than naming the most frequent class "
             "(1135 of 10000)");
   EXPECT_EQ(
-      ChanceFailure(Row(10'000, 660), false),
+      ChanceFailure(Row(10'000, 660), {}, 2.3),
       "training did not learn: top-1 0.0660 is no better than naming the most frequent class; "
       "try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
       "loss has hardly moved, a higher rate");
 }
 
-TEST(ChanceTest, WhereTheLossHasHardlyMovedAHigherRateIsTheFirstAdvice) {
+TEST(ChanceTest, AfterADivergenceOnlyALowerRateIsAdvised) {
+  EpochResult row = Row(10'000, 660);
+  row.trained = 60'000;
+  row.training_loss = 2.3;
   EXPECT_EQ(
-      ChanceFailure(Row(10'000, 660), true),
+      ChanceFailure(row, {.first_loss = 2.3, .divergence = "NaN"}, 2.3),
+      "training did not learn: top-1 0.0660 is no better than naming the most frequent class; "
+      "try a lower spec.optimiser.rate, or a warm-up (spec.optimiser.schedule.warmUp)");
+}
+
+TEST(ChanceTest, WhereTheLossHasHardlyMovedAHigherRateIsTheFirstAdvice) {
+  EpochResult row = Row(10'000, 660);
+  row.trained = 60'000;
+  const auto advice = [&](double first, double last, double chance_loss = 2.3) {
+    row.training_loss = last;
+    return ChanceFailure(row, {.first_loss = first}, chance_loss);
+  };
+  EXPECT_EQ(
+      advice(2.35, 2.35),
       "training did not learn: top-1 0.0660 is no better than naming the most frequent class, and "
       "the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one with a "
       "warm-up (spec.optimiser.schedule.warmUp)");
-}
-
-TEST(ChanceTest, ALossHasHardlyMovedBetweenWhereItBeganAndThatOfAModelThatKnowsNothing) {
-  EpochResult row = Row(10'000, 660);
-  row.trained = 60'000;
-  const auto hardly_moved = [&](double first, double last, double chance_loss = 2.3) {
-    row.training_loss = last;
-    return HasHardlyMoved(row, {.first_loss = first}, chance_loss);
-  };
-  EXPECT_TRUE(hardly_moved(2.35, 2.35));
-  EXPECT_TRUE(hardly_moved(2.8, 2.3)) << "the first weights were drawn large";
-  EXPECT_TRUE(hardly_moved(2.35, 2.35, 0));
-  EXPECT_FALSE(hardly_moved(2.35, 2.1)) << "it learns something";
-  EXPECT_FALSE(hardly_moved(2.35, 2.6));
-  EXPECT_FALSE(hardly_moved(2.35, std::nan("")));
-  EXPECT_FALSE(hardly_moved(1e6, 2.3)) << "the weights were wrecked at once";
-  EXPECT_FALSE(hardly_moved(0, 2.3)) << "not known";
-  EXPECT_FALSE(HasHardlyMoved(row, {.first_loss = 2.3, .divergence = "NaN"}, 2.3));
+  const auto hardly_moved = HasSubstr("and the loss has hardly moved");
+  EXPECT_THAT(advice(2.8, 2.3), hardly_moved) << "the first weights were drawn large";
+  EXPECT_THAT(advice(2.35, 2.35, 0), hardly_moved);
+  EXPECT_THAT(advice(2.35, 2.1), Not(hardly_moved)) << "it learns something";
+  EXPECT_THAT(advice(2.35, 2.6), Not(hardly_moved));
+  EXPECT_THAT(advice(2.35, std::nan("")), Not(hardly_moved));
+  EXPECT_THAT(advice(1e6, 2.3), Not(hardly_moved)) << "the weights were wrecked at once";
+  EXPECT_THAT(advice(0, 2.3), Not(hardly_moved)) << "not known";
   row.trained = 0;
-  EXPECT_FALSE(hardly_moved(2.3, 2.3)) << "not measured";
+  EXPECT_THAT(advice(2.3, 2.3), Not(hardly_moved)) << "not measured";
 }
 
 TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   EpochResult row = Row(999, 100);
-  row.trained = 1'000;
+  row.trained = row.counted = 1'000;
   row.training_loss = 2.29;
-  EXPECT_TRUE(HasChanceLoss(row, 2.3));
-  EXPECT_FALSE(HasChanceLoss(row, 0)) << "not known";
-  EXPECT_THAT(ChanceFailure(row, false), HasSubstr("the training loss, 2.29, is no better"));
+  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 1'000, 0)) << "not known";
+  EXPECT_THAT(ChanceFailure(row, {}, 2.3), HasSubstr("the training loss, 2.29, is no better"));
   EXPECT_THAT(ChanceWarning(row, 100), HasSubstr("epoch 2: the training loss, 2.29,"));
   row.training_loss = 2.2;
-  EXPECT_FALSE(HasChanceLoss(row, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3));
   row.training_loss = std::nan("");
-  EXPECT_TRUE(HasChanceLoss(row, 2.3));
-  row.trained = 999;
-  EXPECT_FALSE(HasChanceLoss(row, 2.3));
-  row = Row(1'000, 300);
-  row.trained = 1'000;
+  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
+  row.validated = 1'000;
   row.training_loss = 2.3;
-  EXPECT_FALSE(HasChanceLoss(row, 2.3)) << "the validation data tells";
+  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3)) << "the validation data tells";
+}
+
+TEST(ChanceTest, WhatWasTrainedIsCountedOverTheJobAsEpochsMayBeSmall) {
+  EpochResult row = Row(900, 77);
+  row.trained = row.counted = 500;
+  row.training_loss = 2.3;
+  EXPECT_FALSE(HasChanceLoss(row, 999, 2.3));
+  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
+  row.trained = 249;
+  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3)) << "it is that of less than half of the epoch";
+  row.counted = 60'000;
+  row.trained = 999;
+  EXPECT_FALSE(HasChanceLoss(row, 60'000, 2.3));
+  row.trained = 1'000;
+  EXPECT_TRUE(HasChanceLoss(row, 60'000, 2.3));
+  row.counted = row.trained = 0;
+  EXPECT_FALSE(HasChanceLoss(row, 60'000, 2.3)) << "not measured";
 }
 
 /// A job of two epochs.
@@ -143,7 +164,7 @@ TEST_F(ChanceOfAJobTest, OneThatEndsAtChanceFailsOnceItsModelIsWritten) {
   EXPECT_EQ(job_.state().phase, Phase::kEvaluating);
   Export();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, false));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, {}, 0));
 }
 
 TEST_F(ChanceOfAJobTest, OneWhoseLossHasHardlyMovedIsToldToRaiseTheRate) {
@@ -154,7 +175,7 @@ TEST_F(ChanceOfAJobTest, OneWhoseLossHasHardlyMovedIsToldToRaiseTheRate) {
             Heartbeat{.progress = WorkerProgress{.trained_examples = 4'000, .loss_sum = 9'200}});
   Train(100);
   Export();
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, true));
+  EXPECT_THAT(job_.state().message, HasSubstr("and the loss has hardly moved"));
 }
 
 TEST_F(ChanceOfAJobTest, TheUserIsWarnedAtTheFirstSuchEpochOnly) {
@@ -186,6 +207,26 @@ TEST_F(ChanceOfAJobTest, OneOfAnOlderDataServerIsNotJudged) {
   EXPECT_EQ(job_.state().phase, Phase::kSucceeded);
 }
 
+TEST_F(ChanceOfAJobTest, OneWhoseEpochsAreSmallIsJudgedByAllOfThem) {
+  JobSettings settings = SmallJob();
+  settings.epochs = 12;
+  settings.chance_loss = 2.3;
+  job_ = Harness(settings);
+  job_.Begin();
+  job_.JoinAll();
+  WorkerProgress progress;
+  for (int epoch = 1; epoch <= 12; ++epoch) {  // of 90 examples
+    progress.trained_examples += 90;
+    progress.loss_sum += 90 * 2.31;
+    job_.Tell(kWorker0, Heartbeat{.progress = progress});
+    EXPECT_THAT(Alarms(Train(100, 100, 999)), SizeIs(epoch == 12 ? 1 : 0)) << epoch;
+  }
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("the training loss, 2.31, is no better"));
+  EXPECT_THAT(job_.state().message, HasSubstr("has hardly moved; try a higher"));
+}
+
 TEST_F(ChanceOfAJobTest, OneWithLittleValidationDataIsNotJudged) {
   Train(100, 100, 999);
   EXPECT_THAT(Alarms(Train(100, 100, 999)), IsEmpty());
@@ -213,7 +254,7 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
   EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
   EXPECT_THAT(Pick<Note>(Export()), SizeIs(1)) << "the phase";
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, false));
+  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, {}, 0));
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 
