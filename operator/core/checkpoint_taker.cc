@@ -119,7 +119,15 @@ void CheckpointTaker::OnStored(TimePoint now) {
                "checkpoint " + std::to_string(attempt_->snapshot) + ", pushes held for " +
                    std::to_string(held.count()) + " ms");
   snapshots_.Drop();
+  Rest(now);
   Release();
+}
+
+// Workers that only ever hold would not train.
+void CheckpointTaker::Rest(TimePoint now) {
+  if (!requested_) {
+    next_ = std::max(*next_, now + (now - attempt_->since));
+  }
 }
 
 void CheckpointTaker::GiveUp(const std::string& why) {
@@ -144,12 +152,14 @@ void CheckpointTaker::Release() {
 
 void CheckpointTaker::OnTimer(TimePoint now) {
   if (attempt_ && attempt_->deadline <= now) {
+    Rest(now);
     GiveUp(attempt_->waiting.empty()
                ? "the servers have not stored it in time"
                : ToString(MemberId{Role::kWorker, attempt_->waiting.begin()->first}) +
                      " did not come to rest in time");
-    // Workers that only ever hold would not train.
-    next_ = std::max(*next_, now + (requested_ ? kRetry : settings_.checkpoint_interval));
+    if (requested_) {
+      next_ = now + kRetry;
+    }
   }
   if (!attempt_ && next_ && *next_ <= now) {
     Begin(now);

@@ -16,8 +16,8 @@ namespace adamant::controller {
 
 /// Takes checkpoints within an epoch, each of which holds exactly the pushes up to one sequence of
 /// each worker: workers hold their pushes until the servers have stored a snapshot, and go on
-/// computing. An attempt that a worker disturbs, or that takes too long, is given up; after one
-/// that took too long they train for an interval.
+/// computing. An attempt that a worker disturbs, or that takes too long, is given up. After each
+/// they train for at least as long as it took, however short the interval is.
 ///
 /// Threads: one thread at a time.
 /// Source: docs/design/0002-replication.md, "Checkpoints".
@@ -86,6 +86,7 @@ class CheckpointTaker {
   };
 
   void Begin(TimePoint now);
+  void Rest(TimePoint now);
   void Release();
   [[nodiscard]] std::uint64_t IncarnationOf(std::uint32_t worker) const;
 

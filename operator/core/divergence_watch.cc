@@ -166,21 +166,27 @@ bool DivergenceWatch::IsHealthy(const EpochResult& row, bool at_chance) const {
 }
 
 std::optional<KeptModel> DivergenceWatch::OnCheckpoint() {
+  if (candidate_ && !HasTrainedSince(candidate_from_)) {
+    return std::nullopt;
+  }
   std::optional<KeptModel> last =
       std::exchange(candidate_, ModelOf(state_, state_.epoch, meter_.counted()));
   const TrainingMeter::Totals begin = std::exchange(candidate_from_, meter_.watched());
   return HasLearnedSince(begin) ? last : std::nullopt;
 }
 
-bool DivergenceWatch::HasLearnedSince(const TrainingMeter::Totals& begin) const {
-  const TrainingMeter::Totals& now = meter_.watched();
+bool DivergenceWatch::HasTrainedSince(const TrainingMeter::Totals& begin) const {
   const std::uint64_t fewest =
       std::min(kFirstExamples, TrainingExamples(settings_, state_) / LossTrend::kPeriods);
+  return meter_.watched().trained >= begin.trained + std::max<std::uint64_t>(fewest, 1);
+}
+
+bool DivergenceWatch::HasLearnedSince(const TrainingMeter::Totals& begin) const {
+  const TrainingMeter::Totals& now = meter_.watched();
   const double nothing = settings_.chance_loss > 0 ? settings_.chance_loss : FirstLoss();
   const double limit = trend_.Limit(FirstLoss(), kHealthyRise);
   const double loss = now.MeanLossSince(begin);
-  return now.trained > begin.trained && now.trained - begin.trained >= fewest &&
-         loss < kHardlyLess * nothing && (limit == 0 || loss <= limit) &&
+  return HasTrainedSince(begin) && loss < kHardlyLess * nothing && (limit == 0 || loss <= limit) &&
          trend_.high_periods() == 0 && !far_above_since_ && ShareOf(most_dead_) < kMostDead;
 }
 

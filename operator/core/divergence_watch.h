@@ -70,9 +70,15 @@ class DivergenceWatch {
   /// Whether the model of a result that has not diverged is one to go back to.
   [[nodiscard]] bool IsHealthy(const EpochResult& row, bool at_chance) const;
 
-  /// A checkpoint within the epoch is stored. Returns the one before it in this epoch if that has
-  /// turned out to be one to go back to: what was trained after it shows no trouble.
+  /// A checkpoint within the epoch is stored. Returns the candidate, an earlier one of this epoch,
+  /// if that has turned out to be one to go back to: what was trained after it shows no trouble.
+  /// Where too little was trained after it to tell, it stays the candidate; else the new one is it.
   std::optional<KeptModel> OnCheckpoint();
+
+  /// The snapshot that may turn out to be one to go back to; 0: there is none.
+  [[nodiscard]] std::uint64_t candidate() const {
+    return candidate_ ? candidate_->checkpoint.snapshot : 0;
+  }
 
   /// There are no more checkpoints within it.
   void OnEpochClosed() { candidate_.reset(); }
@@ -81,6 +87,7 @@ class DivergenceWatch {
   std::optional<std::string> JudgeUnits(const WorkerProgress& progress);
   std::optional<std::string> JudgeLoss(TimePoint now);
   [[nodiscard]] std::optional<std::string> JudgeTrend(std::uint64_t periods) const;
+  [[nodiscard]] bool HasTrainedSince(const TrainingMeter::Totals& begin) const;
   [[nodiscard]] bool HasLearnedSince(const TrainingMeter::Totals& begin) const;
   [[nodiscard]] double FirstLoss() const;
   [[nodiscard]] std::string HighLoss(double loss) const;
@@ -93,7 +100,7 @@ class DivergenceWatch {
   Outbox& outbox_;
   const TrainingMeter& meter_;
   LossTrend trend_;
-  std::optional<KeptModel> candidate_;    // the last checkpoint within this epoch
+  std::optional<KeptModel> candidate_;    // a checkpoint within this epoch
   TrainingMeter::Totals candidate_from_;  // what had been trained then
   std::optional<TimePoint> far_above_since_;
   DeadUnits most_dead_;  // the largest share that was told last

@@ -39,6 +39,7 @@ void EpochSequence::Enter(Step step) {
 void EpochSequence::Abandon() {
   checkpoints_.Close();
   snapshots_.Drop();
+  snapshots_.Keep(0);
   open_parts_.clear();
   unflushed_workers_.clear();
   export_retry_.reset();
@@ -217,6 +218,7 @@ void EpochSequence::StartClosing() {
   Enter(Step::kClosing);
   checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
   watch_.OnEpochClosed();
+  snapshots_.Keep(0);
   if (state_.row.epoch != state_.epoch) {
     state_.row = {};
     state_.row.epoch = state_.epoch;
@@ -330,6 +332,7 @@ void EpochSequence::OnCheckpoint(TimePoint now) {
     KeepHealthy(state_, *std::move(healthy));
     outbox_.StateChanged();
   }
+  snapshots_.Keep(watch_.candidate());
 }
 
 bool EpochSequence::IsLast(const EpochResult& row) const {

@@ -182,7 +182,8 @@ void SnapshotTaker::Request(std::uint32_t server) {
                                    state_.recovery.healthy.checkpoint.snapshot,
                                    state_.recovery.healthy.evaluated,
                                    state_.recovery.older.checkpoint.snapshot,
-                                   state_.recovery.first.snapshot}) {
+                                   state_.recovery.first.snapshot,
+                                   kept_}) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
       request.keep.push_back(kept);

@@ -40,6 +40,10 @@ class SnapshotTaker {
   /// None is needed any more.
   void Drop();
 
+  /// Servers keep this one, too, beside those that the state names, when they store others; 0:
+  /// none.
+  void Keep(std::uint64_t snapshot) { kept_ = snapshot; }
+
   /// A server has stored it, or cannot. Returns whether that completed the snapshot, which is the
   /// state's checkpoint then. Error: ResourceExhausted when disks were full too often.
   absl::StatusOr<bool> OnTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
@@ -70,6 +74,7 @@ class SnapshotTaker {
   Roster& roster_;
   const Configurations& configurations_;
 
+  std::uint64_t kept_ = 0;
   std::uint64_t snapshot_ = 0;  // needed; 0: none
   bool complete_ = false;       // it was, once
   std::vector<PushCut> cuts_;

@@ -58,6 +58,14 @@ class CheckpointTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, 1, EXAMPLES)
 
+    def test_an_interval_that_is_shorter_than_a_checkpoint_takes_leaves_time_to_train(self):
+        job = self.job(workers=2, epochs=3, train="{digits: {seed: 1, examples: 6000}}")
+        job.write_text(job.read_text().replace("  runPolicy:\n", "  runPolicy:\n    checkpointInterval: 100ms\n"))
+        run = self.run_in().train(job)
+        code, output = run.wait(timeout=60)
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 3, 6000)
+
     def test_a_job_of_which_only_checkpoints_are_stored_goes_back_to_the_newest(self):
         run = self.run_in().train(self.long_epoch("{mode: None}"))
         self.await_checkpoint(run)

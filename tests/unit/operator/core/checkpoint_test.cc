@@ -91,10 +91,22 @@ TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
 }
 
-TEST_F(CheckpointTest, AfterAnAttemptThatTookLongerThanTheIntervalWorkersTrainForOne) {
+TEST_F(CheckpointTest, AfterAnAttemptThatTookLongerThanTheIntervalWorkersTrainAsLong) {
   job_.Pass(seconds(5));
   EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(4))), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime - seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1))), SizeIs(2));
+}
+
+TEST_F(CheckpointTest, SoTheyDoAfterACheckpointThatTookLonger) {
+  job_.Pass(seconds(5));
+  job_.Pass(seconds(6));
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  EXPECT_THAT(Sent<HoldPushes>(job_.StoreSnapshot(kServer1, 1)), IsEmpty());
+  ASSERT_EQ(job_.state().checkpoint.snapshot, 1u);
+  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(5))), IsEmpty());
   EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1))), SizeIs(2));
 }
 

@@ -201,6 +201,29 @@ TEST_F(GoingBackTest, ACheckpointAfterWhichHardlyAnythingWasTrainedIsNot) {
   EXPECT_EQ(healthy(), 1u);
 }
 
+TEST_F(GoingBackTest, ACheckpointIsProvedThoughOthersFollowBeforeEnoughIsTrained) {
+  Train(1, 2.3);
+  Train(5'000, 1);
+  const std::uint64_t first = TakeCheckpoint();
+  for (int i = 0; i < 3; ++i) {
+    Train(300, 0.8);
+    TakeCheckpoint();
+    EXPECT_EQ(healthy(), 1u);
+  }
+  Train(100, 0.8);
+  job_.Handle(CheckpointRequested{});
+  const std::uint64_t last = job_.state().last_snapshot;
+  job_.Tell(kWorker0, PushesHeld{.checkpoint = last});
+  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesHeld{.checkpoint = last}));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_THAT(asked[0].second.keep, Contains(first)) << "servers keep it till then";
+  StoreSnapshot(last);
+  EXPECT_EQ(healthy(), first);
+  Train(1'000, 0.8);
+  TakeCheckpoint();
+  EXPECT_EQ(healthy(), last) << "what follows is proved from there";
+}
+
 TEST_F(GoingBackTest, TheEndOfAnEpochIsJudgedByItsResult) {
   Train(1, 2.3);
   Train(5'000, 1);
