@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
 #include "operator/core/recovery.h"
 
@@ -378,7 +379,11 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
     best = std::max(best, row.top1);
     KeepHealthy(state_, ModelOf(state_, row.epoch + 1, 0));
   }
+  NoteResult(state_, row);
   if (IsLast(row)) {
+    if (const std::string worse = WorseThanBest(state_, row); !worse.empty()) {
+      outbox_.Tell(Note::Kind::kAlarm, row.epoch, worse);
+    }
     state_.step = Step::kExporting;
     return Begin(now);
   }

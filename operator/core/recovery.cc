@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/core/best_epoch.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -52,6 +53,7 @@ void BecomeHealthy(JobState& state) {
   state.evaluated_snapshot = model.evaluated;
   state.accuracy = model.top1;
   state.at_chance = false;
+  ForgetUndone(state);
 }
 
 }  // namespace

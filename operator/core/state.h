@@ -219,6 +219,8 @@ struct JobState {
   Checkpoint checkpoint{};                 ///< the newest one
   std::uint64_t evaluated_snapshot = 0;    ///< of the last result: the model to export
   double accuracy = 0;                     ///< of the last result
+  std::uint64_t best_epoch = 0;            ///< of those that count; 0: there is none
+  double best_accuracy = 0;                ///< its
   std::vector<Bucket> buckets{};           ///< empty until assigned
   std::vector<BucketHistory> histories{};  ///< by bucket
   std::vector<Holder> dead{};              ///< whom records name; sorted
@@ -246,7 +248,7 @@ std::string Encode(const EpochResult& result);
 inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
-/// healthy model and no loss, and 6.
+/// healthy model and no loss, 6, which did not know the best epoch, and 7.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

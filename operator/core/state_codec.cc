@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 6;
+constexpr std::uint64_t kStateVersion = 7;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -206,6 +206,10 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 5) {
     Walk(codec, value.recovery);
+  }
+  if (codec.version() >= 7) {
+    codec.Field(value.best_epoch);
+    codec.Field(value.best_accuracy);
   }
 }
 

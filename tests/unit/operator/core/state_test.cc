@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 7;
+  bytes[0] = 8;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 7"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 6"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 8"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 7"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,10 +94,19 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoRecovery =
-    40 * sizeof(std::uint64_t);  // a Recovery without text and lists
+constexpr std::size_t kNoBest = 2 * sizeof(std::uint64_t);  // what version 6 had not
 
-constexpr std::size_t kNoLoss = 15 * sizeof(std::uint64_t);  // of that what version 5 had not
+constexpr std::size_t kNoRecovery =
+    40 * sizeof(std::uint64_t) + kNoBest;  // a Recovery without text and lists
+
+constexpr std::size_t kNoLoss =
+    15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion6IsReadAsOneWithoutABestEpoch) {
+  JobState state = Example();
+  state.recovery.best_loss = 0.2;
+  EXPECT_EQ(DecodeState(AsVersion(6, state, kNoBest)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion5IsReadAsOneThatKeptOneModelAndNoLoss) {
   JobState state = Example();
@@ -146,6 +155,13 @@ TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
                     .counted_examples = 96};
   state.row.attempt = 3;
   state.row.batches_of_others = {4, 5};
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
+
+TEST(StateCodecTest, TheBestEpochComesBack) {
+  JobState state = Example();
+  state.best_epoch = 3;
+  state.best_accuracy = 0.8;
   EXPECT_EQ(DecodeState(Encode(state)).value(), state);
 }
 

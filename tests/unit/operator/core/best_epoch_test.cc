@@ -1,0 +1,102 @@
+#include "operator/core/best_epoch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/core/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string Told(double best, double last, std::uint64_t validated) {
+  JobState state;
+  EpochResult row{.epoch = 2, .validated = validated, .top1 = best};
+  NoteResult(state, row);
+  row.epoch = 5;
+  row.top1 = last;
+  NoteResult(state, row);
+  return WorseThanBest(state, row);
+}
+
+TEST(BestEpochTest, ALastOneThatIsClearlyWorseIsTold) {
+  EXPECT_EQ(Told(0.8, 0.26, 10'000),
+            "epoch 2 was the best, with top-1 80.00%; the model that is written is that of the "
+            "last, epoch 5, with 26.00%: try a lower spec.optimiser.rate, or one that falls "
+            "(spec.optimiser.schedule)");
+}
+
+TEST(BestEpochTest, ADifferenceThatChanceMakesIsNot) {
+  EXPECT_EQ(Told(0.26, 0.8, 10'000), "");
+  EXPECT_EQ(Told(0.8, 0.725, 500), "");  // one deviation is 2.7 points
+  EXPECT_NE(Told(0.8, 0.715, 500), "");
+  EXPECT_EQ(Told(0.98, 0.97, 60'000), "") << "a point is nothing to worry about";
+  EXPECT_NE(Told(0.98, 0.95, 60'000), "");
+  EXPECT_EQ(Told(1, 0, 99), "") << "too few examples";
+  EXPECT_EQ(Told(0, 0, 0), "");
+}
+
+class BestEpochOfAJobTest : public testing::Test {
+ protected:
+  explicit BestEpochOfAJobTest(
+      OnDivergence::Action action = OnDivergence::Action::kContinue)
+      : job_(Settings(action)) {
+    job_.Begin();
+    job_.JoinAll();
+    job_.StoreSnapshot(kServer0, 1);
+    job_.StoreSnapshot(kServer1, 1);
+  }
+
+  static JobSettings Settings(OnDivergence::Action action) {
+    JobSettings settings = SmallJob();
+    settings.epochs = 3;
+    settings.on_divergence = {.action = action};
+    return settings;
+  }
+
+  std::vector<std::string> Alarms(const Harness::Actions& actions) {
+    std::vector<std::string> texts;
+    for (const Note& note : Pick<Note>(actions)) {
+      if (note.kind == Note::Kind::kAlarm) {
+        texts.push_back(note.text);
+      }
+    }
+    return texts;
+  }
+
+  Harness job_;
+};
+
+TEST_F(BestEpochOfAJobTest, TheEndTellsOfABetterOneAlsoAfterAnotherController) {
+  EXPECT_THAT(Alarms(job_.TrainAndEvaluate(30)), IsEmpty());
+  EXPECT_THAT(Alarms(job_.TrainAndEvaluate(90)), IsEmpty());
+  job_.RestartController();
+  job_.JoinAll("-again");
+  EXPECT_THAT(Alarms(job_.TrainAndEvaluate(26)),
+              ElementsAre(HasSubstr("epoch 2 was the best, with top-1 90.00%")));
+}
+
+class BestEpochOfAnAttemptTest : public BestEpochOfAJobTest {
+ protected:
+  BestEpochOfAnAttemptTest() : BestEpochOfAJobTest(OnDivergence::Action::kRecover) {}
+};
+
+TEST_F(BestEpochOfAnAttemptTest, OneThatIsUndoneDoesNotCount) {
+  job_.TrainAndEvaluate(90);
+  ASSERT_EQ(job_.state().best_epoch, 1u);
+  for (int times = 0; times < 2; ++times) {  // to the model of epoch 1, and to the first weights
+    job_.Tell(kWorker0, Failure{.message = "NaN", .fatal = true, .diverged = true});
+    EXPECT_EQ(job_.state().best_epoch, times == 0 ? 1u : 0u);
+    EXPECT_EQ(job_.state().best_accuracy, times == 0 ? 0.9 : 0);
+    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+      job_.Exit(id);
+    }
+    job_.JoinAll("-" + std::to_string(times));
+  }
+}
+
+}  // namespace
+}  // namespace adamant::controller
