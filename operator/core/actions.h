@@ -167,6 +167,7 @@ struct Note {
     kScaled,
     kDiverged,
     kWentBack,
+    kWarning,  ///< of the manifest
   };
   Kind kind = Kind::kPhase;
   std::optional<MemberId> member{};

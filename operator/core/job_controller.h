@@ -146,6 +146,7 @@ class JobController {
   void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   [[nodiscard]] std::string AlarmOf(MemberId id) const;
+  [[nodiscard]] double LastLoss() const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
   void LeaveVolume(MemberId id);
   void OnExported(const Exported& event, TimePoint now);
@@ -202,8 +203,9 @@ class JobController {
     TimePoint since{};
   };
   std::map<MemberId, Alarm> alarms_;
-  std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
-  TimePoint last_progress_{};  // when something was counted, or could not be
+  std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last
+  std::uint64_t counted_ = 0;                // examples of the epoch, when they were last looked at
+  TimePoint last_progress_{};                // when something was counted, or could not be
   bool finished_ = false;
   TimePoint last_advance_{};
   std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event

@@ -78,11 +78,12 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
 
 // What is wrong with the manifest or its data has nothing to do with who has found it.
 void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint now) {
+  if (failure.diverged) {
+    return OnDiverged(failure.message, now);
+  }
   const std::string text = ToString(from) + ": " + failure.message;
   outbox_.Tell(Note::Kind::kFailure, from, text);
-  if (failure.diverged) {
-    OnDiverged(failure.message, now);
-  } else if (failure.fatal) {
+  if (failure.fatal) {
     state_.invalid = failure.invalid;
     End(Phase::kFailed, failure.invalid ? failure.message : text);
   }
@@ -106,15 +107,20 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
 }
 
 // Its buckets come from other copies, where there are any; its disk may be failing all the same.
+// Each start of the server finds the same.
 void JobController::TellDamage(MemberId server, const StoredBuckets& stored) {
-  const auto damaged = std::ranges::count(stored.buckets, false, &StoredBucket::complete);
-  if (damaged > 0) {
-    const auto first = std::ranges::find(stored.buckets, false, &StoredBucket::complete);
-    outbox_.Tell(Note::Kind::kAlarm,
-                 server,
-                 ToString(server) + ": " + std::to_string(damaged) +
-                     " buckets on its disk are not used: " + first->detail);
+  const auto first = std::ranges::find(stored.buckets, false, &StoredBucket::complete);
+  if (first == stored.buckets.end() || damages_[server] == first->detail) {
+    return;
   }
+  damages_[server] = first->detail;
+  const auto damaged = std::ranges::count(stored.buckets, false, &StoredBucket::complete);
+  outbox_.Tell(Note::Kind::kAlarm,
+               server,
+               ToString(server) + ": " + std::to_string(damaged) +
+                   (damaged == 1 ? " bucket on its disk is not used: "
+                                 : " buckets on its disk are not used: ") +
+                   first->detail);
 }
 
 void JobController::OnServerMessage(std::uint32_t server,

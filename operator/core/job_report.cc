@@ -32,7 +32,7 @@ JobReport JobController::Report() const {
                    .counted_examples = std::max(meter_.counted(), state_.row.counted),
                    .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
                    .examples_per_second = meter_.ExamplesPerSecond(),
-                   .training_loss = meter_.RecentLoss(),
+                   .training_loss = LastLoss(),
                    .accuracy = state_.accuracy,
                    .restarts = state_.restarts,
                    .message = state_.message,
@@ -71,8 +71,16 @@ JobReport JobController::Report() const {
   report.divergence = state_.recovery.divergence;
   report.undone_updates = state_.recovery.undone_updates;
   report.undone_examples = state_.recovery.undone_examples;
-  report.batches_of_others = Summarise(meter_.batches_of_others()).mean;
+  const std::vector<std::uint64_t>& metered = meter_.batches_of_others();
+  report.batches_of_others =
+      Summarise(metered.empty() ? state_.row.batches_of_others : metered).mean;
   return report;
+}
+
+// A controller that has just begun, or looks at a job that has ended, has metered nothing.
+double JobController::LastLoss() const {
+  const double recent = meter_.RecentLoss();
+  return recent == 0 && state_.row.is_measured() ? state_.row.training_loss : recent;
 }
 
 }  // namespace adamant::controller

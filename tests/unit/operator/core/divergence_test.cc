@@ -92,6 +92,17 @@ TEST_F(DivergenceTest, StoresTheFirstWeightsBeforeTheFirstEpoch) {
   EXPECT_EQ(recovery().healthy.epoch, 1u);
 }
 
+TEST_F(DivergenceTest, WhatAWorkerNoticesIsToldOnce) {
+  Open();
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(Diverge())) {
+    if (note.text.find("NaN") != std::string::npos) {
+      texts.push_back(note.text);
+    }
+  }
+  EXPECT_THAT(texts, testing::ElementsAre("training diverged: NaN"));
+}
+
 TEST_F(DivergenceTest, AControllerThatRestartsStoresTheFirstWeightsAgain) {
   job_.Begin();
   job_.JoinAll();

@@ -55,6 +55,26 @@ TEST(DeadlineTest, TheControllerAsksToBeWokenInTime) {
   EXPECT_EQ(job.controller().NextTimer(job.now()), job.now() + seconds(5));
 }
 
+TEST(EndTest, TheReportOfAJobThatHasEndedHasItsLastNumbers) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kWorker0,
+           Heartbeat{.progress = WorkerProgress{
+                         .trained_examples = 100, .loss_sum = 50, .batches_of_others = {0, 2}}});
+  job.TrainAndEvaluate(50);
+  job.Tell(kWorker0,
+           Heartbeat{.progress = WorkerProgress{
+                         .trained_examples = 200, .loss_sum = 75, .batches_of_others = {0, 4}}});
+  job.TrainAndEvaluate(60);
+  job.Handle(Exported{.snapshot = job.state().evaluated_snapshot, .status = absl::OkStatus()});
+  ASSERT_EQ(job.state().phase, Phase::kSucceeded);
+  job.RestartController();  // as whoever reads its state
+  const JobReport report = job.controller().Report();
+  EXPECT_EQ(report.training_loss, 0.25);
+  EXPECT_EQ(report.batches_of_others, 1);
+}
+
 TEST(EndTest, ABodyThatLearnsLateOfExitsKillsLater) {
   JobSettings settings = SmallJob();
   settings.exit_delay = seconds(10);

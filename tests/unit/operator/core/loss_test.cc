@@ -93,6 +93,13 @@ TEST(LossTest, ADamagedDiskIsToldThoughOtherCopiesMakeUpForIt) {
   EXPECT_EQ(notes[0].kind, Note::Kind::kAlarm);
   EXPECT_EQ(notes[0].text,
             "parameter-server-1: 2 buckets on its disk are not used: 4.log: is damaged");
+  EXPECT_THAT(Pick<Note>(job.Tell(kServer1, stored)), testing::IsEmpty()) << "once is enough";
+  stored.buckets.resize(2);
+  stored.buckets[1].detail = "5.log: is damaged";
+  EXPECT_THAT(
+      Pick<Note>(job.Tell(kServer1, stored)),
+      testing::ElementsAre(testing::Field(
+          &Note::text, "parameter-server-1: 1 bucket on its disk is not used: 5.log: is damaged")));
   stored.buckets.resize(1);
   EXPECT_THAT(Pick<Note>(job.Tell(kServer1, stored)), testing::IsEmpty());
 }
