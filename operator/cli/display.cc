@@ -207,15 +207,18 @@ class JsonDisplay final : public Display {
   }
   void OnEnding(const Ending& ending) override {
     const local::RunPaths paths(ending.run_dir);
-    nlohmann::ordered_json json = {{"time", local::TimeStamp()},
-                                   {"event", "end"},
-                                   {"phase", controller::PhaseName(ending.report.phase)},
-                                   {"epoch", ending.report.epoch},
-                                   {"top1", ending.report.accuracy},
-                                   {"restarts", ending.report.restarts},
-                                   {"message", ending.report.message},
-                                   {"run_dir", ending.run_dir},
-                                   {"exit_code", ending.exit_code}};
+    nlohmann::ordered_json json = {
+        {"time", local::TimeStamp()},
+        {"event", "end"},
+        {"phase", controller::PhaseName(ending.report.phase)},
+        {"epoch", ending.report.epoch},
+        {"top1",
+         ending.report.accuracy > 0 ? nlohmann::ordered_json(ending.report.accuracy)
+                                    : nlohmann::ordered_json()},
+        {"restarts", ending.report.restarts},
+        {"message", ending.report.message},
+        {"run_dir", ending.run_dir},
+        {"exit_code", ending.exit_code}};
     if (ending.report.phase == Phase::kSucceeded) {
       json["model"] = {paths.safetensors().string(), paths.onnx().string()};
     }
@@ -271,11 +274,11 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
 }
 
 std::string ProgressLine(const JobReport& report) {
-  return Text("epoch %llu/%llu: %llu of %llu examples, ",
-              Wide(report.epoch),
-              Wide(report.epochs),
-              Wide(report.counted_examples),
-              Wide(report.total_examples)) +
+  return Text("epoch %llu/%llu: ", Wide(report.epoch), Wide(report.epochs)) +
+         (report.total_examples > 0 ? Text("%llu of %llu examples, ",
+                                           Wide(report.counted_examples),
+                                           Wide(report.total_examples))
+                                    : "") +
          (report.training_loss != 0 ? Text("loss %.4f, ", report.training_loss) : "") +
          Text("%.0f examples/s", report.examples_per_second);
 }

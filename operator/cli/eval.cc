@@ -111,11 +111,22 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   return evaluation;
 }
 
+std::string NoModelText(const std::string& run_dir) {
+  return run_dir +
+         " holds no model yet: a job writes model.safetensors when it ends; adamant train "
+         "--resume " +
+         run_dir + " goes on, and adamant export " + run_dir +
+         " --format safetensors --out FILE writes the model of its newest checkpoint, which eval "
+         "takes with --job " +
+         local::RunPaths(run_dir).job().string();
+}
+
 int Eval(const EvalFlags& flags) {
   std::filesystem::path model = flags.model;
   std::filesystem::path manifest = flags.job;
   std::error_code error;
-  if (std::filesystem::is_directory(model, error)) {
+  const bool is_run = std::filesystem::is_directory(model, error);
+  if (is_run) {
     const local::RunPaths paths(model);
     model = paths.safetensors();
     manifest = manifest.empty() ? paths.job() : manifest;
@@ -131,6 +142,10 @@ int Eval(const EvalFlags& flags) {
     std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
   }
   if (parsed.job == nullptr) {
+    return kBadInput;
+  }
+  if (is_run && !std::filesystem::exists(model, error)) {
+    PrintError(NoModelText(flags.model));
     return kBadInput;
   }
   const absl::StatusOr<Evaluation> evaluation = EvaluateModel(*parsed.job, model);

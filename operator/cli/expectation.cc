@@ -21,9 +21,12 @@ namespace {
 
 // Measured: docs/bench/scaling.md.
 constexpr std::uint64_t kMostThreads = 16;
+constexpr std::uint64_t kMostThreadsTogether = 2;  // from the first batch on
 constexpr std::int32_t kMostWorkersOff = 2;
 constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersWithoutMomentum = 4;
+
+constexpr int kDigitsOfMomentum = 4;
 
 // Of a job whose workers have faded in before its end: docs/design/asynchrony.md.
 constexpr std::uint64_t kFewestBatches = 1'600;
@@ -70,8 +73,9 @@ RuleStep Corrected(const Facts& facts, const Correction& correction) {
 std::string StartText(const Facts& facts) {
   std::string text;
   if (facts.warm_start_batches > 0) {
-    text = Text("one worker alone for %llu batches at learning rate %g; then ",
+    text = Text("one worker alone for %llu %s at learning rate %g; then ",
                 Wide(facts.warm_start_batches),
+                facts.warm_start_batches == 1 ? "batch" : "batches",
                 facts.spec.optimiser().rate());
   }
   if (!facts.options.corrects) {
@@ -83,6 +87,16 @@ std::string StartText(const Facts& facts) {
          Text("a gain of 1/%d: learning rate %.2g\n",
               facts.workers(),
               static_cast<double>(Corrected(facts, first).rate));
+}
+
+/// As many digits as say how far it is from 1.
+std::string MomentumText(float momentum) {
+  int digits = kDigitsOfMomentum;
+  std::string text;
+  do {
+    text = Text("%.*g", digits++, static_cast<double>(momentum));
+  } while (text == "1" && digits <= std::numeric_limits<float>::max_digits10);
+  return text;
 }
 
 std::string CorrectionText(const Facts& facts) {
@@ -98,9 +112,8 @@ std::string CorrectionText(const Facts& facts) {
                           static_cast<double>(correction.rate),
                           facts.spec.optimiser().rate(),
                           static_cast<double>(corrected.rate));
-  if (correction.memory > 1) {
-    text += Text(
-        ", momentum %g -> %.4g", facts.options.momentum, static_cast<double>(corrected.momentum));
+  if (const std::string momentum = MomentumText(corrected.momentum); correction.memory > 1) {
+    text += Text(", momentum %g -> ", facts.options.momentum) + momentum;
   }
   return text + " (optimiser.asynchrony: Auto)";
 }
@@ -138,11 +151,23 @@ void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
   if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
     warnings.push_back(Text(
         "spec.distribution.workers: %llu batches in all are few for %llu threads that fade in; "
-        "below about %llu a job ends lower than with one worker: smaller batches, more epochs "
-        "or fewer workers help",
+        "below about %llu a job ends lower than with one worker: %smore epochs or fewer workers "
+        "help",
         Wide(batches),
         Wide(facts.threads()),
-        Wide(fewest)));
+        Wide(fewest),
+        facts.options.batch_size > 1 ? "smaller batches, " : ""));
+  }
+}
+
+void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
+  const v1::WarmStart& written = facts.spec.distribution().warm_start();
+  if (written.has_examples() && written.examples() == 0 && facts.workers() > 1 &&
+      facts.threads() > kMostThreadsTogether && facts.options.corrects) {
+    warnings.push_back(
+        Text("spec.distribution.warmStart.examples: 0 lets %llu threads fade in on weights that "
+             "nobody has trained, and these may then learn nothing; it is best left out",
+             Wide(facts.threads())));
   }
 }
 
@@ -187,6 +212,7 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   std::vector<std::string> warnings;
   WarnOfThreads(facts, warnings);
   WarnOfShortJob(facts, warnings);
+  WarnOfWarmStart(facts, warnings);
   if (facts.workers() > kMostWorkersOff && !facts.options.corrects) {
     warnings.emplace_back(
         "spec.optimiser.asynchrony: Off takes the numbers as they are: with momentum, more than "

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
+#include "operator/cli/expectation.h"
 #include "operator/cli/net_plan.h"
 #include "operator/local/job_data.h"
 #include "operator/local/run_dir.h"
@@ -113,6 +115,16 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   return kOk;
 }
 
+// Prints what `validate` warns of; of a run that goes on it was said before.
+std::vector<std::string> WarnAtStart(const TrainFlags& flags, const v1::TrainingJob& job) {
+  if (!flags.resume.empty()) {
+    return {};
+  }
+  std::vector<std::string> warnings = ExpectationOf(job).warnings;
+  PrintWarnings(warnings);
+  return warnings;
+}
+
 // Leaves in the run's folder how this machine trains the net. A run goes on without it.
 void WritePlan(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
   if (const absl::StatusOr<std::string> plan = QuickNetPlan(job); plan.ok()) {
@@ -148,11 +160,15 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
+  const std::vector<std::string> warnings = WarnAtStart(flags, *job);
   WritePlan(*job, flags.run_dir);
-  const absl::StatusOr<local::RunOutcome> outcome = local::RunJob(
-      *job,
-      {.run_dir = flags.run_dir, .bin_dir = bin_dir, .metrics_listen = flags.metrics_listen},
-      *display);
+  const absl::StatusOr<local::RunOutcome> outcome =
+      local::RunJob(*job,
+                    {.run_dir = flags.run_dir,
+                     .bin_dir = bin_dir,
+                     .metrics_listen = flags.metrics_listen,
+                     .warnings = warnings},
+                    *display);
   if (!outcome.ok()) {
     PrintError(std::string(outcome.status().message()));
     return kCannotRun;

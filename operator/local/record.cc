@@ -24,6 +24,8 @@ std::string Fixed(double value, int digits) {
 
 double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
+Json Known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
+
 // Member messages may hold anything; JSON is UTF-8.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -54,12 +56,11 @@ std::string EpochJson(const std::string& time, const EpochResult& result) {
   json["time"] = time;
   json["event"] = "epoch";
   json["epoch"] = result.epoch;
-  const auto known = [](bool is_known, double value) { return is_known ? Json(value) : Json(); };
-  json["top1"] = known(result.is_validated(), result.top1);
-  json["validation_loss"] = known(result.is_validated(), Rounded(result.validation_loss));
+  json["top1"] = Known(result.is_validated(), result.top1);
+  json["validation_loss"] = Known(result.is_validated(), Rounded(result.validation_loss));
   json["validation_examples"] = result.validated;
-  json["training_loss"] = known(result.is_measured(), Rounded(result.training_loss));
-  json["training_accuracy"] = known(result.is_measured(), Rounded(result.training_accuracy));
+  json["training_loss"] = Known(result.is_measured(), Rounded(result.training_loss));
+  json["training_accuracy"] = Known(result.is_measured(), Rounded(result.training_accuracy));
   json["examples_counted"] = result.counted;
   json["examples_left"] = result.left;
   json["examples_retrained"] = result.retrained;
@@ -88,8 +89,8 @@ std::string ProgressJson(const std::string& time, const controller::JobReport& r
   json["examples"] = report.counted_examples;
   json["examples_total"] = report.total_examples;
   json["examples_per_second"] = Rounded(report.examples_per_second);
-  json["training_loss"] = Rounded(report.training_loss);
-  json["top1"] = report.accuracy;
+  json["training_loss"] = Known(report.training_loss != 0, Rounded(report.training_loss));
+  json["top1"] = Known(report.accuracy > 0, report.accuracy);
   return Dump(json);
 }
 

@@ -60,6 +60,10 @@ sigset_t StopSignalSet() {
   return set;
 }
 
+std::string SignalName(int signal) {
+  return std::string("SIG") + sigabbrev_np(signal) + (signal == SIGINT ? " (Ctrl-C)" : "");
+}
+
 // Delivers the stop signals as readable bytes.
 class SignalReader {
  public:
@@ -97,6 +101,7 @@ class Runner {
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
         listen_(options.listen),
         metrics_listen_(options.metrics_listen),
+        warnings_(options.warnings),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -125,6 +130,7 @@ class Runner {
   const std::filesystem::path bin_dir_;
   const std::string listen_;
   const std::string metrics_listen_;
+  const std::vector<std::string> warnings_;
   Observer& observer_;
   const SystemClock clock_;
   const SignalReader signals_;
@@ -166,6 +172,7 @@ absl::Status Runner::Open() {
   server_->AddJob(kTheJob, job_, paths_.root.string(), [this](controller::Event event) {
     events_.Push(std::move(event));
   });
+  server_->SetReport(kTheJob, controller_->Report());
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
@@ -197,6 +204,9 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
 }
 
 void Runner::Run() {
+  for (const std::string& warning : warnings_) {
+    Tell({.kind = controller::Note::Kind::kWarning, .text = warning});
+  }
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
   Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
   while (!finished_) {
@@ -232,7 +242,8 @@ void Runner::HandleSignals() {
     if (std::exchange(suspending_, true)) {
       launcher_.KillAll();
     }
-    Handle(controller::SuspendRequested{"stopped by signal " + std::to_string(signal)});
+    Handle(controller::SuspendRequested{"stopped by " + SignalName(signal) +
+                                        "; adamant train --resume goes on from here"});
   }
 }
 

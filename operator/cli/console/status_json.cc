@@ -18,6 +18,9 @@ Json HolderJson(const v1::Holder& holder) {
   return {{"slot", holder.slot()}, {"start", holder.incarnation()}};
 }
 
+/// null for a value that is not known, as before anything is trained or evaluated.
+Json Known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
+
 /// null for a holder that the record does not name.
 Json HolderJson(bool named, const v1::Holder& holder) {
   return named ? HolderJson(holder) : Json();
@@ -92,34 +95,35 @@ Json FailoverJson(const v1::FailoverStatus& failover) {
 }  // namespace
 
 std::string StatusJson(const std::string& time, const v1::JobStatus& status, bool live) {
-  Json json = {{"time", time},
-               {"event", "status"},
-               {"job", status.name()},
-               {"live", live},
-               {"phase", status.phase()},
-               {"epoch", status.epoch()},
-               {"epochs", status.epochs()},
-               {"examples", status.counted_examples()},
-               {"examples_total", status.total_examples()},
-               {"examples_per_second", status.examples_per_second()},
-               {"training_loss", status.training_loss()},
-               {"top1", status.accuracy()},
-               {"restarts", status.restarts()},
-               {"message", status.message()},
-               {"attempt", std::max<std::uint64_t>(1, status.attempt())},
-               {"rate_factor", status.attempt() > 0 ? status.rate_factor() : 1},
-               {"divergence", status.divergence()},
-               {"undone_updates", status.undone_updates()},
-               {"undone_examples", status.undone_examples()},
-               {"batches_of_others", status.batches_of_others()},
-               {"checkpoint", status.checkpoint()},
-               {"checkpoint_held_seconds", status.checkpoint_held_seconds()},
-               {"last_failover", FailoverJson(status.last_failover())},
-               {"failovers", status.last_failover().failovers()},
-               {"restores", status.last_failover().restores()},
-               {"bucket_summary", SummaryJson(status.bucket_summary())},
-               {"members", Json::array()},
-               {"buckets", Json::array()}};
+  Json json = {
+      {"time", time},
+      {"event", "status"},
+      {"job", status.name()},
+      {"live", live},
+      {"phase", status.phase()},
+      {"epoch", status.epoch()},
+      {"epochs", status.epochs()},
+      {"examples", status.counted_examples()},
+      {"examples_total", status.total_examples()},
+      {"examples_per_second", status.examples_per_second()},
+      {"training_loss", Known(status.training_loss() != 0, status.training_loss())},
+      {"top1", Known(status.accuracy() > 0, status.accuracy())},
+      {"restarts", status.restarts()},
+      {"message", status.message()},
+      {"attempt", std::max<std::uint64_t>(1, status.attempt())},
+      {"rate_factor", status.attempt() > 0 ? status.rate_factor() : 1},
+      {"divergence", status.divergence()},
+      {"undone_updates", status.undone_updates()},
+      {"undone_examples", status.undone_examples()},
+      {"batches_of_others", Known(status.training_loss() != 0, status.batches_of_others())},
+      {"checkpoint", status.checkpoint()},
+      {"checkpoint_held_seconds", status.checkpoint_held_seconds()},
+      {"last_failover", FailoverJson(status.last_failover())},
+      {"failovers", status.last_failover().failovers()},
+      {"restores", status.last_failover().restores()},
+      {"bucket_summary", SummaryJson(status.bucket_summary())},
+      {"members", Json::array()},
+      {"buckets", Json::array()}};
   for (const v1::MemberStatus& member : status.members()) {
     json["members"].push_back(MemberJson(member));
   }

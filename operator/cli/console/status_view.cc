@@ -185,18 +185,21 @@ std::string RunPhase(const std::string& phase, bool live) {
 
 std::string StatusText(const v1::JobStatus& status, bool live) {
   std::string text = status.name() + ": " + status.phase() + "\n";
-  text += Text("epoch %llu of %llu, top-1 %.2f%%, ",
-               Wide(status.epoch()),
-               Wide(status.epochs()),
-               100 * status.accuracy());
+  if (status.epochs() > 0) {
+    text += Text("epoch %llu of %llu, ", Wide(status.epoch()), Wide(status.epochs()));
+  }
+  text += status.accuracy() > 0 ? Text("top-1 %.2f%%, ", 100 * status.accuracy()) : "";
   text += Count(status.restarts(), "restart") + "\n";
   if (!status.message().empty()) {
     text += status.message() + "\n";
   }
   text += AttemptText(status);
   if (live) {
-    text += Text(
-        "%llu of %llu examples, ", Wide(status.counted_examples()), Wide(status.total_examples()));
+    if (status.total_examples() > 0) {
+      text += Text("%llu of %llu examples, ",
+                   Wide(status.counted_examples()),
+                   Wide(status.total_examples()));
+    }
     text += status.training_loss() != 0 ? Text("loss %.4f, ", status.training_loss()) : "";
     text += Text("%.0f examples/s\n", status.examples_per_second());
     if (status.batches_of_others() > 0) {

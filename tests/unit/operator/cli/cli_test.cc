@@ -45,7 +45,7 @@ TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
   EXPECT_DOUBLE_EQ(SecondsLeft(report, 1), 25 + 3);
 }
 
-TEST(LineTest, ALossThatIsNotKnownIsLeftOut) {
+TEST(LineTest, WhatIsNotKnownIsLeftOut) {
   controller::EpochResult result;
   result.epoch = 2;
   result.counted = 1000;
@@ -59,6 +59,7 @@ TEST(LineTest, ALossThatIsNotKnownIsLeftOut) {
   controller::JobReport report;
   report.epoch = 2;
   report.epochs = 5;
+  EXPECT_EQ(ProgressLine(report), "epoch 2/5: 0 examples/s");
   report.total_examples = 1000;
   EXPECT_EQ(ProgressLine(report), "epoch 2/5: 0 of 1000 examples, 0 examples/s");
   report.training_loss = 0.25;

@@ -11,6 +11,7 @@
 namespace adamant::cli {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -105,6 +106,8 @@ TEST(ExpectationTest, AWarmStartIsAtMostHalfAnEpochAndMayBeWritten) {
               HasSubstr("start: one worker alone for 94 batches at learning rate 0.02; then"));
   EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 64}}", kMomentum).lines,
               HasSubstr("start: one worker alone for 2 batches at learning rate 0.02; then"));
+  EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 1}}", kMomentum).lines,
+              HasSubstr("start: one worker alone for 1 batch at learning rate 0.02; then"));
   EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 0}}", kMomentum).lines,
               HasSubstr("\nstart: a gain of 1/3: learning rate 0.00"));
 }
@@ -128,6 +131,31 @@ TEST(ExpectationTest, WarnsOfJobsThatAreTooShortToFadeIn) {
               ElementsAre(HasSubstr("below about 3200")));
   EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 8}", kMomentum, "320", "3").warnings,
               IsEmpty());
+}
+
+TEST(ExpectationTest, BatchesOfOneAreNotToBeSmaller) {
+  EXPECT_THAT(Expected("{workers: 200}", kMomentum, "2", "1").warnings,
+              Contains(HasSubstr("than with one worker: smaller batches, more epochs or fewer")));
+  EXPECT_THAT(Expected("{workers: 400}", kMomentum, "1", "1").warnings,
+              Contains(HasSubstr("than with one worker: more epochs or fewer workers help")));
+}
+
+TEST(ExpectationTest, WarnsOfManyThreadsThatBeginAtOnce) {
+  EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 0}}", kMomentum).warnings,
+              ElementsAre(HasSubstr("spec.distribution.warmStart.examples: 0 lets 3 threads")));
+  EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 32}}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 3}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 0}}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(
+      Expected("{workers: 1, threadsPerWorker: 4, warmStart: {examples: 0}}", kMomentum).warnings,
+      IsEmpty());
+}
+
+TEST(ExpectationTest, AMomentumNearOneHasTheDigitsThatSayHowNear) {
+  const std::string lines =
+      Expected("{workers: 16}", "{kind: Momentum, rate: 0.02, momentum: 0.9999}").lines;
+  EXPECT_THAT(lines, HasSubstr("momentum 0.9999 -> 0.9999"));
+  EXPECT_THAT(lines, Not(HasSubstr("-> 1 ")));
 }
 
 TEST(ExpectationTest, WarnsOfIntervalsThatAreLongerThanAnEpoch) {

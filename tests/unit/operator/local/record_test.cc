@@ -84,6 +84,18 @@ TEST(JsonTest, WhatIsNotKnownOfAnEpochIsNull) {
   EXPECT_EQ(json["examples_counted"], 1000);
 }
 
+TEST(JsonTest, WhatIsNotKnownOfAJobIsNull) {
+  controller::JobReport report;
+  auto json = nlohmann::json::parse(ProgressJson("now", report));
+  EXPECT_TRUE(json["top1"].is_null());
+  EXPECT_TRUE(json["training_loss"].is_null());
+  report.accuracy = 0.5;
+  report.training_loss = 1.25;
+  json = nlohmann::json::parse(ProgressJson("now", report));
+  EXPECT_EQ(json["top1"], 0.5);
+  EXPECT_EQ(json["training_loss"], 1.25);
+}
+
 TEST(JsonTest, LinesAreObjectsAlsoWithStrangeText) {
   const controller::Note note{.kind = controller::Note::Kind::kFailure,
                               .member = controller::MemberId{controller::Role::kWorker, 2},

@@ -90,6 +90,20 @@ TEST(StatusTextTest, AJobWithoutReplicationShowsProgressAndMembers) {
             "  worker-0             Starting   start 1\n");
 }
 
+TEST(StatusTextTest, WhatIsNotKnownIsLeftOut) {
+  v1::JobStatus status;
+  status.set_name("digits");
+  status.set_phase("Starting");
+  EXPECT_EQ(StatusText(status, /*live=*/true), "digits: Starting\n0 restarts\n0 examples/s\n");
+  status.set_epoch(1);
+  status.set_epochs(5);
+  EXPECT_EQ(StatusText(status, /*live=*/false), "digits: Starting\nepoch 1 of 5, 0 restarts\n");
+  const auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/false));
+  for (const char* field : {"training_loss", "top1", "batches_of_others"}) {
+    EXPECT_TRUE(json.at(field).is_null()) << field;
+  }
+}
+
 TEST(StatusTextTest, AReplicatedJobShowsItsBucketsLastFailoverAndCheckpoint) {
   v1::JobStatus status = RunningJob();
   status.clear_members();
