@@ -29,6 +29,14 @@ std::string Digits(double top1) {
   return text;
 }
 
+/// Whether more is classified right than by naming the class that has `most_frequent` examples.
+bool BeatsNaming(const EpochResult& row, std::uint64_t most_frequent) {
+  const auto validated = static_cast<double>(row.validated);
+  const auto most = static_cast<double>(most_frequent);
+  const double correct = std::round(row.top1 * validated);
+  return correct > most + kDeviations * std::sqrt(most * (1 - most / validated));
+}
+
 std::string LossText(const EpochResult& row) {
   return "the training loss, " + NumberText(row.training_loss) +
          ", is no better than that of naming classes at random";
@@ -62,17 +70,19 @@ std::string WhatToTry(const EpochResult& last, const Recovery& recovery, double 
 }  // namespace
 
 bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
-  const auto validated = static_cast<double>(row.validated);
-  const auto most = static_cast<double>(most_frequent);
-  if (row.validated < kFewestJudged || most_frequent == 0 ||
-      most >= kLargestShareJudged * validated) {
-    return false;
-  }
-  const double correct = std::round(row.top1 * validated);
-  return correct <= most + kDeviations * std::sqrt(most * (1 - most / validated));
+  return row.validated >= kFewestJudged && most_frequent > 0 &&
+         static_cast<double>(most_frequent) <
+             kLargestShareJudged * static_cast<double>(row.validated) &&
+         !BeatsNaming(row, most_frequent);
 }
 
-bool HasChanceLoss(const EpochResult& row, std::uint64_t counted, double chance_loss) {
+bool HasChanceLoss(const EpochResult& row,
+                   std::uint64_t most_frequent,
+                   std::uint64_t counted,
+                   double chance_loss) {
+  if (most_frequent > 0 && BeatsNaming(row, most_frequent)) {
+    return false;
+  }
   const std::uint64_t fewest = std::min(kFewestTrained, row.counted / 2);
   return row.validated < kFewestJudged && row.is_measured() && row.trained >= fewest &&
          counted >= kFewestTrained && chance_loss > 0 &&

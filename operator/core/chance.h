@@ -25,8 +25,12 @@ inline constexpr double kLargestShareJudged = 0.9;
 
 /// The same by the training loss, for rows with fewer validation examples than `kFewestJudged`:
 /// whether it is hardly below `chance_loss` (JobSettings). False when that is 0, when the job has
-/// `counted` too few examples by the end of this epoch, or when little is known of the epoch.
-[[nodiscard]] bool HasChanceLoss(const EpochResult& row, std::uint64_t counted, double chance_loss);
+/// `counted` too few examples by the end of this epoch, when little is known of the epoch, or when
+/// even so few validation examples show that the model beats naming the most frequent class.
+[[nodiscard]] bool HasChanceLoss(const EpochResult& row,
+                                 std::uint64_t most_frequent,
+                                 std::uint64_t counted,
+                                 double chance_loss);
 
 /// What to tell the user of such an epoch.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);

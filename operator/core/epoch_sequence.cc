@@ -359,8 +359,8 @@ std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, 
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
   const std::uint64_t counted = state_.recovery.counted_examples + row.counted;
-  state_.at_chance =
-      IsAtChance(row, message.most_frequent) || HasChanceLoss(row, counted, settings_.chance_loss);
+  state_.at_chance = IsAtChance(row, message.most_frequent) ||
+                     HasChanceLoss(row, message.most_frequent, counted, settings_.chance_loss);
   TellChance(message.most_frequent);
   std::optional<std::string> diverged = watch_.Judge(row, state_.at_chance);
   if (!diverged || settings_.on_divergence.action == OnDivergence::Action::kContinue) {

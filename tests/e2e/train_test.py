@@ -11,15 +11,6 @@ import unittest
 import adamant
 
 
-LENET = """
-        - {name: conv1, kind: Conv2d, channels: 20, kernel: [5, 5]}
-        - {name: pool1, kind: MaxPool, kernel: [2, 2], stride: [2, 2]}
-        - {name: relu1, kind: Relu}
-        - {name: fc1, kind: FullyConnected, outputs: 128}
-        - {name: relu2, kind: Relu}
-        - {name: fc2, kind: FullyConnected, outputs: 10}"""
-
-
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
@@ -79,11 +70,11 @@ class TrainTest(adamant.TestCase):
         self.assertGreater((run.folder / "model.onnx").stat().st_size, 0)
 
     def test_a_job_with_little_data_that_has_learned_nothing_fails_too(self):
-        for rate, advice in (("0.2", "try a lower spec.optimiser.rate, or"), ("0.000001", "try a higher")):
-            run = self.run_in(rate).train(self.job(epochs=10, workers=3, optimiser=f"{{kind: Momentum, rate: {rate}}}",
+        for rate, advice in (("50", "try a lower spec.optimiser.rate"), ("0.000001", "try a higher")):
+            run = self.run_in(rate).train(self.job(epochs=5, optimiser=f"{{kind: Sgd, rate: {rate}}}",
                                                    train="{digits: {seed: 1, examples: 900}}",
                                                    validation="{digits: {seed: 2, examples: 900}}",
-                                                   layers=LENET, on_divergence="{action: Continue}"))
+                                                   on_divergence="{action: Continue}"))
             code, output = run.wait()
             self.assertEqual(code, 1, output)
             self.assertIn("failed: training did not learn: the training loss", output)

@@ -41,8 +41,7 @@ TEST(BestEpochTest, ADifferenceThatChanceMakesIsNot) {
 
 class BestEpochOfAJobTest : public testing::Test {
  protected:
-  explicit BestEpochOfAJobTest(
-      OnDivergence::Action action = OnDivergence::Action::kContinue)
+  explicit BestEpochOfAJobTest(OnDivergence::Action action = OnDivergence::Action::kContinue)
       : job_(Settings(action)) {
     job_.Begin();
     job_.JoinAll();

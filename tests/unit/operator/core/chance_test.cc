@@ -89,34 +89,43 @@ TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   EpochResult row = Row(999, 100);
   row.trained = row.counted = 1'000;
   row.training_loss = 2.29;
-  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
-  EXPECT_FALSE(HasChanceLoss(row, 1'000, 0)) << "not known";
+  EXPECT_TRUE(HasChanceLoss(row, 100, 1'000, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 0)) << "not known";
   EXPECT_THAT(ChanceFailure(row, {}, 2.3), HasSubstr("the training loss, 2.29, is no better"));
   EXPECT_THAT(ChanceWarning(row, 100), HasSubstr("epoch 2: the training loss, 2.29,"));
   row.training_loss = 2.2;
-  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 2.3));
   row.training_loss = std::nan("");
-  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
+  EXPECT_TRUE(HasChanceLoss(row, 100, 1'000, 2.3));
   row.validated = 1'000;
   row.training_loss = 2.3;
-  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3)) << "the validation data tells";
+  EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 2.3)) << "the validation data tells";
+}
+
+TEST(ChanceTest, AModelThatBeatsNamingTheMostFrequentClassHasLearnedWhateverTheLoss) {
+  EpochResult row = Row(900, 127);
+  row.trained = row.counted = 900;
+  row.training_loss = 2.9;
+  EXPECT_TRUE(HasChanceLoss(row, 100, 1'800, 2.3));  // one deviation is 9.4
+  EXPECT_FALSE(HasChanceLoss(row, 98, 1'800, 2.3));
+  EXPECT_TRUE(HasChanceLoss(row, 0, 1'800, 2.3)) << "not known";
 }
 
 TEST(ChanceTest, WhatWasTrainedIsCountedOverTheJobAsEpochsMayBeSmall) {
   EpochResult row = Row(900, 77);
   row.trained = row.counted = 500;
   row.training_loss = 2.3;
-  EXPECT_FALSE(HasChanceLoss(row, 999, 2.3));
-  EXPECT_TRUE(HasChanceLoss(row, 1'000, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 100, 999, 2.3));
+  EXPECT_TRUE(HasChanceLoss(row, 100, 1'000, 2.3));
   row.trained = 249;
-  EXPECT_FALSE(HasChanceLoss(row, 1'000, 2.3)) << "it is that of less than half of the epoch";
+  EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 2.3)) << "it is that of less than half of the epoch";
   row.counted = 60'000;
   row.trained = 999;
-  EXPECT_FALSE(HasChanceLoss(row, 60'000, 2.3));
+  EXPECT_FALSE(HasChanceLoss(row, 100, 60'000, 2.3));
   row.trained = 1'000;
-  EXPECT_TRUE(HasChanceLoss(row, 60'000, 2.3));
+  EXPECT_TRUE(HasChanceLoss(row, 100, 60'000, 2.3));
   row.counted = row.trained = 0;
-  EXPECT_FALSE(HasChanceLoss(row, 60'000, 2.3)) << "not measured";
+  EXPECT_FALSE(HasChanceLoss(row, 100, 60'000, 2.3)) << "not measured";
 }
 
 /// A job of two epochs.
