@@ -115,13 +115,15 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   return kOk;
 }
 
-// Prints what `validate` warns of; of a run that goes on it was said before.
+// What `validate` warns of, printed where no events are; of a run that goes on it was said before.
 std::vector<std::string> WarnAtStart(const TrainFlags& flags, const v1::TrainingJob& job) {
   if (!flags.resume.empty()) {
     return {};
   }
   std::vector<std::string> warnings = ExpectationOf(job).warnings;
-  PrintWarnings(warnings);
+  if (flags.output == Output::kText) {
+    PrintWarnings(warnings);
+  }
   return warnings;
 }
 
