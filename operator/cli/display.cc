@@ -64,9 +64,10 @@ class PlainDisplay : public Display {
     const local::RunPaths paths(ending.run_dir);
     const JobReport& report = ending.report;
     if (report.phase == Phase::kSucceeded) {
-      Say(Text("top-1 %.2f%% on the validation data after %llu epochs",
+      Say(Text("top-1 %.2f%% on the validation data after %llu %s",
                100 * report.accuracy,
-               Wide(report.epoch)));
+               Wide(report.epoch),
+               report.epoch == 1 ? "epoch" : "epochs"));
       for (const std::filesystem::path& model : {paths.safetensors(), paths.onnx()}) {
         if (std::error_code error; std::filesystem::exists(model, error)) {
           Say("model: " + model.string());
