@@ -96,6 +96,9 @@ class ResumeByHand final : public rocksdb::EventListener {
   }
 };
 
+// RocksDB's own account of what it does would be one more file of the store: once the disk is full,
+// version 7.8 aborts the process with the line after the one that it could not write. What matters
+// is in the statuses; and a reader would replace the file of the store's owner.
 class NoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -122,8 +125,7 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   // Dirty pages go to disk little by little, so that a sync does not wait for all of them.
   result.bytes_per_sync = std::uint64_t{1} << 20;
   result.wal_bytes_per_sync = std::uint64_t{1} << 20;
-  result.info_log_level = rocksdb::WARN_LEVEL;
-  result.keep_log_file_num = 2;
+  result.info_log = std::make_shared<NoLog>();
   return result;
 }
 
@@ -170,10 +172,9 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
 
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
     const std::filesystem::path& folder) {
-  rocksdb::Options options = MakeOptions({});
-  options.info_log = std::make_shared<NoLog>();  // else a file of the store's owner is replaced
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &db);
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(MakeOptions({}), folder.string(), &db);
   ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
   return std::unique_ptr<RocksDbStore>(
       new RocksDbStore(folder, nullptr, std::unique_ptr<rocksdb::DB>(db)));
