@@ -22,6 +22,8 @@
 namespace adamant::storage {
 namespace {
 
+constexpr char kNobodysKey[] = "";
+
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
@@ -126,6 +128,7 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   result.bytes_per_sync = std::uint64_t{1} << 20;
   result.wal_bytes_per_sync = std::uint64_t{1} << 20;
   result.info_log = std::make_shared<NoLog>();
+  result.avoid_flush_during_shutdown = true;  // all that counts is in the log
   return result;
 }
 
@@ -226,6 +229,21 @@ absl::Status RocksDbStore::GoOn() {
   return AfterWrite(db_->Resume());
 }
 
+// A log that a write did not fit into takes no other: version 7.8 aborts. Resume begins a new one,
+// but only together with a new memtable, and that only where the old one holds something. So it
+// always does: a deletion of a key that nobody has, which needs no log. (A write that finds the
+// memtable full begins a new one itself; that it is the first one not to fit is not provided for.)
+rocksdb::Status RocksDbStore::FillMemtable() {
+  std::uint64_t entries = 0;
+  if (db_->GetIntProperty(rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries) &&
+      entries > 0) {
+    return rocksdb::Status::OK();
+  }
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return db_->Delete(options, kNobodysKey);
+}
+
 absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/write"));
   ADAMANT_RETURN_IF_ERROR(GoOn());
@@ -234,6 +252,9 @@ absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
     if (const rocksdb::Status added = Add(*db_, changes, i, batch); !added.ok()) {
       return absl::InvalidArgumentError(folder_.string() + ": " + added.ToString());
     }
+  }
+  if (const rocksdb::Status filled = FillMemtable(); !filled.ok()) {
+    return AfterWrite(filled);
   }
   rocksdb::WriteOptions options;
   options.sync = sync;

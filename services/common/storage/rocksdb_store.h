@@ -60,6 +60,7 @@ class RocksDbStore final : public KvStore {
 
   // After a full disk RocksDB refuses writes until it is told to go on.
   absl::Status GoOn();
+  rocksdb::Status FillMemtable();
   absl::Status Put(const std::vector<Change>& changes, bool sync);
   absl::Status AfterWrite(const rocksdb::Status& status);
 

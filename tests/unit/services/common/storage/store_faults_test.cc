@@ -107,6 +107,24 @@ TEST_P(StoreFaultsTest, FullDiskLosesNothingAndWritesGoOnWhenThereIsRoom) {
   }
 }
 
+TEST_P(StoreFaultsTest, ADiskThatIsFullAtTheFirstWriteAfterOpeningIsFullAndNoMore) {
+  ASSERT_TRUE(store_->Write({{"old", "1"}}).ok());
+  Open("store");
+  for (int time = 0; time < 2; ++time) {
+    disk_.SetFull(true);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const absl::Status status = store_->Write({{"small", "1"}});
+      EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    }
+    EXPECT_EQ(store_->Get("old").value(), "1");
+    disk_.SetFull(false);
+    const absl::Status written = store_->Write({{"small", std::to_string(time)}});
+    ASSERT_TRUE(written.ok()) << written;
+  }
+  Open("store");
+  EXPECT_EQ(store_->Get("small").value(), "1");
+}
+
 TEST_P(StoreFaultsTest, FailedSyncIsDataLossAndNeverForgotten) {
   ASSERT_TRUE(WriteGeneration(*store_, 1).ok());
   ASSERT_TRUE(store_->Flush().ok());
