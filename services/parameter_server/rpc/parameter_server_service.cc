@@ -117,7 +117,9 @@ class ParameterServerService final : public service::Service {
 
   absl::Status Start(const v1::Welcome& welcome) override {
     ADAMANT_ASSIGN_OR_RETURN(ServerOptions options, OptionsOf(welcome, context_.flags.slot));
-    ADAMANT_ASSIGN_OR_RETURN(shards_, OpenShardFolder(context_.flags.data_dir / "shards"));
+    const auto open = [&] { return OpenShardFolder(context_.flags.data_dir / "shards"); };
+    ADAMANT_ASSIGN_OR_RETURN(shards_,
+                             OpenWithRoom(open, context_.controller, std::chrono::seconds(1)));
     options.damage = shards_.damage;
     beacon_ = options.times.beacon;
     const Clock::Duration tick = TickOf(options.times);

@@ -1,8 +1,10 @@
 #include "services/parameter_server/rpc/shard_folder.h"
 
 #include <system_error>
+#include <thread>
 #include <utility>
 
+#include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/storage/segment_store.h"
@@ -47,6 +49,25 @@ absl::StatusOr<ShardFolder> OpenShardFolder(const std::filesystem::path& folder)
     return Unavailable(damage, store.status());
   }
   return ShardFolder{.store = *std::move(store), .damage = std::move(damage)};
+}
+
+absl::StatusOr<ShardFolder> OpenWithRoom(const std::function<absl::StatusOr<ShardFolder>()>& open,
+                                         service::ControllerLink& controller,
+                                         std::chrono::milliseconds pause) {
+  while (true) {
+    absl::StatusOr<ShardFolder> folder = open();
+    if (!absl::IsResourceExhausted(folder.status())) {
+      return folder;
+    }
+    if (controller.stopping()) {
+      return absl::CancelledError(folder.status().message());
+    }
+    v1::MemberMessage message;
+    message.mutable_heartbeat()->mutable_parameter_server()->set_alarm(
+        "disk full: " + std::string(folder.status().message()));
+    controller.Send(message);
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 }  // namespace adamant::parameter_server

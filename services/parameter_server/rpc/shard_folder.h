@@ -1,10 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "services/common/service/service.h"
 #include "services/common/storage/kv_store.h"
 
 namespace adamant::parameter_server {
@@ -19,5 +22,12 @@ struct ShardFolder {
 /// much as one that has lost its disk, and gets its buckets from other copies.
 /// Errors: those of SegmentStore::Open, but Unavailable for DataLoss.
 absl::StatusOr<ShardFolder> OpenShardFolder(const std::filesystem::path& folder);
+
+/// What `open` returns. While that is a full disk, it waits for room: it raises an alarm with the
+/// controller, which is a heartbeat too, and tries again after `pause`.
+/// Errors: those of `open`, but Cancelled for a full disk once the process is to end.
+absl::StatusOr<ShardFolder> OpenWithRoom(const std::function<absl::StatusOr<ShardFolder>()>& open,
+                                         service::ControllerLink& controller,
+                                         std::chrono::milliseconds pause);
 
 }  // namespace adamant::parameter_server

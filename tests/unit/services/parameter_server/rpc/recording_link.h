@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 
@@ -26,7 +27,10 @@ class RecordingLink final : public service::ControllerLink {
 
   void FailDiverged(const absl::Status& reason) override { Fail(reason, true); }
 
-  [[nodiscard]] bool stopping() const override { return false; }
+  [[nodiscard]] bool stopping() const override { return stopping_; }
+
+  /// The process is to end.
+  void RequestStop() { stopping_ = true; }
 
   /// Waits for the next message.
   v1::MemberMessage Receive() {
@@ -54,6 +58,7 @@ class RecordingLink final : public service::ControllerLink {
   }
 
  private:
+  std::atomic<bool> stopping_ = false;
   Mutex mutex_;
   CondVar changed_;
   std::deque<v1::MemberMessage> messages_ ABSL_GUARDED_BY(mutex_);
