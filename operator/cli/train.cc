@@ -134,8 +134,11 @@ void WritePlan(const v1::TrainingJob& job, const std::filesystem::path& run_dir)
   }
 }
 
-int ExitCodeOf(controller::Phase phase) {
-  switch (phase) {
+int ExitCodeOf(const local::RunOutcome& outcome) {
+  if (!outcome.stored.ok()) {
+    return kCannotRun;
+  }
+  switch (outcome.report.phase) {
     case controller::Phase::kSucceeded:
       return kOk;
     case controller::Phase::kSuspended:
@@ -175,7 +178,7 @@ int Train(TrainFlags flags) {
     PrintError(std::string(outcome.status().message()));
     return kCannotRun;
   }
-  const int exit_code = ExitCodeOf(outcome->report.phase);
+  const int exit_code = ExitCodeOf(*outcome);
   display->OnEnding({.report = outcome->report, .run_dir = flags.run_dir, .exit_code = exit_code});
   return exit_code;
 }

@@ -64,6 +64,14 @@ std::string SignalName(int signal) {
   return std::string("SIG") + sigabbrev_np(signal) + (signal == SIGINT ? " (Ctrl-C)" : "");
 }
 
+absl::Status WithAdvice(const absl::Status& status) {
+  return absl::IsResourceExhausted(status)
+             ? absl::Status(status.code(),
+                            std::string(status.message()) +
+                                "; make room on that disk, then go on with --resume")
+             : status;
+}
+
 // Delivers the stop signals as readable bytes.
 class SignalReader {
  public:
@@ -109,7 +117,8 @@ class Runner {
   void Run();
   absl::StatusOr<RunOutcome> Outcome() const {
     ADAMANT_RETURN_IF_ERROR(taken_over_);
-    return RunOutcome{.report = controller_->Report(), .results = recorder_->results()};
+    return RunOutcome{
+        .report = controller_->Report(), .results = recorder_->results(), .stored = stored_};
   }
 
  private:
@@ -143,6 +152,7 @@ class Runner {
   std::unique_ptr<storage::RocksDbStore> store_;
   std::unique_ptr<controller::StateStore> state_;
   std::uint64_t version_ = 0;  // of the state that is stored
+  absl::Status stored_;        // not OK: it could not be, and so the job ends
   absl::Status taken_over_;    // not OK: another controller has written to it
   std::unique_ptr<JobController> controller_;
   std::optional<Recorder> recorder_;
@@ -161,7 +171,9 @@ class Runner {
 absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
-  ADAMANT_ASSIGN_OR_RETURN(store_, storage::RocksDbStore::Open(paths_.controller()));
+  auto store = storage::RocksDbStore::Open(paths_.controller());
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(store.status()));
+  store_ = *std::move(store);
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
   state_ = std::make_unique<KvStateStore>(*store_, writer);
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
@@ -304,8 +316,9 @@ bool Runner::Persist(const controller::Persist& persist) {
   if (controller::IsFinal(controller_->state().phase)) {
     return true;
   }
+  stored_ = WithAdvice(status);
   events_.Push(controller::BodyFailed{"cannot store the state of the job: " +
-                                      std::string(status.message())});
+                                      std::string(stored_.message())});
   return false;
 }
 

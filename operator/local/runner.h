@@ -30,6 +30,7 @@ struct RunOptions {
 struct RunOutcome {
   controller::JobReport report;
   std::vector<controller::EpochResult> results;
+  absl::Status stored;  ///< not OK: the job ended because its state could not be stored
 };
 
 /// Makes SIGINT, SIGTERM and SIGHUP wait until RunJob takes them. Call it first in main, before any
@@ -47,8 +48,8 @@ absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path&
 /// by a signal: starts the processes, restarts those that die, and stops them all at the end. How
 /// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.
 /// Threads: the main thread only.
-/// Errors: what keeps it from starting: the run directory is in use or cannot be written, its state
-/// is damaged.
+/// Errors: what keeps it from starting: the run directory is in use or cannot be written, its disk
+/// is full, its state is damaged.
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer);

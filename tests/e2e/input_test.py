@@ -1,12 +1,10 @@
 """What is wrong from the start ends in one clear message and the documented exit code."""
 
 import gzip
-import json
 import shutil
 import socket
 import subprocess
 import threading
-import time
 import unittest
 
 import adamant
@@ -215,52 +213,6 @@ class InputTest(adamant.TestCase):
                  "--data-dir", self.folder / "data", "--listen", address],
                 capture_output=True, text=True, timeout=60, check=False)
         self.assert_refused(result, 1, address)
-
-    def test_a_full_disk_raises_an_alarm_and_fails_the_job_only_when_the_model_must_be_stored(self):
-        disk = self.folder / "disk"
-        disk.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "none", disk], check=False,
-                               capture_output=True)
-        if mount.returncode != 0:
-            self.skipTest("only root can make a small disk")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
-        run = adamant.Run(disk / "run")
-        self.addCleanup(run.end)
-        # Shards that are large enough to need room of their own, and an epoch of many seconds.
-        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 512}"
-                  "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
-        run.train(self.job(epochs=1, layers=layers, train="{digits: {seed: 1, examples: 60000}}"))
-        run.await_epoch(0)
-        ballast = disk / "ballast"
-        with open(ballast, "wb", buffering=0) as file:
-            try:
-                while file.write(b"\0" * 65536):
-                    pass
-            except OSError:
-                pass
-        counted = self.await_alarm(run)["examples"]
-        self.assertIn("alarm        parameter-server-", adamant.adamant("status", run.folder).stdout)
-        code, output = run.wait(timeout=90)
-        self.assertEqual(code, 1, output)
-        self.assertIn("No space left on device; training goes on", output)
-        self.assertRegex(output, f"the job failed: .*cannot store snapshot .*{disk}/run/data/.*No space left on device")
-        status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
-        self.assertEqual(status["phase"], "Failed")
-        self.assertGreater(status["examples"], counted)
-        ballast.unlink()
-        code, output = run.resume().wait()
-        self.assertEqual(code, 0, output)
-        self.assert_counted_once(run, 1, 60000)
-
-    def await_alarm(self, run):
-        """The status in which a parameter server says that its disk is full."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
-            if any("disk full" in member["alarm"] for member in status["members"]):
-                return status
-            time.sleep(0.05)
-        self.fail(f"no alarm: {status}")
 
 
 if __name__ == "__main__":
