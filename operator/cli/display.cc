@@ -284,12 +284,13 @@ std::string ProgressLine(const JobReport& report) {
          Text("%.0f examples/s", report.examples_per_second);
 }
 
-// As operator/core/recovery.h and chance.h put it.
+// As operator/core/recovery.h, chance.h and placement.cc put it.
 bool MayDoBetter(std::string_view message) {
   if (message.starts_with("training diverged")) {
     return message.find("the job had gone back") != std::string_view::npos;
   }
-  return !message.starts_with("training did not learn");
+  return !message.starts_with("training did not learn") &&
+         message.find("begin the job anew") == std::string_view::npos;
 }
 
 double SecondsLeft(const JobReport& report, double evaluation_seconds) {

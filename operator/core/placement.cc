@@ -267,12 +267,7 @@ absl::Status Placement::BringBack(std::uint32_t bucket,
 // can go back to the checkpoint together: parameters, tables and ledger.
 absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   if (!may_roll_back_) {
-    // One that is on its way back to the checkpoint has just found that it is gone.
-    return state_.checkpoint.buckets.empty() || state_.recovery.going_back
-               ? why
-               : absl::Status(why.code(),
-                              std::string(why.message()) + "; --resume goes on from checkpoint " +
-                                  std::to_string(state_.checkpoint.snapshot));
+    return state_.recovery.going_back ? why : absl::Status(why.code(), WhatHelps(why));
   }
   if (HasCheckpointRunning()) {
     outbox_.Tell(Note::Kind::kRestored,
@@ -282,6 +277,22 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
     RollBack();
   }
   return absl::OkStatus();
+}
+
+std::string Placement::WhatHelps(const absl::Status& why) const {
+  const std::string checkpoint = "checkpoint " + std::to_string(state_.checkpoint.snapshot);
+  const bool any = !state_.checkpoint.buckets.empty();
+  std::string text(why.message());
+  if (any && !at_checkpoint_) {
+    return text + "; --resume goes back to " + checkpoint +
+           ", if it is still on the servers' disks";
+  }
+  if (any) {
+    text = checkpoint + " cannot be restored either: " + text;
+  }
+  return text +
+         "; what was trained is lost, unless these servers' disks come back with what they " +
+         "held: then --resume goes on; else begin the job anew";
 }
 
 // Each disk that has a part of the checkpoint is open, and known; for weights that are made anew,
@@ -306,6 +317,7 @@ void Placement::OnGoingBack() {
 
 void Placement::RollBack() {
   may_roll_back_ = false;
+  at_checkpoint_ = true;
   rolled_back_ = true;
   rejected_.clear();
   const bool made_anew = state_.checkpoint.buckets.empty();
@@ -333,6 +345,7 @@ void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) 
       restores_.Touch(bucket, *learner);
     }
   }
+  at_checkpoint_ = at_checkpoint_ && !all_served_;
   if (all_served_ && !first_served_) {
     first_served_ = now;
   }

@@ -109,6 +109,7 @@ class Placement {
                          TimePoint now);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why);
+  [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
   [[nodiscard]] bool HasCheckpointRunning() const;
   void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
@@ -138,6 +139,7 @@ class Placement {
   bool unsettled_ = false;
   bool may_roll_back_ = false;
   bool went_back_ = false;
+  bool at_checkpoint_ = false;  // rolled back to it, and not all buckets have been served since
   std::uint32_t restored_whole_ = 0;  // buckets that lost nothing, not told yet
   bool rolled_back_ = false;
   bool changed_ = false;              // records, since the last publication

@@ -1,6 +1,8 @@
 """Checkpoints are taken while a job trains, are exported, and are what it goes back to when nothing newer is left."""
 
 import json
+import shutil
+import signal
 import time
 import unittest
 
@@ -75,6 +77,24 @@ class CheckpointTest(adamant.TestCase):
         restored = [event["text"] for event in run.events() if event["event"] == "restored"]
         self.assertTrue(any("the job goes back to checkpoint" in text for text in restored), restored)
         self.assert_counted_once(run, 1, EXAMPLES)
+
+    def test_a_server_without_its_disk_is_named_and_the_job_goes_on_when_it_is_back(self):
+        run = self.run_in().train(self.job(epochs=30))
+        run.await_epoch(1)
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=10)[0], 3)
+        disk = run.folder / "data" / "parameter-server-1"
+        disk.rename(self.folder / "disk")
+        for _ in range(2):
+            code, output = run.resume().wait()
+            self.assertEqual(code, 1, output)
+            self.assertRegex(output, "checkpoint [0-9]+ cannot be restored either: .*parameter-server-1.*"
+                                     "begin the job anew")
+            self.assertNotIn("go on with", output)
+        shutil.rmtree(disk)
+        (self.folder / "disk").rename(disk)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
 
 
 if __name__ == "__main__":

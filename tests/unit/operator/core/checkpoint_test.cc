@@ -291,6 +291,24 @@ TEST_F(RollBackTest, WithoutACheckpointTheJobFailsAndSaysWhy) {
   Resume();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_THAT(job_.state().message, HasSubstr("parameter-server-1: nothing is stored"));
+  EXPECT_THAT(job_.state().message, HasSubstr("begin the job anew"));
+}
+
+TEST_F(RollBackTest, ACheckpointThatIsGoneIsNotPromised) {
+  TakeCheckpoint();
+  Resume();
+  BucketsReady lost;
+  for (const std::uint32_t bucket : {1u, 3u}) {
+    lost.buckets.push_back({.bucket = bucket,
+                            .epoch = job_.state().buckets[bucket].epoch,
+                            .lost = true,
+                            .detail = "not in the snapshot"});
+  }
+  job_.Tell(kServer1, lost);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("checkpoint 1 cannot be restored either"));
+  EXPECT_THAT(job_.state().message, HasSubstr("begin the job anew"));
+  EXPECT_THAT(job_.state().message, testing::Not(HasSubstr("goes back to checkpoint")));
 }
 
 TEST_F(RollBackTest, ARunningJobDoesNotGoBackByItself) {
@@ -300,7 +318,8 @@ TEST_F(RollBackTest, ARunningJobDoesNotGoBackByItself) {
   job_.Join(kServer1, "new");
   job_.Tell(kServer1, StoredBuckets{.previous_incarnation = 1, .buckets = {}});
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_THAT(job_.state().message, HasSubstr("--resume goes on from checkpoint 1"));
+  EXPECT_THAT(job_.state().message,
+              HasSubstr("--resume goes back to checkpoint 1, if it is still on"));
 }
 
 }  // namespace
