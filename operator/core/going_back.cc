@@ -41,11 +41,14 @@ GoingBack::GoingBack(const JobSettings& settings,
       watch_(watch) {}
 
 void GoingBack::Resume() {
-  if (std::exchange(state_.recovery.ended_diverged, false) &&
-      state_.recovery.healthy.checkpoint.snapshot != 0) {
+  if (std::exchange(state_.recovery.ended_diverged, false) && Recovers()) {
     TurnBack(state_, state_.row.counted);
   }
   state_.recovery.times = 0;
+}
+
+bool GoingBack::Recovers() const {
+  return settings_.on_divergence.action == OnDivergence::Action::kRecover;
 }
 
 void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
@@ -69,7 +72,7 @@ absl::Status GoingBack::OnDiverged(const std::string& found, TimePoint now) {
     GoBack(now);
     return absl::OkStatus();
   }
-  state_.recovery.ended_diverged = settings_.on_divergence.action == OnDivergence::Action::kRecover;
+  state_.recovery.ended_diverged = true;
   return absl::AbortedError(DivergenceFailure(settings_, state_, found));
 }
 

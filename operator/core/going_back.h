@@ -56,6 +56,7 @@ class GoingBack {
   [[nodiscard]] bool ending() const { return ending_; }
 
  private:
+  [[nodiscard]] bool Recovers() const;
   void GoBack(TimePoint now);
   void KeepManifest();
   void EndAll(TimePoint now);

@@ -14,7 +14,12 @@ constexpr double kRateOfNextAttempt = 0.5;
 
 constexpr int kDigitsOfRate = 7;
 
-void TakeFirst(Recovery& recovery) {
+// Those that are stored, or else new ones.
+void TakeFirst(JobState& state) {
+  Recovery& recovery = state.recovery;
+  if (recovery.first.snapshot == 0) {
+    recovery.first = {.snapshot = ++state.last_snapshot, .epoch = 1};
+  }
   recovery.healthy = {.checkpoint = recovery.first, .epoch = 1};
   recovery.older = {};
   recovery.best_top1 = 0;
@@ -60,7 +65,7 @@ void BecomeHealthy(JobState& state) {
 
 void KeepFirst(JobState& state) {
   state.recovery.first = state.checkpoint;
-  TakeFirst(state.recovery);
+  TakeFirst(state);
 }
 
 KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted) {
@@ -89,14 +94,14 @@ bool HasCheckpoint(const JobState& state) {
 
 bool MayGoBack(const JobSettings& settings, const JobState& state) {
   return settings.on_divergence.action == OnDivergence::Action::kRecover &&
-         state.recovery.healthy.checkpoint.snapshot != 0 &&
          state.recovery.times < settings.on_divergence.times;
 }
 
 void TurnBack(JobState& state, std::uint64_t counted) {
   Recovery& recovery = state.recovery;
-  if (recovery.attempt > 1 && !recovery.found && recovery.first.snapshot != 0) {
-    TakeFirst(recovery);  // the model that it went back to was not as healthy as it seemed
+  const bool any = recovery.healthy.checkpoint.snapshot != 0;
+  if (!any || (recovery.attempt > 1 && !recovery.found)) {
+    TakeFirst(state);  // the model that it went back to was not as healthy as it seemed
   }
   CountUndone(state, counted);
   recovery.found = false;
@@ -117,10 +122,10 @@ bool FallBack(JobState& state) {
     recovery.healthy = std::exchange(recovery.older, {});
     recovery.best_top1 = recovery.healthy.top1;  // the better one is lost
   } else {
-    if (recovery.first.snapshot == 0 || recovery.first.snapshot == lost.checkpoint.snapshot) {
-      recovery.first = {.snapshot = ++state.last_snapshot, .epoch = 1};
+    if (recovery.first.snapshot == lost.checkpoint.snapshot) {
+      recovery.first = {};
     }
-    TakeFirst(recovery);
+    TakeFirst(state);
   }
   CountUndone(state, lost.counted);
   BecomeHealthy(state);
@@ -131,7 +136,7 @@ std::string WhereTo(const JobState& state) {
   const KeptModel& model = state.recovery.healthy;
   const std::string name = " (checkpoint " + std::to_string(model.checkpoint.snapshot) + ")";
   if (model.checkpoint.buckets.empty()) {
-    return "its first weights, which are made anew";
+    return "its first weights, made anew,";
   }
   if (model.checkpoint.snapshot == state.recovery.first.snapshot) {
     return "its first weights" + name;

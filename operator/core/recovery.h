@@ -29,8 +29,9 @@ void KeepHealthy(JobState& state, KeptModel model);
 [[nodiscard]] bool MayGoBack(const JobSettings& settings, const JobState& state);
 
 /// Turns the state into that of the healthy model, before its next attempt with half the rate; into
-/// that of the first weights when an attempt that began with a model has found none that is better.
-/// `counted`: examples of the open epoch.
+/// that of the first weights when there is none, or when an attempt that began with one has found
+/// none that is better. First weights that were never stored are made anew. `counted`: examples of
+/// the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted);
 
 /// The healthy model cannot be read: turns the state into that of the one before, of the first

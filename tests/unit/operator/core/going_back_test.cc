@@ -282,7 +282,7 @@ TEST_F(GoingBackTest, ThenTheFirstWeightsAreReadAndThenMadeAnew) {
   StartAgain();
   ASSERT_EQ(job_.state().buckets[0].restored_snapshot, 1u);
   EXPECT_THAT(WentBack(LoseSnapshot(kServer1)),
-              Contains(HasSubstr("goes back to its first weights, which are made anew")));
+              Contains(HasSubstr("goes back to its first weights, made anew,")));
   StartAgain();
   EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
   EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::generation, 4u)));
@@ -321,6 +321,57 @@ TEST_F(GoingBackTest, AServerThatDiesWhileTheyAreMadeAnewTakesAllWithIt) {
   EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
   Serve();
   EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
+}
+
+// --- Jobs that did not recover from the beginning
+
+JobSettings JobThatFails() {
+  JobSettings settings = RecoveringJob();
+  settings.on_divergence.action = OnDivergence::Action::kFail;
+  return settings;
+}
+
+class LateRecoveryTest : public GoingBackTest {
+ protected:
+  LateRecoveryTest() {
+    job_ = Harness(JobThatFails());
+    job_.Begin();
+    job_.JoinAll();
+  }
+
+  void ExpectFirstWeightsMadeAnew() {
+    StartAgain();
+    EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+    EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty()) << "they are stored first";
+    EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
+    EXPECT_EQ(job_.state().epoch, 1u);
+    EXPECT_EQ(recovery().attempt, 2u);
+    EXPECT_EQ(recovery().rate_factor, 0.5);
+    EXPECT_EQ(healthy(), job_.state().last_snapshot);
+  }
+};
+
+TEST_F(LateRecoveryTest, AJobThatFailedMakesItsFirstWeightsAnewWhenItIsToRecover) {
+  Diverge();
+  ASSERT_EQ(job_.state().phase, Phase::kFailed);
+  job_.Change(RecoveringJob());
+  job_.RestartController({.others = false});
+  EXPECT_TRUE(recovery().going_back);
+  ExpectFirstWeightsMadeAnew();
+}
+
+TEST_F(LateRecoveryTest, SoDoesOneThatRunsAndIsToRecover) {
+  job_.Handle(SpecChanged{RecoveringJob()});
+  EXPECT_THAT(WentBack(Diverge()),
+              Contains(HasSubstr("goes back to its first weights, made anew, and on")));
+  ExpectFirstWeightsMadeAnew();
+}
+
+TEST_F(LateRecoveryTest, AJobThatIsToFailGoesOnAsItIs) {
+  Diverge();
+  job_.RestartController({.others = false});
+  EXPECT_FALSE(recovery().going_back);
+  EXPECT_EQ(recovery().attempt, 1u);
 }
 
 TEST_F(GoingBackTest, ServersKeepWhatTheJobMayGoBackTo) {
