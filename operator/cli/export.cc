@@ -14,6 +14,7 @@
 #include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
@@ -53,6 +54,18 @@ absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
 }
 
+// As operator/core/recovery.h puts it. A run whose status cannot be read may have a model all the
+// same.
+void WarnOfDivergence(const std::string& run_dir) {
+  const absl::StatusOr<local::RunStatus> status = local::ReadRunStatus(run_dir);
+  if (status.ok() && status->report.phase == controller::Phase::kFailed &&
+      status->report.message.find("training diverged") != std::string::npos) {
+    std::fprintf(stderr,
+                 "warning: the job failed, and its newest model may be of no use: %s\n",
+                 status->report.message.c_str());
+  }
+}
+
 int Export(const ExportFlags& flags) {
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
@@ -73,6 +86,7 @@ int Export(const ExportFlags& flags) {
         absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     return bad_input ? kBadInput : kCannotRun;
   }
+  WarnOfDivergence(flags.run_dir);
   std::printf("%s\n", flags.out.c_str());
   return kOk;
 }

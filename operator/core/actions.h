@@ -129,7 +129,7 @@ struct Export {
 /// A checkpoint is complete, which is stored: write its manifest to where the user finds it, and
 /// remove those of snapshots that are not kept any more.
 struct WriteManifest {
-  Checkpoint checkpoint;
+  Checkpoint checkpoint;   ///< snapshot 0: there is none any more
   std::uint64_t keep = 0;  ///< another snapshot that is kept; 0: none
 };
 

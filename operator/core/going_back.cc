@@ -87,7 +87,7 @@ void GoingBack::GoBack(TimePoint now) {
       "the job goes back to " + WhereTo(state_) + " and on as attempt " +
           std::to_string(recovery.attempt) + ", at " + RateOf(settings_, state_) +
           UndoneText(recovery.undone_updates - updates, recovery.undone_examples - examples));
-  KeepManifest();
+  outbox_.Add(ManifestOf(state_));
   EndAll(now);
 }
 
@@ -107,7 +107,7 @@ absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
                    UndoneText(state_.recovery.undone_updates - updates,
                               state_.recovery.undone_examples - examples) +
                    " (" + std::string(why.message()) + ")");
-  KeepManifest();
+  outbox_.Add(ManifestOf(state_));
   EndAll(now);
   return absl::OkStatus();
 }
@@ -121,12 +121,6 @@ void GoingBack::OnServerLost(TimePoint now) {
 void GoingBack::OnBegun() {
   if (std::exchange(state_.recovery.going_back, false)) {
     outbox_.StateChanged();
-  }
-}
-
-void GoingBack::KeepManifest() {
-  if (HasCheckpoint(state_)) {
-    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
   }
 }
 

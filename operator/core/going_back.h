@@ -58,7 +58,6 @@ class GoingBack {
  private:
   [[nodiscard]] bool Recovers() const;
   void GoBack(TimePoint now);
-  void KeepManifest();
   void EndAll(TimePoint now);
 
   const JobSettings& settings_;

@@ -103,9 +103,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   }
   FailOn(judged);
   placement_.Begin(!survivors.others && survivors.running.empty(), now);
-  if (HasCheckpoint(state_)) {  // the last controller may have died before it was written
-    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
-  }
+  outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
 }
 

@@ -92,6 +92,11 @@ bool HasCheckpoint(const JobState& state) {
          state.checkpoint.snapshot != state.recovery.first.snapshot;
 }
 
+WriteManifest ManifestOf(const JobState& state) {
+  return {.checkpoint = HasCheckpoint(state) ? state.checkpoint : Checkpoint(),
+          .keep = state.evaluated_snapshot};
+}
+
 bool MayGoBack(const JobSettings& settings, const JobState& state) {
   return settings.on_divergence.action == OnDivergence::Action::kRecover &&
          state.recovery.times < settings.on_divergence.times;

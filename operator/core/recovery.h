@@ -25,6 +25,9 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// The state has a checkpoint for users: one that holds more than the first weights.
 [[nodiscard]] bool HasCheckpoint(const JobState& state);
 
+/// What users find of the checkpoint.
+[[nodiscard]] WriteManifest ManifestOf(const JobState& state);
+
 /// Whether the job goes back once more.
 [[nodiscard]] bool MayGoBack(const JobSettings& settings, const JobState& state);
 

@@ -114,8 +114,10 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
   if (error) {
     return SystemError(error.value(), "cannot create", paths.checkpoints());
   }
-  ADAMANT_RETURN_IF_ERROR(
-      WriteFileAtomically(paths.checkpoint(snapshot), EncodeManifest(manifest)));
+  if (snapshot != 0) {
+    ADAMANT_RETURN_IF_ERROR(
+        WriteFileAtomically(paths.checkpoint(snapshot), EncodeManifest(manifest)));
+  }
   ADAMANT_FAILPOINT("checkpoint/erase_older");
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
     if (entry.path() != paths.checkpoint(snapshot) && entry.path() != paths.checkpoint(keep)) {

@@ -24,7 +24,8 @@ std::string EncodeManifest(const Manifest& manifest);
 /// Errors: FailedPrecondition for another format version, naming both; DataLoss when it is damaged.
 absl::StatusOr<Manifest> DecodeManifest(std::string_view text);
 
-/// Writes a manifest atomically and removes all others but that of snapshot `keep`.
+/// Writes a manifest atomically, unless it is of snapshot 0, which is none, and removes all others
+/// but that of snapshot `keep`.
 /// Errors: those of the file system.
 absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep);
 

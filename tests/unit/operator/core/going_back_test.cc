@@ -323,6 +323,15 @@ TEST_F(GoingBackTest, AServerThatDiesWhileTheyAreMadeAnewTakesAllWithIt) {
   EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
 }
 
+TEST_F(GoingBackTest, UsersDoNotFindTheCheckpointThatIsUndone) {
+  const std::uint64_t checkpoint = TakeCheckpoint();
+  const auto manifests = Pick<WriteManifest>(Diverge());
+  ASSERT_THAT(manifests, SizeIs(1));
+  EXPECT_NE(manifests[0].checkpoint.snapshot, checkpoint);
+  EXPECT_EQ(manifests[0].checkpoint.snapshot, 0u);
+  EXPECT_EQ(manifests[0].keep, 0u);
+}
+
 // --- Jobs that did not recover from the beginning
 
 JobSettings JobThatFails() {

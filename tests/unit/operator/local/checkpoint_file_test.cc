@@ -72,6 +72,13 @@ TEST_F(CheckpointFileTest, OnlyTheNewestAndTheOneThatIsKeptRemain) {
   EXPECT_EQ((*manifests)[1].checkpoint.snapshot, 2u);
 }
 
+TEST_F(CheckpointFileTest, NoneRemainsWhereThereIsNoCheckpointAnyMore) {
+  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
+  ASSERT_TRUE(WriteManifest(paths_, Manifest{}, 0).ok());
+  EXPECT_EQ(ReadManifests(paths_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(std::filesystem::is_empty(paths_.checkpoints()));
+}
+
 TEST_F(CheckpointFileTest, DamagedManifestsAreLeftOut) {
   ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
   ASSERT_TRUE(WriteManifest(paths_, Example(2), 1).ok());

@@ -57,10 +57,10 @@ TEST(OpenWithRoomTest, AProcessThatIsToEndDoesNotWait) {
 
 TEST(OpenWithRoomTest, AnotherErrorIsNotWaitedFor) {
   RecordingLink link;
-  const auto folder = OpenWithRoom(
-      []() -> absl::StatusOr<ShardFolder> { return absl::UnavailableError("in use"); },
-      link,
-      kNoPause);
+  const auto folder =
+      OpenWithRoom([]() -> absl::StatusOr<ShardFolder> { return absl::UnavailableError("in use"); },
+                   link,
+                   kNoPause);
   EXPECT_TRUE(absl::IsUnavailable(folder.status()));
   EXPECT_EQ(link.waiting(), 0u);
 }
