@@ -63,6 +63,7 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
     return;
   }
   if (const auto* failure = std::get_if<Failure>(&message)) {
+    slot.last_words = failure->message;
     return OnFailure(slot.id, *failure, now);
   }
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {

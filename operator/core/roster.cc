@@ -71,6 +71,7 @@ void Roster::Await(Slot& slot, TimePoint now) {
   slot.liveness = Liveness::kStarting;
   slot.exited = false;
   slot.loading.clear();
+  slot.last_words.clear();
   slot.deadline = now + settings_.join_timeout;
 }
 
@@ -185,7 +186,8 @@ absl::Status Roster::Conclude(Slot& slot) {
   if (counted && state_.restarts >= settings_.restart_limit) {
     return absl::ResourceExhaustedError(name + " " + loss.how + by + " and the restart budget of " +
                                         std::to_string(settings_.restart_limit) +
-                                        " is spent (spec.runPolicy.restartBudget.limit)");
+                                        " is spent (spec.runPolicy.restartBudget.limit)" +
+                                        (slot.last_words.empty() ? "" : "; " + slot.last_words));
   }
   state_.restarts += counted ? 1 : 0;
   Record(slot.id).concluded = Record(slot.id).generation;

@@ -44,6 +44,7 @@ class Roster {
     bool leaving = false;         ///< kRunning: was told to stop, as it is one too many
     TimePoint since{};            ///< kRunning: when it joined this controller
     std::optional<Loss> loss{};   ///< kWaiting: what to do about it is decided when it has ended
+    std::string last_words{};     ///< why its last process cannot go on, where it has said so
     std::string loading{};        ///< kRunning and not started: what it does, where it has said so
     std::string address;
     std::string metrics_address;

@@ -384,6 +384,18 @@ TEST_F(DivergenceTest, ContinueTellsAndGoesOn) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
 }
 
+TEST_F(DivergenceTest, ContinueSaysWhatASpentBudgetWasSpentFor) {
+  job_ = Harness(Job(OnDivergence::Action::kContinue));
+  job_.Begin();
+  job_.JoinAll();
+  Diverge();
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  job_.Exit(kWorker0);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("restart budget of 0 is spent"));
+  EXPECT_THAT(job_.state().message, HasSubstr("training diverged: NaN"));
+}
+
 class WatchTest : public DivergenceTest {
  protected:
   static constexpr std::uint64_t kOfEpoch = 60'000;
