@@ -107,6 +107,14 @@ class TrainTest(adamant.TestCase):
         self.assertRegex(output, r"failed: training diverged.*, at .*\b100\b.*spec\.optimiser\.rate")
         self.assertNotIn("--resume", output)
         self.assertNotIn("went-back", [event["event"] for event in run.events()])
+        exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        if exported.returncode == 0:  # else it had no checkpoint yet
+            self.assertRegex(exported.stderr, "warning: the job failed, .*: training diverged")
+        manifest = run.folder / "job.yaml"
+        manifest.write_text(manifest.read_text().replace("action: Fail", "action: Recover"))
+        run.resume().wait(timeout=200)
+        status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        self.assertGreater(status["attempt"], 1, "its first weights are made anew")
 
     def test_a_job_whose_rate_is_too_high_goes_back_and_succeeds(self):
         run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 50}",
