@@ -210,7 +210,9 @@ void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now
   const auto [raised, is_new] = alarms_.emplace(id, Alarm{.text = alarm, .since = now});
   raised->second.text = alarm;
   if (is_new) {
-    outbox_.Tell(Note::Kind::kAlarm, id, name + alarm + "; training goes on");
+    outbox_.Tell(Note::Kind::kAlarm,
+                 id,
+                 name + alarm + (ready_ ? "; training goes on" : "; the job waits for room"));
   } else if (now - std::max(raised->second.since, last_progress_) >= kAlarmTimeout) {
     End(Phase::kFailed, name + alarm + "; nothing can be counted any more");
   }

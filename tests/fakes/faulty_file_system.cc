@@ -286,13 +286,6 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
       return status;
     });
   }
-  // Into a file of this disk, not of the one below.
-  IOStatus NewLogger(const std::string& name,
-                     const IOOptions& options,
-                     std::shared_ptr<rocksdb::Logger>* result,
-                     IODebugContext* debug) override {
-    return FileSystem::NewLogger(name, options, result, debug);
-  }
   IOStatus NewRandomAccessFile(const std::string& name,
                                const FileOptions& options,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result,

@@ -12,6 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
@@ -332,6 +333,13 @@ TEST_F(AlarmTest, IsToldOnceAndShownUntilItIsOver) {
   EXPECT_THAT(Pick<Note>(Alarm("")),
               ElementsAre(Field(&Note::text, "parameter-server-0: stores again")));
   EXPECT_EQ(Shown(), "");
+}
+
+TEST_F(AlarmTest, SaysThatAJobWaitsThatHasNotBegun) {
+  job_.RestartController();
+  job_.Join(kServer0, "new");
+  EXPECT_THAT(Pick<Note>(Alarm("disk full")),
+              Contains(Field(&Note::text, HasSubstr("disk full; the job waits for room"))));
 }
 
 TEST_F(AlarmTest, DoesNotEndTrainingThatGoesOn) {
