@@ -39,8 +39,9 @@ class DiskTest(adamant.TestCase):
         self.mount(disk, "192m")
         run = adamant.Run(disk / "run")
         self.addCleanup(run.end)
-        # Shards that are large enough to need room of their own, and an epoch of many seconds.
-        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 512}"
+        # Shards that are large enough to need room of their own, an epoch of many seconds, and far fewer bytes pushed
+        # in it than workers keep (`retain`) before they wait for the disk.
+        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 256}"
                   "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
         run.train(self.job(epochs=1, layers=layers, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
