@@ -13,6 +13,19 @@ absl::Status FullError() { return absl::ResourceExhaustedError("memory: no space
 
 absl::Status CorruptError() { return absl::DataLossError("memory: checksum mismatch"); }
 
+absl::Status MissingError() { return absl::NotFoundError("memory: no such key"); }
+
+bool Touches(const Change& change, std::string_view key) {
+  return change.end.empty() ? change.key == key : change.key <= key && key < change.end;
+}
+
+// The last change of the batch to this key; nullptr: none.
+const Change* FindChange(const std::vector<Change>& changes, std::string_view key) {
+  const auto found = std::find_if(
+      changes.rbegin(), changes.rend(), [&](const Change& change) { return Touches(change, key); });
+  return found == changes.rend() ? nullptr : &*found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> MemoryStore::Get(std::string_view key) const {
@@ -22,9 +35,25 @@ absl::StatusOr<std::string> MemoryStore::Get(std::string_view key) const {
   }
   const auto found = visible_.find(key);
   if (found == visible_.end()) {
-    return absl::NotFoundError("memory: no such key");
+    return MissingError();
   }
   return found->second;
+}
+
+absl::StatusOr<std::string> MemoryStore::GetDurable(std::string_view key) const {
+  MutexLock lock(mutex_);
+  if (corrupt_.contains(key)) {
+    return CorruptError();
+  }
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+    const Change* const change =
+        call->kind == Kind::kDurable ? FindChange(call->changes, key) : nullptr;
+    if (change != nullptr) {
+      return change->erase ? absl::StatusOr<std::string>(MissingError()) : change->value;
+    }
+  }
+  const auto found = durable_.find(key);
+  return found == durable_.end() ? absl::StatusOr<std::string>(MissingError()) : found->second;
 }
 
 absl::Status MemoryStore::Write(const std::vector<Change>& changes) {
@@ -35,8 +64,8 @@ absl::Status MemoryStore::Write(const std::vector<Change>& changes) {
     }
     return status;
   }
-  Show(changes, Kind::kDurable);
-  MakeDurable(Kind::kLogged);
+  Show(changes, Kind::kLogged);
+  MakeLoggedDurable();
   return absl::OkStatus();
 }
 
@@ -58,8 +87,8 @@ absl::Status MemoryStore::WriteLazily(const std::vector<Change>& changes) {
 absl::Status MemoryStore::Flush() {
   MutexLock lock(mutex_);
   ADAMANT_RETURN_IF_ERROR(Sync());
-  MakeDurable(Kind::kLogged);
-  MakeDurable(Kind::kLazy);
+  Promote(Kind::kLazy, Kind::kLogged);
+  MakeLoggedDurable();
   return absl::OkStatus();
 }
 
@@ -96,11 +125,17 @@ void MemoryStore::Crash(std::size_t survivors) {
 void MemoryStore::LosePower(std::size_t survivors) {
   MutexLock lock(mutex_);
   Lose(survivors, survivors);
+  Promote(Kind::kLogged, Kind::kDurable);
 }
 
 void MemoryStore::SetFull(bool full) {
   MutexLock lock(mutex_);
   full_ = full;
+}
+
+void MemoryStore::SetLying(bool lying) {
+  MutexLock lock(mutex_);
+  lying_ = lying;
 }
 
 void MemoryStore::FailNextSync(std::size_t after) {
@@ -153,10 +188,10 @@ void MemoryStore::Show(const std::vector<Change>& changes, Kind kind) {
   calls_.push_back({changes, kind});
 }
 
-void MemoryStore::MakeDurable(Kind kind) {
+void MemoryStore::Promote(Kind from, Kind to) {
   for (Call& call : calls_) {
-    if (call.kind == kind) {
-      call.kind = Kind::kDurable;
+    if (call.kind == from) {
+      call.kind = to;
     }
   }
   while (!calls_.empty() && calls_.front().kind == Kind::kDurable) {
@@ -165,15 +200,25 @@ void MemoryStore::MakeDurable(Kind kind) {
   }
 }
 
-void MemoryStore::Lose(std::size_t lazy_survivors, std::size_t logged_survivors) {
-  for (const Call& call : std::exchange(calls_, {})) {
-    std::size_t& left = call.kind == Kind::kLazy ? lazy_survivors : logged_survivors;
-    if (call.kind == Kind::kDurable || left > 0) {
-      Apply(call.changes, durable_);
-      left -= call.kind == Kind::kDurable ? 0 : 1;
-    }
+void MemoryStore::MakeLoggedDurable() {
+  if (!lying_) {
+    Promote(Kind::kLogged, Kind::kDurable);
   }
+}
+
+// What is left is no longer in the process, but may still be in the system's cache alone.
+void MemoryStore::Lose(std::size_t lazy_survivors, std::size_t logged_survivors) {
   visible_ = durable_;
+  for (Call& call : std::exchange(calls_, {})) {
+    std::size_t& left = call.kind == Kind::kLazy ? lazy_survivors : logged_survivors;
+    if (call.kind != Kind::kDurable && left == 0) {
+      continue;
+    }
+    left -= call.kind == Kind::kDurable ? 0 : 1;
+    Apply(call.changes, visible_);
+    calls_.push_back(std::move(call));
+  }
+  Promote(Kind::kLazy, Kind::kLogged);
 }
 
 }  // namespace adamant::storage

@@ -28,7 +28,7 @@ class MemoryStore final : public KvStore {
       const override;
 
   /// What a new process finds after this one was killed: of the lazy writes not yet durable only
-  /// the first `survivors` calls.
+  /// the first `survivors` calls, which a loss of power may still take, as it may logged ones.
   void Crash(std::size_t survivors = 0);
 
   /// What a new process finds after a loss of power: of the lazy and of the logged writes not yet
@@ -38,12 +38,19 @@ class MemoryStore final : public KvStore {
   /// While full, all but lazy writes fail with ResourceExhausted and change nothing.
   void SetFull(bool full);
 
+  /// While it lies, Write and Flush say that they have synced; what they wrote survives the process
+  /// alone.
+  void SetLying(bool lying);
+
   /// The next Write or Flush, `after` so many that do not, fails with DataLoss, and what it wrote
   /// does not survive a crash.
   void FailNextSync(std::size_t after = 0);
 
   /// Reading `key` fails with DataLoss until it is written again.
   void Corrupt(std::string_view key);
+
+  /// As Get, of what a loss of power would leave now.
+  [[nodiscard]] absl::StatusOr<std::string> GetDurable(std::string_view key) const;
 
   /// Lazy and logged writes not yet durable, in calls.
   [[nodiscard]] std::size_t unflushed() const;
@@ -59,7 +66,8 @@ class MemoryStore final : public KvStore {
   static void Apply(const std::vector<Change>& changes, Map& map);
   absl::Status Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Show(const std::vector<Change>& changes, Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeDurable(Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Promote(Kind from, Kind to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeLoggedDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Lose(std::size_t lazy_survivors, std::size_t logged_survivors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -71,6 +79,7 @@ class MemoryStore final : public KvStore {
   std::set<std::string, std::less<>> corrupt_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::size_t> syncs_until_failure_ ABSL_GUARDED_BY(mutex_);
+  bool lying_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace adamant::storage

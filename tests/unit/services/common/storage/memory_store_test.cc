@@ -34,7 +34,7 @@ TEST(MemoryStoreTest, OldestLazyWritesMaySurviveACrash) {
   }
   EXPECT_EQ(store.unflushed(), 3u);
   store.Crash(2);
-  EXPECT_EQ(store.unflushed(), 0u);
+  EXPECT_EQ(store.unflushed(), 2u);
   EXPECT_TRUE(store.Get("a").ok());
   EXPECT_TRUE(store.Get("b").ok());
   EXPECT_TRUE(absl::IsNotFound(store.Get("c").status()));
@@ -65,6 +65,51 @@ TEST(MemoryStoreTest, WritingAgainMendsACorruptValue) {
   store.Corrupt("key");
   ASSERT_TRUE(store.Write({{"key", "2"}}).ok());
   EXPECT_EQ(store.Get("key").value(), "2");
+}
+
+TEST(MemoryStoreTest, WhatIsDurableIsWhatALossOfPowerLeaves) {
+  MemoryStore store;
+  ASSERT_TRUE(store.Write({{"a", "1"}, {"b", "1"}}).ok());
+  ASSERT_TRUE(store.WriteLazily({{"a", "2"}}).ok());
+  ASSERT_TRUE(store.WriteLogged({{"c", "1"}}).ok());
+  EXPECT_EQ(*store.GetDurable("a"), "1");
+  EXPECT_TRUE(absl::IsNotFound(store.GetDurable("c").status()));
+  ASSERT_TRUE(store.Write({{.key = "b", .value = "", .erase = true, .end = "c"}}).ok());
+  EXPECT_TRUE(absl::IsNotFound(store.GetDurable("b").status()));
+  EXPECT_EQ(*store.GetDurable("c"), "1");
+  store.LosePower();
+  EXPECT_EQ(*store.Get("a"), "1");
+  EXPECT_TRUE(absl::IsNotFound(store.Get("b").status()));
+  EXPECT_EQ(*store.Get("c"), "1");
+}
+
+TEST(MemoryStoreTest, WhatSurvivedTheProcessIsNotDurableYet) {
+  MemoryStore store;
+  ASSERT_TRUE(store.WriteLogged({{"logged", "1"}}).ok());
+  ASSERT_TRUE(store.WriteLazily({{"lazy", "1"}}).ok());
+  store.Crash(1);
+  EXPECT_TRUE(store.Get("logged").ok());
+  EXPECT_TRUE(store.Get("lazy").ok());
+  store.LosePower();
+  EXPECT_TRUE(absl::IsNotFound(store.Get("logged").status()));
+  EXPECT_TRUE(absl::IsNotFound(store.Get("lazy").status()));
+}
+
+TEST(MemoryStoreTest, WhatALyingOneWritesSurvivesTheProcessOnly) {
+  MemoryStore store;
+  ASSERT_TRUE(store.Write({{"a", "1"}}).ok());
+  store.SetLying(true);
+  ASSERT_TRUE(store.WriteLazily({{"a", "2"}}).ok());
+  ASSERT_TRUE(store.Flush().ok());
+  ASSERT_TRUE(store.Write({{"b", "1"}}).ok());
+  store.Crash();
+  EXPECT_EQ(*store.Get("a"), "2");
+  EXPECT_EQ(*store.Get("b"), "1");
+  ASSERT_TRUE(store.Write({{"b", "2"}}).ok());
+  EXPECT_TRUE(absl::IsNotFound(store.GetDurable("b").status()));
+  store.SetLying(false);
+  ASSERT_TRUE(store.Flush().ok());
+  EXPECT_EQ(*store.GetDurable("b"), "2");
 }
 
 }  // namespace
