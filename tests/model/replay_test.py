@@ -131,6 +131,9 @@ class ReplayTest(unittest.TestCase):
     def test_a_server_is_dropped_copied_anew_and_added(self):
         self.assert_accepted(COPY)
 
+    def test_a_copy_that_the_trace_leaves_unfinished_is_accepted(self):
+        self.assert_accepted(COPY.partition("turn_joint")[0])
+
     def test_a_primary_hands_over_and_stays(self):
         self.assert_accepted(HAND_OVER)
 
