@@ -9,9 +9,10 @@
 
 namespace adamant::simulation {
 
-Cluster::Cluster(World& world) : world_(world), controller_disk_(false) {
+Cluster::Cluster(World& world) : world_(world) {
   for (std::uint32_t slot = 0; slot < world.setup.job.parameter_servers; ++slot) {
-    disks_.push_back(std::make_unique<Disk>(world.Has(Mutation::kLyingDisk)));
+    disks_.push_back(std::make_unique<Disk>());
+    disks_.back()->SetLying(world.Has(Mutation::kLyingDisk));
   }
 }
 
@@ -151,7 +152,7 @@ void Cluster::CheckDisks() {
   for (const Shard& shard : world_.setup.layout.shards()) {
     const std::uint32_t server = controller_->state().buckets[shard.bucket].primary.slot;
     const Disk& disk = *disks_[server];
-    const auto values = disk.ReadShard(controller_->state().job_uid, shard.id);
+    const auto values = disk.ReadShard(controller_->state().job_uid, shard);
     if (!values.ok()) {
       return world_.violations.Report("at the end: " + std::string(values.status().message()));
     }

@@ -8,21 +8,47 @@
 
 namespace adamant::simulation {
 
+std::string Disk::Open() {
+  if (std::exchange(damaged_, false)) {
+    store_.emplace();
+    store_->SetFull(full_);
+    store_->SetLying(lying_);
+    return "the log of the store is damaged";
+  }
+  store_->Crash(std::exchange(survivors_, 0));
+  return "";
+}
+
+void Disk::SetFull(bool full) {
+  full_ = full;
+  store_->SetFull(full);
+}
+
+void Disk::SetLying(bool lying) {
+  lying_ = lying;
+  store_->SetLying(lying);
+}
+
+void Disk::Close(std::size_t survivors) { survivors_ = survivors; }
+
+void Disk::LosePower(std::size_t survivors) { store_->LosePower(survivors); }
+
 absl::Status Disk::LoseSnapshots() {
   std::vector<storage::Change> changes;
   for (const std::string prefix : {"snapshot/", "snapshots/"}) {
     changes.push_back({.key = prefix, .value = "", .erase = true, .end = prefix + "\xff"});
   }
-  return store_.Write(changes);
+  return store_->Write(changes);
 }
 
-absl::StatusOr<std::vector<float>> Disk::ReadShard(std::uint64_t job_uid, ShardId shard) const {
+absl::StatusOr<std::vector<float>> Disk::ReadShard(std::uint64_t job_uid,
+                                                   const Shard& shard) const {
   ADAMANT_ASSIGN_OR_RETURN(const std::string stored,
-                           store_.Get(parameter_server::LiveShardKey(shard)));
+                           store_->Get(parameter_server::LiveShardKey(shard.id)));
   ADAMANT_ASSIGN_OR_RETURN(
       const parameter_server::ShardRecord record,
-      parameter_server::DecodeShard(
-          {.job_uid = job_uid, .shard = shard, .values = Setup::kElements}, stored));
+      parameter_server::DecodeShard({.job_uid = job_uid, .shard = shard.id, .values = shard.size()},
+                                    stored));
   return std::vector<float>(record.values.begin(), record.values.end());
 }
 
@@ -34,7 +60,7 @@ absl::StatusOr<std::vector<float>> Disk::ReadSnapshot(std::uint64_t job_uid,
       parameter_server::Snapshots(job_uid, *this)
           .LoadShard(snapshot,
                      shard.bucket,
-                     {.job_uid = job_uid, .shard = shard.id, .values = Setup::kElements}));
+                     {.job_uid = job_uid, .shard = shard.id, .values = shard.size()}));
   return std::move(content.values);
 }
 

@@ -1,48 +1,71 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/base/clock.h"
 #include "services/common/storage/memory_store.h"
-#include "tests/simulation/setup.h"
+#include "services/common/tensor/shard_layout.h"
 
 namespace adamant::simulation {
 
-/// A disk of one process at a time, which outlives it. A lying one says that it has synced, and has
-/// not.
+/// A disk of one process at a time, which outlives it: a store whose log can be cut and damaged.
 /// Threads: one.
-class Disk final : public storage::KvStore {
+class Disk : public storage::KvStore {
  public:
-  explicit Disk(bool lies) : lies_(lies) {}
-
-  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
+  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_->Get(key); }
   absl::Status Write(const std::vector<storage::Change>& changes) override {
-    return lies_ ? store_.WriteLazily(changes) : store_.Write(changes);
+    return store_->Write(changes);
   }
   absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLogged(changes);
+    return store_->WriteLogged(changes);
   }
   absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLazily(changes);
+    return store_->WriteLazily(changes);
   }
-  absl::Status Flush() override { return lies_ ? absl::OkStatus() : store_.Flush(); }
+  absl::Status Flush() override { return store_->Flush(); }
   absl::Status Scan(std::string_view prefix,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit)
       const override {
-    return store_.Scan(prefix, visit);
+    return store_->Scan(prefix, visit);
   }
 
-  storage::MemoryStore& store() { return store_; }
+  storage::MemoryStore& store() { return *store_; }
+  [[nodiscard]] const storage::MemoryStore& store() const { return *store_; }
+
+  // --- Processes
+
+  /// A process opens it, and finds what the last one left. Returns why that is nothing, though
+  /// there was something; "": it is not so.
+  std::string Open();
+
+  /// The process has ended. What it wrote lazily is gone, but for the first `survivors` calls; the
+  /// rest is in the system's cache until another opens it or the power is lost.
+  void Close(std::size_t survivors);
+
+  /// What is not synced is cut off, but for the first `survivors` calls of each kind. No process
+  /// has it open.
+  void LosePower(std::size_t survivors);
+
+  void SetFull(bool full);
+  void SetLying(bool lying);
+
+  /// A bit flips in the log, before its end: who opens it next moves it aside.
+  void DamageLog() { damaged_ = true; }
 
   /// All snapshots are gone.
   absl::Status LoseSnapshots();
 
   /// The values of a live shard, as stored. Errors: as DecodeShard and KvStore::Get.
   [[nodiscard]] absl::StatusOr<std::vector<float>> ReadShard(std::uint64_t job_uid,
-                                                             ShardId shard) const;
+                                                             const Shard& shard) const;
 
   /// The values of a shard in a snapshot. Errors: NotFound; as DecodeShard and KvStore::Get.
   [[nodiscard]] absl::StatusOr<std::vector<float>> ReadSnapshot(std::uint64_t job_uid,
@@ -53,8 +76,11 @@ class Disk final : public storage::KvStore {
   Clock::TimePoint full_until{};
 
  private:
-  const bool lies_;
-  storage::MemoryStore store_;
+  std::optional<storage::MemoryStore> store_{std::in_place};
+  std::size_t survivors_ = 0;
+  bool damaged_ = false;
+  bool full_ = false;
+  bool lying_ = false;
 };
 
 }  // namespace adamant::simulation

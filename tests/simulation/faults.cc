@@ -176,9 +176,9 @@ void Faults::FillDisk() {
   disk_free_at_ = world_.scheduler.Now() + 2 * time + seconds(10);
   Disk& disk = *cluster_.disks()[slot];
   disk.full_until = std::max(disk.full_until, world_.scheduler.Now() + time);
-  disk.store().SetFull(true);
+  disk.SetFull(true);
   world_.scheduler.At(disk.full_until, nullptr, [this, &disk] {
-    disk.store().SetFull(world_.scheduler.Now() < disk.full_until);
+    disk.SetFull(world_.scheduler.Now() < disk.full_until);
   });
   for (MemberProcess* const member : cluster_.members()) {
     auto* server = dynamic_cast<ParameterServerProcess*>(member);

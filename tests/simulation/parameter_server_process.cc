@@ -6,6 +6,7 @@
 
 #include "services/common/base/status_macros.h"
 #include "tests/simulation/convert.h"
+#include "tests/simulation/server_convert.h"
 
 namespace adamant::simulation {
 namespace {
@@ -504,7 +505,9 @@ void ParameterServerProcess::OnKilled() {
   if (!has_disk_) {
     return;
   }
-  disk_.store().Crash(world_.scheduler.rng().Below(disk_.store().unflushed() + 1));
+  const std::size_t survivors = world_.scheduler.rng().Below(disk_.store().unflushed() + 1);
+  world_.Has(Mutation::kLyingDisk) ? disk_.store().LosePower(survivors)
+                                   : disk_.store().Crash(survivors);
   disk_.locked = false;
   const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {

@@ -21,13 +21,20 @@ bool Has(const ps::Replica& replica, const ps::Entry& entry) {
 }  // namespace
 
 Checker::Checker(Scheduler& scheduler, simulation::Violations& violations, const Setup& setup)
-    : scheduler_(scheduler), violations_(violations), setup_(setup), buckets_(setup.buckets) {
-  for (BucketHistory& each : buckets_) {
-    each.shards.resize(setup.shards);
-  }
+    : scheduler_(scheduler),
+      violations_(violations),
+      setup_(setup),
+      layout_(setup.parameters, setup.buckets),
+      buckets_(setup.buckets),
+      shards_(setup.shards(), ShardHistory(setup.optimiser)) {}
+
+void Checker::Report(const std::string& what, ShardId shard, const UpdateKey& key) {
+  violations_.Report(what + " (shard " + std::to_string(shard) + ", writer " +
+                     std::to_string(key.slot) + "#" + std::to_string(key.incarnation) +
+                     ", sequence " + std::to_string(key.sequence) + ")");
 }
 
-void Checker::Report(const std::string& what, std::uint32_t bucket, const ps::Holder& holder) {
+void Checker::Report(const std::string& what, BucketId bucket, const ps::Holder& holder) {
   violations_.Report(what + " (bucket " + std::to_string(bucket) + ", server-" +
                      std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation) + ")");
 }
@@ -40,7 +47,7 @@ void Checker::Stored(std::uint64_t term, const std::vector<controller::Bucket>& 
                        " changes records in term " + std::to_string(term_));
   }
   term_ = std::max(term_, term);
-  for (std::uint32_t bucket = 0; bucket < records.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < records.size(); ++bucket) {
     if (records[bucket] != buckets_[bucket].record) {
       Tell(bucket, records[bucket]);
       CheckChange(bucket, records[bucket]);
@@ -49,7 +56,7 @@ void Checker::Stored(std::uint64_t term, const std::vector<controller::Bucket>& 
   }
 }
 
-void Checker::Tell(std::uint32_t bucket, const controller::Bucket& record) {
+void Checker::Tell(BucketId bucket, const controller::Bucket& record) {
   const auto name = [](const controller::Holder& holder) {
     return std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation);
   };
@@ -63,7 +70,7 @@ void Checker::Tell(std::uint32_t bucket, const controller::Bucket& record) {
   scheduler_.Record("bucket " + std::to_string(bucket), text, record.generation, record.epoch);
 }
 
-void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record) {
+void Checker::CheckChange(BucketId bucket, const controller::Bucket& record) {
   BucketHistory& history = buckets_[bucket];
   const controller::Bucket& before = history.record;
   const ps::Holder primary = ToHolder(record.primary);
@@ -78,8 +85,8 @@ void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record
     return;
   }
   const auto lives = [&](const controller::Holder& each) { return view_.lives(ToHolder(each)); };
-  if (record.generation != before.generation && std::ranges::any_of(before.members, lives)) {
-    Report("I12: a bucket is restored although a member lives", bucket, primary);
+  if (record.generation != before.generation) {
+    CheckRestore(bucket, record);
   }
   for (const controller::Holder& member : before.members) {
     if (record.generation == before.generation && before.created && lives(member) &&
@@ -87,16 +94,7 @@ void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record
       Report("I14: one that lives leaves fewer than minInSync", bucket, ToHolder(member));
     }
   }
-  if (record.generation != before.generation) {
-    history.durable = 0;
-  }
   CheckDurable(bucket, record);
-  if (record.generation != before.generation && std::exchange(history.served, false)) {
-    history.last_members.clear();
-    for (const controller::Holder& member : before.members) {
-      history.last_members.push_back(ToHolder(member));
-    }
-  }
   for (const controller::Holder& member : record.members) {
     if (record.generation == before.generation && before.created && !before.Has(member)) {
       CheckJoined(bucket, ToHolder(member));
@@ -104,45 +102,62 @@ void Checker::CheckChange(std::uint32_t bucket, const controller::Bucket& record
   }
 }
 
-void Checker::CheckJoined(std::uint32_t bucket, const ps::Holder& holder) {
+void Checker::CheckRestore(BucketId bucket, const controller::Bucket& record) {
+  BucketHistory& history = buckets_[bucket];
+  if (!IsLost(bucket)) {
+    Report("I12: a bucket is restored although a member lives", bucket, ToHolder(record.primary));
+  }
+  history.durable = 0;
+  if (std::exchange(history.served, false)) {
+    history.last_members.clear();
+    for (const controller::Holder& member : history.record.members) {
+      history.last_members.push_back(ToHolder(member));
+    }
+  }
+}
+
+bool Checker::IsLost(BucketId bucket) const {
+  return std::ranges::none_of(buckets_[bucket].record.members, [&](const controller::Holder& each) {
+    return view_.lives(ToHolder(each));
+  });
+}
+
+void Checker::CheckJoined(BucketId bucket, const ps::Holder& holder) {
   if (!view_.lives(holder)) {
     return;
   }
   const BucketHistory& history = buckets_[bucket];
-  const auto origins = history.origins.find(history.record.generation);
-  const std::size_t committed = origins == history.origins.end() ? 0 : origins->second.size();
-  const ps::Replica* const replica = view_.replica(bucket, holder);
-  if (replica == nullptr || replica->prepared() < committed ||
-      view_.content(bucket, holder) == nullptr) {
-    Report("I9: a server joins that has entries up to " +
-               std::to_string(replica == nullptr ? 0 : replica->prepared()) + " of " +
+  const auto generation = history.generations.find(history.record.generation);
+  const std::size_t committed =
+      generation == history.generations.end() ? 0 : generation->second.origins.size();
+  const ps::Bucket* const at = view_.bucket(bucket, holder);
+  const ps::Lsn prepared = at == nullptr ? 0 : at->replica().prepared();
+  if (prepared < committed || at == nullptr || at->content().shards.empty()) {
+    Report("I9: a server joins that has entries up to " + std::to_string(prepared) + " of " +
                std::to_string(committed),
            bucket,
            holder);
   }
 }
 
-// Whichever of the disks comes back after a loss of power everywhere, it has what workers were told
-// to be on all of them.
-void Checker::CheckDurable(std::uint32_t bucket, const controller::Bucket& record) {
-  const ps::Lsn durable = buckets_[bucket].durable;
-  for (const controller::Holder& member : record.members) {
-    const ps::Holder holder = ToHolder(member);
-    const Disk& disk = view_.disk(holder.slot);
-    if (durable == 0 || !view_.lives(holder) || disk.has_lied()) {
-      continue;
-    }
-    const StoredBucket& stored = disk.ReadSynced(bucket);
-    const auto has = [&](const ShardState& shard) { return shard.lsn >= durable; };
-    if (!stored.complete || stored.generation != record.generation ||
-        !std::ranges::all_of(stored.shards, has)) {
-      Report("I15: what is durable is not on a member's disk", bucket, holder);
-    }
+bool Checker::MayBeLost(BucketId bucket) const {
+  const BucketHistory& history = buckets_[bucket];
+  const auto lied = [&](const auto& member) { return view_.disk(member.slot).has_lied(); };
+  if (!history.served) {  // it was to come back, or has never been there
+    return std::ranges::all_of(history.last_members, lied);
   }
+  return IsLost(bucket) && (setup_.mode == ps::PersistenceMode::kNone ||
+                            std::ranges::all_of(history.record.members, lied));
+}
+
+bool Checker::LastMembersLied(BucketId bucket) const {
+  return std::ranges::any_of(buckets_[bucket].last_members, [&](const ps::Holder& member) {
+    return view_.disk(member.slot).has_lied();
+  });
 }
 
 std::optional<std::pair<ps::Holder, Clock::TimePoint>> Checker::LastDeath(
-    std::uint32_t bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const {
+    BucketId bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const {
   std::optional<std::pair<ps::Holder, Clock::TimePoint>> last;
   for (const ps::Holder& member : buckets_[bucket].last_members) {
     const auto death = deaths.find(member);
@@ -155,7 +170,7 @@ std::optional<std::pair<ps::Holder, Clock::TimePoint>> Checker::LastDeath(
 
 // --- Replicas
 
-void Checker::Watch(std::uint32_t bucket, const ps::Holder& holder, const ps::Replica& replica) {
+void Checker::Watch(BucketId bucket, const ps::Holder& holder, const ps::Replica& replica) {
   BucketHistory& history = buckets_[bucket];
   const ps::Configuration& configuration = replica.configuration();
   if (configuration.epoch == 0) {
@@ -177,17 +192,18 @@ void Checker::Watch(std::uint32_t bucket, const ps::Holder& holder, const ps::Re
   }
 }
 
-void Checker::Promised(std::uint32_t bucket, const ps::Holder& holder, ps::Epoch epoch) {
+void Checker::Promised(BucketId bucket, const ps::Holder& holder, ps::Epoch epoch) {
   if (epoch < buckets_[bucket].epochs[holder]) {
     Report("I3: a server accepts what belongs to an earlier epoch", bucket, holder);
   }
 }
 
-void Checker::Committed(std::uint32_t bucket,
+void Checker::Committed(BucketId bucket,
                         const ps::Holder& holder,
                         const ps::Replica& replica,
                         const ps::Entry& entry) {
-  std::vector<ps::Epoch>& origins = buckets_[bucket].origins[replica.configuration().generation];
+  Generation& generation = buckets_[bucket].generations[replica.configuration().generation];
+  std::vector<ps::Epoch>& origins = generation.origins;
   if (entry.lsn > origins.size() + 1) {
     Report("I7: an entry is committed before the one before it", bucket, holder);
   } else if (entry.lsn <= origins.size() && origins[entry.lsn - 1] != entry.origin) {
@@ -196,183 +212,31 @@ void Checker::Committed(std::uint32_t bucket,
   }
   if (entry.lsn == origins.size() + 1) {
     origins.push_back(entry.origin);
+    for (const ps::LoggedUpdate& update : entry.updates) {
+      generation.touching[update.shard].push_back(entry.lsn);
+    }
   }
   if (replica.IsPrimary()) {
     CheckMembers(bucket, replica, entry);
   }
 }
 
-void Checker::CheckMembers(std::uint32_t bucket,
-                           const ps::Replica& replica,
-                           const ps::Entry& entry) {
+void Checker::CheckMembers(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry) {
   const ps::Configuration& configuration = replica.configuration();
   if (configuration.members.size() < setup_.min_in_sync) {
     Report(
         "I4: an entry is committed by fewer than minInSync members", bucket, configuration.primary);
   }
   for (const ps::Holder& member : configuration.members) {
-    const ps::Replica* const at = view_.replica(bucket, member);
-    if (at == nullptr || at->configuration().epoch != configuration.epoch ||
-        member == configuration.primary) {
+    const ps::Bucket* const at = view_.bucket(bucket, member);
+    if (at == nullptr || at->replica().configuration().epoch != configuration.epoch) {
       continue;
     }
-    if (!Has(*at, entry)) {
+    if (!Has(at->replica(), entry)) {
       Report("I4: an entry is committed that a member lacks", bucket, member);
     } else if (!IsLogged(bucket, member, entry)) {
       Report("I4: an entry is committed that a member has not stored", bucket, member);
     }
-  }
-}
-
-bool Checker::IsLogged(std::uint32_t bucket,
-                       const ps::Holder& holder,
-                       const ps::Entry& entry) const {
-  const Disk& disk = view_.disk(holder.slot);
-  if (!setup_.logged() || disk.has_lied()) {
-    return true;
-  }
-  const StoredBucket& stored =
-      setup_.persistence == Persistence::kWalSync ? disk.ReadSynced(bucket) : disk.Read(bucket);
-  const auto logged = stored.log.find(entry.lsn);
-  return (logged != stored.log.end() && logged->second->origin == entry.origin) ||
-         std::ranges::all_of(stored.shards,
-                             [&](const ShardState& shard) { return shard.lsn >= entry.lsn; });
-}
-
-// --- Updates
-
-void Checker::Applied(std::uint32_t bucket,
-                      std::uint32_t shard,
-                      const ps::LoggedUpdate& update,
-                      const ShardState& state) {
-  ShardHistory& history = buckets_[bucket].shards[shard];
-  const UpdateKey key{update.writer.slot, update.writer.incarnation, update.sequence};
-  const auto text = [&] {
-    return " (bucket " + std::to_string(bucket) + ", shard " + std::to_string(shard) + ", writer " +
-           std::to_string(update.writer.slot) + "#" + std::to_string(update.writer.incarnation) +
-           ", sequence " + std::to_string(update.sequence) + ")";
-  };
-  if (state.updates <= history.items.size()) {
-    if (history.items[state.updates - 1].hash != state.hash) {
-      violations_.Report("I7: servers apply different updates" + text());
-    }
-    return;
-  }
-  if (state.updates > history.items.size() + 1) {
-    return violations_.Report("I7: an update is applied before the one before it" + text());
-  }
-  if (!history.index.emplace(key, history.items.size()).second) {
-    violations_.Report("I6: an update is applied twice" + text());
-  }
-  history.items.push_back({.key = key, .hash = state.hash});
-}
-
-void Checker::Acknowledged(std::uint32_t bucket,
-                           std::uint32_t shard,
-                           const ps::Writer& writer,
-                           std::uint64_t sequence) {
-  ShardHistory& history = buckets_[bucket].shards[shard];
-  const auto found = history.index.find({writer.slot, writer.incarnation, sequence});
-  if (found == history.index.end()) {
-    return violations_.Report("I5: an update is acknowledged that is not applied (bucket " +
-                              std::to_string(bucket) + ")");
-  }
-  Item& item = history.items[found->second];
-  if (!item.acknowledged) {
-    item.acknowledged = true;
-    item.acknowledged_at = scheduler_.Now();
-    Clock::TimePoint& last = buckets_[bucket].acknowledged_at;
-    if (scheduler_.Now() > last + seconds(1)) {
-      buckets_[bucket].silences.emplace_back(last, scheduler_.Now());
-    }
-    last = scheduler_.Now();
-    history.acknowledged = std::max(history.acknowledged, found->second + 1);
-    ++acknowledged_;
-  }
-}
-
-bool Checker::HasAcknowledged(std::uint32_t bucket, const Content& content) const {
-  for (std::uint32_t shard = 0; shard < setup_.shards; ++shard) {
-    if (content.shards[shard].updates < buckets_[bucket].shards[shard].acknowledged) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void Checker::Serves(std::uint32_t bucket,
-                     const ps::Configuration& record,
-                     const Content& content) {
-  buckets_[bucket].served = true;
-  // Who has been replaced and has not heard may come late.
-  if (record.epoch == buckets_[bucket].record.epoch && !HasAcknowledged(bucket, content)) {
-    Report("I5: a primary lacks an acknowledged update", bucket, record.primary);
-  }
-}
-
-void Checker::Read(std::uint32_t bucket, const ps::Holder& holder, const Content& content) {
-  if (!HasAcknowledged(bucket, content)) {
-    Report("I11: a read misses an acknowledged update", bucket, holder);
-  }
-}
-
-// --- Disks
-
-void Checker::Persisted(std::uint32_t bucket, const Content& content) {
-  if (IsCurrent(bucket, content.generation)) {
-    Restores(bucket, content);  // else it is of no use any more
-  }
-}
-
-void Checker::Restores(std::uint32_t bucket, const Content& content) {
-  for (std::uint32_t shard = 0; shard < setup_.shards; ++shard) {
-    const ShardState& state = content.shards[shard];
-    const std::vector<Item>& items = buckets_[bucket].shards[shard].items;
-    if (state.updates > items.size() ||
-        (state.updates > 0 && items[state.updates - 1].hash != state.hash)) {
-      violations_.Report("I8: what is stored of bucket " + std::to_string(bucket) + ", shard " +
-                         std::to_string(shard) + " is no prefix of what is committed");
-    }
-  }
-}
-
-// A log may end in what was never committed, in place of what was committed later and is lost.
-void Checker::Replayed(std::uint32_t bucket,
-                       std::uint32_t shard,
-                       const ps::LoggedUpdate& update,
-                       const ShardState& state,
-                       Clock::TimePoint safe) {
-  const std::vector<Item>& items = buckets_[bucket].shards[shard].items;
-  if (state.updates <= items.size() && items[state.updates - 1].hash != state.hash) {
-    Truncate(bucket, shard, state.updates - 1, safe);
-  }
-  Applied(bucket, shard, update, state);
-}
-
-void Checker::Restored(std::uint32_t bucket, const Content& content, Clock::TimePoint safe) {
-  for (std::uint32_t shard = 0; shard < setup_.shards; ++shard) {
-    Truncate(bucket, shard, content.shards[shard].updates, safe);
-  }
-}
-
-void Checker::Truncate(std::uint32_t bucket,
-                       std::uint32_t shard,
-                       std::size_t updates,
-                       Clock::TimePoint safe) {
-  ShardHistory& history = buckets_[bucket].shards[shard];
-  while (history.items.size() > updates) {
-    const Item& item = history.items.back();
-    if (item.acknowledged && item.acknowledged_at < safe) {
-      violations_.Report("I12: a total loss takes an update of bucket " + std::to_string(bucket) +
-                         " that was acknowledged too long before");
-    }
-    rolled_back_ += item.acknowledged ? 1 : 0;
-    history.index.erase(item.key);
-    history.items.pop_back();
-  }
-  history.acknowledged = std::min(history.acknowledged, history.items.size());
-  while (history.acknowledged > 0 && !history.items[history.acknowledged - 1].acknowledged) {
-    --history.acknowledged;
   }
 }
 

@@ -4,16 +4,18 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <tuple>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "operator/core/messages.h"
-#include "services/parameter_server/core/replication/replica.h"
-#include "tests/simulation/replication/content.h"
+#include "services/parameter_server/core/bucket.h"
+#include "services/parameter_server/core/stored_bucket.h"
 #include "tests/simulation/replication/disk.h"
 #include "tests/simulation/replication/setup.h"
+#include "tests/simulation/replication/updates.h"
 #include "tests/simulation/violations.h"
 
 namespace adamant::replication_simulation {
@@ -33,8 +35,7 @@ class Checker {
  public:
   /// What it may look at, in the processes that live.
   struct View {
-    std::function<const ps::Replica*(std::uint32_t bucket, const ps::Holder&)> replica;
-    std::function<const Content*(std::uint32_t bucket, const ps::Holder&)> content;
+    std::function<const ps::Bucket*(BucketId bucket, const ps::Holder&)> bucket;
     std::function<bool(const ps::Holder&)> lives;
     std::function<const Disk&(std::uint32_t slot)> disk;
   };
@@ -43,68 +44,63 @@ class Checker {
 
   void Look(View view) { view_ = std::move(view); }
 
+  // --- Records and replicas (checker.cc)
+
   /// The controller of this term has stored these records.
   void Stored(std::uint64_t term, const std::vector<controller::Bucket>& records);
 
   /// A replica has done something.
-  void Watch(std::uint32_t bucket, const ps::Holder& holder, const ps::Replica& replica);
+  void Watch(BucketId bucket, const ps::Holder& holder, const ps::Replica& replica);
 
   /// A replica says that it has everything up to `acked` of this epoch.
-  void Promised(std::uint32_t bucket, const ps::Holder& holder, ps::Epoch epoch);
+  void Promised(BucketId bucket, const ps::Holder& holder, ps::Epoch epoch);
 
   /// A replica commits an entry.
-  void Committed(std::uint32_t bucket,
+  void Committed(BucketId bucket,
                  const ps::Holder& holder,
                  const ps::Replica& replica,
                  const ps::Entry& entry);
 
   /// The bucket's record has this generation: later ones void what earlier ones hold.
-  [[nodiscard]] bool IsCurrent(std::uint32_t bucket, std::uint64_t generation) const {
+  [[nodiscard]] bool IsCurrent(BucketId bucket, std::uint64_t generation) const {
     return buckets_[bucket].record.generation == generation;
   }
 
-  /// An update was applied; `state` is the shard with it.
-  void Applied(std::uint32_t bucket,
-               std::uint32_t shard,
-               const ps::LoggedUpdate& update,
-               const ShardState& state);
-
-  /// A writer is told that its update is applied.
-  void Acknowledged(std::uint32_t bucket,
-                    std::uint32_t shard,
-                    const ps::Writer& writer,
-                    std::uint64_t sequence);
-
-  /// A primary begins to serve what it holds.
-  void Serves(std::uint32_t bucket, const ps::Configuration& record, const Content& content);
-
-  /// Somebody reads all of a bucket.
-  void Read(std::uint32_t bucket, const ps::Holder& holder, const Content& content);
-
-  /// This goes to a disk.
-  void Persisted(std::uint32_t bucket, const Content& content);
-
-  /// A bucket comes back from a disk, after all its members were lost: first what was stored, then
-  /// the updates that were logged, then that is all. What was acknowledged before `safe` must be
-  /// there.
-  void Restores(std::uint32_t bucket, const Content& content);
-  void Replayed(std::uint32_t bucket,
-                std::uint32_t shard,
-                const ps::LoggedUpdate& update,
-                const ShardState& state,
-                Clock::TimePoint safe);
-  void Restored(std::uint32_t bucket, const Content& content, Clock::TimePoint safe);
+  /// Of the members that served the bucket last, before they were all lost, one had a disk that has
+  /// lied.
+  [[nodiscard]] bool LastMembersLied(BucketId bucket) const;
 
   /// Of the members that served the bucket last, before they were all lost, the one that died last.
   [[nodiscard]] std::optional<std::pair<ps::Holder, Clock::TimePoint>> LastDeath(
-      std::uint32_t bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const;
+      BucketId bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const;
+
+  /// All members of a bucket have ended, and what the last that served it had stored, if anything,
+  /// may be gone.
+  [[nodiscard]] bool MayBeLost(BucketId bucket) const;
+
+  // --- Updates (update_checks.cc)
+
+  /// A committed update was applied; `content` is the shard with it.
+  void Applied(const ps::LoggedUpdate& update, const ps::ShardContent& content);
+
+  /// A writer is told that its update is applied.
+  void Acknowledged(ShardId shard, const UpdateKey& key);
+
+  /// A primary begins to serve what it holds.
+  void Serves(const ps::Configuration& record, const ps::Bucket& bucket, BucketId id);
+
+  /// Somebody could read all of a bucket.
+  void Read(BucketId id, const ps::Holder& holder, const ps::Bucket& bucket);
+
+  /// Somebody has read a shard.
+  void Fetched(const ps::Holder& holder, const ps::ShardValue& value);
 
   /// When an update to the bucket was acknowledged last, and for how long none was, where that was
   /// more than a second.
-  [[nodiscard]] Clock::TimePoint LastAcknowledgement(std::uint32_t bucket) const {
+  [[nodiscard]] Clock::TimePoint LastAcknowledgement(BucketId bucket) const {
     return buckets_[bucket].acknowledged_at;
   }
-  [[nodiscard]] const std::vector<Interval>& Silences(std::uint32_t bucket) const {
+  [[nodiscard]] const std::vector<Interval>& Silences(BucketId bucket) const {
     return buckets_[bucket].silences;
   }
 
@@ -112,25 +108,60 @@ class Checker {
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
   [[nodiscard]] std::uint64_t rolled_back() const { return rolled_back_; }
 
- private:
-  using UpdateKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // slot … sequence
+  // --- Disks (disk_checks.cc)
 
-  struct Item {
+  /// A holder's shard goes to its disk, or to another server as part of a copy.
+  void Leaves(const ps::Holder& holder, ShardId shard, std::string_view stored);
+
+  /// A bucket is about to be loaded from a disk, which holds this.
+  void Loads(BucketId id, const ps::StoredContent& stored);
+
+  /// A bucket comes back from a disk, which held this, after all its members were lost. What was
+  /// acknowledged before `safe` must be there.
+  void Restored(BucketId id,
+                const ps::StoredContent& stored,
+                const ps::Bucket& bucket,
+                Clock::TimePoint safe);
+
+  [[nodiscard]] const ShardLayout& layout() const { return layout_; }
+
+ private:
+  struct Taken {
     UpdateKey key;
-    std::uint64_t hash = 0;
+    std::uint64_t sequence = 0;  // under which it was taken
+  };
+  struct Item {
+    Taken taken;
+    std::uint64_t hash = 0;    // of the shard with it
+    std::uint64_t values = 0;  // hash of its values
     bool acknowledged = false;
     Clock::TimePoint acknowledged_at{};
   };
+  /// A shard that has more than the first updates of those committed.
+  struct Branch {
+    std::size_t from = 0;
+    std::vector<Taken> updates;
+  };
   struct ShardHistory {
+    explicit ShardHistory(const ParameterOptimiser& optimiser) : reference(optimiser) {}
+
     std::vector<Item> items;
     std::map<UpdateKey, std::size_t> index;
     std::size_t acknowledged = 0;  // the last that is, from 1
+    ReferenceShard reference;
+    // What logs have made of the shard where it was loaded: it is stored, and comes back, also
+    // where it has never been served. By hash.
+    std::map<std::uint64_t, Branch> branches;
+  };
+  /// What was committed in one generation.
+  struct Generation {
+    std::vector<ps::Epoch> origins;                    // of lsn 1, 2, …
+    std::map<ShardId, std::vector<ps::Lsn>> touching;  // entries, in order
   };
   struct BucketHistory {
-    std::vector<ShardHistory> shards;
     std::map<ps::Epoch, ps::Holder> primaries;
-    std::map<std::uint64_t, std::vector<ps::Epoch>> origins;  // by generation, of lsn 1, 2, …
-    std::map<ps::Holder, ps::Epoch> epochs;                   // that a holder has reached
+    std::map<std::uint64_t, Generation> generations;
+    std::map<ps::Holder, ps::Epoch> epochs;  // that a holder has reached
     controller::Bucket record;
     Clock::TimePoint acknowledged_at{};
     std::vector<Interval> silences;
@@ -139,26 +170,41 @@ class Checker {
     std::vector<ps::Holder> last_members;  // of the last generation that was served
   };
 
-  void Report(const std::string& what, std::uint32_t bucket, const ps::Holder& holder);
-  [[nodiscard]] bool HasAcknowledged(std::uint32_t bucket, const Content& content) const;
-  void Tell(std::uint32_t bucket, const controller::Bucket& record);
-  void CheckChange(std::uint32_t bucket, const controller::Bucket& record);
-  void Truncate(std::uint32_t bucket,
-                std::uint32_t shard,
-                std::size_t updates,
-                Clock::TimePoint safe);
-  void CheckJoined(std::uint32_t bucket, const ps::Holder& holder);
-  void CheckMembers(std::uint32_t bucket, const ps::Replica& replica, const ps::Entry& entry);
-  void CheckDurable(std::uint32_t bucket, const controller::Bucket& record);
-  [[nodiscard]] bool IsLogged(std::uint32_t bucket,
+  [[nodiscard]] bool IsLost(BucketId bucket) const;
+  void Report(const std::string& what, BucketId bucket, const ps::Holder& holder);
+  void Report(const std::string& what, ShardId shard, const UpdateKey& key);
+  [[nodiscard]] bool HasAcknowledged(BucketId id, const ps::Bucket& bucket) const;
+  void Tell(BucketId bucket, const controller::Bucket& record);
+  void CheckChange(BucketId bucket, const controller::Bucket& record);
+  void CheckRestore(BucketId bucket, const controller::Bucket& record);
+  void Append(ShardId shard, const Taken& update);
+  void Truncate(ShardId shard, std::size_t updates, Clock::TimePoint safe);
+  [[nodiscard]] static std::vector<Taken> Logged(const ps::StoredContent& stored,
+                                                 const ps::ShardContent& content,
+                                                 ShardId shard);
+  [[nodiscard]] std::optional<Branch> BranchOf(ShardId shard,
+                                               const ps::ShardContent& content) const;
+  void Follow(ShardId shard, const Branch& branch, Clock::TimePoint safe);
+  [[nodiscard]] bool IsPrefix(ShardId shard, const ps::ShardContent& content) const;
+  void CheckJoined(BucketId bucket, const ps::Holder& holder);
+  void CheckMembers(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry);
+  void CheckDurable(BucketId bucket, const controller::Bucket& record);
+  [[nodiscard]] bool IsLogged(BucketId bucket,
                               const ps::Holder& holder,
                               const ps::Entry& entry) const;
+  [[nodiscard]] bool IsStored(
+      const Disk& disk, ShardId shard, std::uint64_t generation, ps::Lsn lsn, bool synced) const;
+  [[nodiscard]] std::optional<ps::ShardContent> ReadShard(const Disk& disk,
+                                                          ShardId shard,
+                                                          bool synced) const;
 
   Scheduler& scheduler_;
   simulation::Violations& violations_;
   const Setup& setup_;
+  const ShardLayout layout_;
   View view_;
   std::vector<BucketHistory> buckets_;
+  std::vector<ShardHistory> shards_;
   std::uint64_t term_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t rolled_back_ = 0;

@@ -4,14 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "tests/simulation/replication/convert.h"
-
 namespace adamant::replication_simulation {
 
 Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
-    disks_.push_back(std::make_unique<Disk>(world_.scheduler, world_.setup.buckets));
-    disks_.back()->SetLying(world_.Has(Mutation::kLyingDisks), true);
+    disks_.push_back(std::make_unique<Disk>());
+    disks_.back()->Lie(world_.Has(Mutation::kLyingDisks), true);
   }
   world_.network.on_opened = [this](Place from, Place to) {
     ServerProcess* const sender = Running(from);
@@ -30,15 +28,9 @@ Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
     }
   };
   world_.checker.Look(
-      {.replica = [this](std::uint32_t bucket, const ps::Holder& holder) -> const ps::Replica* {
-         ServerProcess* const server = Find(holder);
-         HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
-         return hosted == nullptr ? nullptr : &hosted->replica();
-       },
-       .content = [this](std::uint32_t bucket, const ps::Holder& holder) -> const Content* {
-         ServerProcess* const server = Find(holder);
-         HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
-         return hosted == nullptr ? nullptr : hosted->content();
+      {.bucket = [this](BucketId bucket, const ps::Holder& holder) -> const ps::Bucket* {
+         const ServerProcess* const server = Find(holder);
+         return server == nullptr ? nullptr : server->bucket(bucket);
        },
        .lives = [this](const ps::Holder& holder) { return Find(holder) != nullptr; },
        .disk = [this](std::uint32_t slot) -> const Disk& { return *disks_[slot]; }});
@@ -93,7 +85,8 @@ void Cluster::End(ServerProcess& server) {
     world_.tracer->Crashes(slot);
   }
   deaths_[server.holder()] = world_.scheduler.Now();
-  disks_[slot]->Drop();
+  const std::size_t survivors = disks_[slot]->store().unflushed();
+  disks_[slot]->Close(world_.scheduler.rng().Below(survivors + 1));
   for (auto& [id, connection] : connections_) {
     if (connection.server == &server) {
       Doom(id, milliseconds(500));
@@ -138,7 +131,9 @@ void Cluster::LosePower() {
     if (slots_[slot].process != nullptr) {
       End(*slots_[slot].process);
     }
-    disks_[slot]->LosePower();
+    const std::size_t survivors = disks_[slot]->store().unflushed();
+    disks_[slot]->LosePower(
+        world_.scheduler.Chance(0.5) ? 0 : world_.scheduler.rng().Below(survivors + 1));
   }
 }
 
@@ -159,10 +154,32 @@ void Cluster::StartController() {
                 SendToServer(connection, message);
               },
           .close = [this](std::uint64_t connection) { Doom(connection, milliseconds(100)); }});
-  controller_->Begin();
+  const controller::JobController::Survivors survivors = FindSurvivors();
+  controller_->Begin(survivors);
+  for (const controller::StartProcess& process : survivors.running) {
+    Slot& slot = slots_[process.id.slot];
+    if (slot.process == nullptr && !slot.starting) {
+      TellExit(process.id.slot);
+    }
+  }
   for (auto& [id, connection] : connections_) {
     Doom(id, seconds(3));
   }
+}
+
+// Of a process that has ended nobody may know any more. Then its disk must tell that it has, which
+// a damaged one cannot.
+controller::JobController::Survivors Cluster::FindSurvivors() {
+  controller::JobController::Survivors survivors;
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool runs = slots_[slot].process != nullptr || slots_[slot].starting;
+    const bool known = runs || !world_.setup.honest_disks || world_.scheduler.Chance(0.5);
+    if (slots_[slot].generation != 0 && known) {
+      survivors.running.push_back(
+          {{controller::Role::kParameterServer, slot}, slots_[slot].generation});
+    }
+  }
+  return survivors;
 }
 
 void Cluster::CrashController(Clock::Duration away) {
@@ -278,17 +295,25 @@ void Cluster::SendToPeer(const ps::Holder& from, const ps::Holder& to, ps::PeerM
       });
 }
 
-void Cluster::SendPush(Writer& writer,
-                       std::uint32_t writer_slot,
-                       std::uint32_t target,
-                       const Push& push) {
+void Cluster::SendPush(const Writer& writer, std::uint32_t target, const Push& push) {
   ServerProcess* const receiver = Running(target);
   if (receiver == nullptr || writer.life->ended) {
     return;
   }
-  const Place place = world_.writer_place(writer_slot);
+  const Place place = world_.writer_place(push.writer.slot);
   world_.network.Send(place, target, Channel::kWriter, receiver->life, [receiver, place, push] {
     receiver->OnPush(place, push);
+  });
+}
+
+void Cluster::SendFetch(const Writer& writer, std::uint32_t target, const Fetch& fetch) {
+  ServerProcess* const receiver = Running(target);
+  if (receiver == nullptr || writer.life->ended) {
+    return;
+  }
+  const Place place = world_.writer_place(fetch.writer.slot);
+  world_.network.Send(place, target, Channel::kWriter, receiver->life, [receiver, fetch] {
+    receiver->OnFetch(fetch);
   });
 }
 
@@ -307,30 +332,6 @@ std::uint32_t Cluster::GuessPrimary(std::uint32_t bucket) {
     return controller_->records()[bucket].primary.slot;
   }
   return static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.setup.servers));
-}
-
-// --- Disks
-
-controller::StoredBuckets Cluster::ReadDisk(const ps::Holder& holder) {
-  Disk& disk = *disks_[holder.slot];
-  controller::StoredBuckets report{
-      .previous_incarnation = std::exchange(disk.opened_by, holder.incarnation), .buckets = {}};
-  for (std::uint32_t id = 0; id < world_.setup.buckets; ++id) {
-    const StoredBucket& stored = disk.Read(id);
-    controller::StoredBucket bucket{.bucket = id,
-                                    .generation = stored.generation,
-                                    .complete = stored.complete,
-                                    .detail = stored.complete ? "" : "incomplete"};
-    for (const ShardState& shard : stored.shards) {
-      bucket.updates += shard.updates;
-    }
-    if (!stored.log.empty()) {
-      bucket.log_epoch = stored.log.rbegin()->second->origin;
-      bucket.log_lsn = stored.log.rbegin()->first;
-    }
-    report.buckets.push_back(bucket);
-  }
-  return report;
 }
 
 }  // namespace adamant::replication_simulation

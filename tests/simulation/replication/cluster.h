@@ -26,11 +26,11 @@ class Cluster {
   void Disconnect(std::uint64_t connection);
   void TellController(std::uint64_t connection, controller::MemberMessage message);
   void SendToPeer(const ps::Holder& from, const ps::Holder& to, ps::PeerMessage message);
-  void SendPush(Writer& writer, std::uint32_t writer_slot, std::uint32_t target, const Push& push);
+  void SendPush(const Writer& writer, std::uint32_t target, const Push& push);
+  void SendFetch(const Writer& writer, std::uint32_t target, const Fetch& fetch);
   void AnswerWriter(std::uint32_t slot, Place writer, PushAnswer answer);
   std::uint64_t NextPush() { return ++pushes_; }
   [[nodiscard]] std::uint32_t GuessPrimary(std::uint32_t bucket);
-  controller::StoredBuckets ReadDisk(const ps::Holder& holder);
   [[nodiscard]] Clock::TimePoint SafeBefore(std::uint32_t bucket) const;
 
   /// The process ends now.
@@ -83,6 +83,7 @@ class Cluster {
   };
 
   void StartController();
+  controller::JobController::Survivors FindSurvivors();
   void Start(std::uint32_t slot, std::uint64_t generation);
   void StartNow(std::uint32_t slot);
   void Kill(std::uint32_t slot, std::uint64_t generation);

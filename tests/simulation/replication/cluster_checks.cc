@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/simulation/replication/cluster.h"
-#include "tests/simulation/replication/convert.h"
+#include "tests/simulation/replication/inside.h"
 
 namespace adamant::replication_simulation {
 namespace {
@@ -33,11 +33,11 @@ Clock::TimePoint Before(Clock::TimePoint end,
 // committed, which it would have learnt within a lease.
 Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
   const Clock::TimePoint now = world_.scheduler.Now();
-  if (std::ranges::any_of(disks_, [](const auto& disk) { return disk->has_lied(); })) {
+  if (world_.checker.LastMembersLied(bucket)) {
     return Clock::TimePoint::min();
   }
   const bool power_was_lost = power_lost_at_ + std::chrono::minutes(2) > now;
-  if (world_.setup.persistence == Persistence::kWalSync ||
+  if (world_.setup.mode == ps::PersistenceMode::kWalSync ||
       (world_.setup.logged() && !power_was_lost)) {
     return now;
   }
@@ -57,10 +57,9 @@ void Cluster::CheckStep() {
   for (std::uint32_t bucket = 0; bucket < world_.setup.buckets; ++bucket) {
     std::uint32_t readers = 0;
     for (const Slot& slot : slots_) {
-      HostedBucket* const hosted = slot.process == nullptr ? nullptr : slot.process->bucket(bucket);
-      const Content* const content = hosted == nullptr ? nullptr : hosted->Readable();
-      if (content != nullptr) {
-        world_.checker.Read(bucket, slot.process->holder(), *content);
+      const ServerProcess* const server = slot.process.get();
+      if (server != nullptr && server->CanRead(bucket)) {
+        world_.checker.Read(bucket, server->holder(), *server->bucket(bucket));
         ++readers;
       }
     }
@@ -81,9 +80,8 @@ void Cluster::TraceReads() {
   next_traced_read_ = world_.scheduler.Now() + milliseconds(300);
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     ServerProcess* const server = slots_[slot].process.get();
-    HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(0);
-    if (hosted != nullptr && hosted->Readable() != nullptr) {
-      world_.tracer->Reads(slot, hosted->replica().configuration().epoch);
+    if (server != nullptr && server->CanRead(0)) {
+      world_.tracer->Reads(slot, server->bucket(0)->replica().configuration().epoch);
     }
   }
 }
@@ -107,23 +105,27 @@ void Cluster::CheckRecovered(std::uint32_t bucket) {
   if (record.members.size() != world_.setup.copies) {
     return fail("has " + std::to_string(record.members.size()) + " copies");
   }
-  const Content* truth = nullptr;
+  std::vector<std::uint64_t> truth;
   for (const controller::Holder& member : record.members) {
-    ServerProcess* const server = Find(FromController(member));
-    HostedBucket* const hosted = server == nullptr ? nullptr : server->bucket(bucket);
-    if (hosted == nullptr || hosted->content() == nullptr) {
+    const ServerProcess* const server = Find({member.slot, member.incarnation});
+    const ps::Bucket* const at = server == nullptr ? nullptr : server->bucket(bucket);
+    if (at == nullptr || at->content().shards.empty()) {
       return fail("has a member that does not hold it");
     }
-    if (member == record.primary && (hosted->Readable() == nullptr || hosted->waits())) {
+    if (member == record.primary && (!server->CanRead(bucket) || !at->waiting.empty())) {
       return fail("is not served");
     }
-    if (!hosted->replica().log().empty()) {
+    if (!at->replica().log().empty()) {
       return fail("has entries that are not committed");
     }
-    if (truth != nullptr && truth->shards != hosted->content()->shards) {
+    std::vector<std::uint64_t> hashes;
+    for (const ps::LiveShardPtr& shard : at->content().shards) {
+      hashes.push_back(HashOf(ContentOf(*shard)));
+    }
+    if (!truth.empty() && truth != hashes) {
       return fail("has members that differ");
     }
-    truth = hosted->content();
+    truth = std::move(hashes);
   }
 }
 

@@ -46,7 +46,9 @@ ControllerProcess::ControllerProcess(World& world,
   core_ = *std::move(restored);
 }
 
-void ControllerProcess::Begin() { Perform(core_->Begin(world_.scheduler.Now(), {})); }
+void ControllerProcess::Begin(const controller::JobController::Survivors& survivors) {
+  Perform(core_->Begin(world_.scheduler.Now(), survivors));
+}
 
 void ControllerProcess::Handle(const controller::Event& event) {
   Perform(core_->Handle(event, world_.scheduler.Now()));
@@ -80,6 +82,7 @@ void ControllerProcess::Distort(controller::MemberMessage& message) const {
   if (auto* stored = std::get_if<controller::StoredBuckets>(&message);
       stored != nullptr && world_.Has(Mutation::kStaleRestore)) {
     constexpr std::uint64_t kMany = 1'000'000'000;
+    stored->previous_incarnation = 0;  // else that of a member comes first
     for (controller::StoredBucket& bucket : stored->buckets) {
       bucket.generation = kMany - bucket.generation;
       bucket.updates = kMany - bucket.updates;
@@ -122,14 +125,25 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
       body_.kill(kill->id.slot, kill->generation);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       world_.scheduler.Record(life->name, note->text);
-    } else if (std::holds_alternative<controller::Finished>(action)) {
-      world_.violations.Report("the job failed: " + core_->state().message);
     }
   }
   if (controller::IsFinal(core_->state().phase)) {
-    world_.violations.Report("the job failed: " + core_->state().message);
+    OnFailed();
   }
   PlanTick();
+}
+
+// It may when a bucket has lost all its members, and no disk can be relied on to have it.
+void ControllerProcess::OnFailed() {
+  bool may = false;
+  for (BucketId bucket = 0; bucket < world_.setup.buckets; ++bucket) {
+    may = may || world_.checker.MayBeLost(bucket);
+  }
+  if (may) {
+    world_.over = true;
+  } else {
+    world_.violations.Report("the job failed: " + core_->state().message);
+  }
 }
 
 void ControllerProcess::PlanTick() {

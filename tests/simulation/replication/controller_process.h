@@ -32,7 +32,7 @@ class ControllerProcess {
 
   ControllerProcess(World& world, ControllerStore& store, std::uint64_t number, Body body);
 
-  void Begin();
+  void Begin(const controller::JobController::Survivors& survivors);
   void OnMessage(std::uint64_t connection, controller::MemberMessage message);
   void OnBroken(std::uint64_t connection);
   void OnExited(std::uint32_t slot, std::uint64_t generation);
@@ -49,6 +49,7 @@ class ControllerProcess {
   void Perform(std::vector<controller::Action> actions);
   bool Persist(const controller::Persist& persist);
   void Distort(controller::MemberMessage& message) const;
+  void OnFailed();
   void PlanTick();
 
   World& world_;

@@ -1,55 +1,30 @@
 #include "tests/simulation/replication/disk.h"
 
-#include <utility>
+#include <string>
+#include <string_view>
 
 namespace adamant::replication_simulation {
 
-void Disk::Do(const LifePtr& life,
-              std::uint32_t bucket,
-              bool sync,
-              Change change,
-              std::function<void()> done) {
-  queue_.push_back({life, bucket, sync, std::move(change), std::move(done)});
-  PlanNext();
-}
-
-void Disk::PlanNext() {
-  if (!planned_ && !queue_.empty()) {
-    planned_ = true;
-    const auto usual = scheduler_.Random(microseconds(100), milliseconds(5));
-    scheduler_.After(usual + latency_, nullptr, [this] {
-      planned_ = false;
-      DoNext();
-    });
+void Disk::FlipBit(Rng& rng) {
+  std::vector<std::string> keys;
+  for (const std::string_view prefix : {"shard/", "log/"}) {
+    // It ends early behind another bit that has flipped.
+    Scan(prefix, [&](std::string_view key, std::string_view /*value*/) {
+      keys.emplace_back(key);
+      return true;
+    }).IgnoreError();
+  }
+  if (!keys.empty()) {
+    store().Corrupt(keys[rng.Below(keys.size())]);
+    has_lied_ = true;
   }
 }
 
-void Disk::DoNext() {
-  if (queue_.empty()) {
-    return;
+std::vector<storage::Change> Disk::Seen(std::vector<storage::Change> changes) const {
+  if (on_write) {
+    on_write(changes);
   }
-  if (full_) {
-    return PlanNext();
-  }
-  Operation operation = std::move(queue_.front());
-  queue_.pop_front();
-  if (!operation.life->ended) {
-    operation.change(written_[operation.bucket]);
-    unsynced_.push_back({operation.bucket, std::move(operation.change)});
-    if (operation.sync && !lying_) {
-      for (const Unsynced& each : std::exchange(unsynced_, {})) {
-        each.change(synced_[each.bucket]);
-      }
-    }
-    scheduler_.After(Clock::Duration(0), operation.life, std::move(operation.done));
-  }
-  PlanNext();
-}
-
-void Disk::LosePower() {
-  Drop();
-  written_ = synced_;
-  unsynced_.clear();
+  return changes;
 }
 
 }  // namespace adamant::replication_simulation

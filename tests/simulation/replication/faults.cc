@@ -57,7 +57,7 @@ void Faults::Heal() {
     cluster_.SetUnreachable(slot, false);
     cluster_.disk(slot).SetFull(false);
     cluster_.disk(slot).SetLatency(Clock::Duration(0));
-    cluster_.disk(slot).SetLying(world_.Has(Mutation::kLyingDisks), true);
+    cluster_.disk(slot).Lie(world_.Has(Mutation::kLyingDisks), true);
   }
 }
 
@@ -65,6 +65,7 @@ void Faults::Heal() {
 
 void Faults::InjectProcessFault() {
   const std::uint32_t slot = world_.scheduler.Chance(0.5) ? AnyPrimary() : AnySlot();
+  const bool stores = world_.setup.mode != ps::PersistenceMode::kNone;
   switch (world_.scheduler.Between(0, 11)) {
     case 0:
     case 1:
@@ -72,9 +73,9 @@ void Faults::InjectProcessFault() {
     case 3:
       return KillSome();
     case 4:
-      return KillAll();
+      return stores ? KillAll() : KillSome();
     case 5:
-      return LosePower();
+      return stores ? LosePower() : KillSome();
     case 6:
     case 7:
     case 8:
@@ -275,32 +276,62 @@ void Faults::BreakStreams(std::uint32_t slot) {
 
 void Faults::InjectDiskFault() {
   const std::uint32_t slot = AnySlot();
-  const auto time = Some(milliseconds(200), seconds(8));
-  Disk& disk = cluster_.disk(slot);
-  const Clock::TimePoint now = world_.scheduler.Now();
-  switch (world_.scheduler.Between(0, 4)) {
+  switch (world_.scheduler.Between(0, 5)) {
     case 0:
     case 1:
-      Tell("fills a disk", slot);
-      disk.SetFull(true);
-      disk.Hindered(now, now + time);
-      world_.scheduler.After(time, nullptr, [&disk] { disk.SetFull(false); });
-      break;
+      return FillDisk(slot);
     case 2:
     case 3:
-      Tell("slows a disk", slot);
-      disk.SetLatency(Some(milliseconds(20), milliseconds(1500)));
-      disk.Hindered(now, now + time + seconds(20));  // what queued
-      world_.scheduler.After(time, nullptr, [&disk] { disk.SetLatency(Clock::Duration(0)); });
-      break;
+      return SlowDisk(slot);
+    case 4:
+      Tell("fails a sync to come", slot);
+      return cluster_.disk(slot).store().FailNextSync(world_.scheduler.rng().Below(4));
     default:
-      Tell("lets a disk lie", slot);
-      disk.SetLying(true);
-      world_.scheduler.After(
-          time, nullptr, [this, &disk] { disk.SetLying(world_.Has(Mutation::kLyingDisks), true); });
-      break;
+      return world_.setup.honest_disks ? FillDisk(slot) : CorruptDisk(slot);
   }
+}
+
+void Faults::FillDisk(std::uint32_t slot) {
+  const auto time = Some(milliseconds(200), seconds(8));
+  Disk& disk = cluster_.disk(slot);
+  Tell("fills a disk", slot);
+  disk.SetFull(true);
+  disk.Hindered(world_.scheduler.Now(), world_.scheduler.Now() + time);
+  world_.scheduler.After(time, nullptr, [&disk] { disk.SetFull(false); });
   Lasts(time);
+}
+
+void Faults::SlowDisk(std::uint32_t slot) {
+  const auto time = Some(milliseconds(200), seconds(8));
+  Disk& disk = cluster_.disk(slot);
+  Tell("slows a disk", slot);
+  disk.SetLatency(Some(milliseconds(20), milliseconds(1500)));
+  disk.Hindered(world_.scheduler.Now(),
+                world_.scheduler.Now() + time + seconds(20));  // what queued
+  world_.scheduler.After(time, nullptr, [&disk] { disk.SetLatency(Clock::Duration(0)); });
+  Lasts(time);
+}
+
+void Faults::CorruptDisk(std::uint32_t slot) {
+  const auto time = Some(milliseconds(200), seconds(8));
+  Disk& disk = cluster_.disk(slot);
+  switch (world_.scheduler.Between(0, 2)) {
+    case 0:
+      Tell("lets a disk lie", slot);
+      disk.Lie(true);
+      world_.scheduler.After(
+          time, nullptr, [this, &disk] { disk.Lie(world_.Has(Mutation::kLyingDisks), true); });
+      return Lasts(time);
+    case 1:
+      Tell("flips a bit of a stored value", slot);
+      return disk.FlipBit(world_.scheduler.rng());
+    default:
+      Tell("flips a bit of a log", slot);
+      disk.Damage();
+      if (ServerProcess* const server = cluster_.Running(slot)) {
+        cluster_.End(*server);
+      }
+  }
 }
 
 void Faults::InjectControllerFault() {

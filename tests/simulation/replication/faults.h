@@ -43,6 +43,9 @@ class Faults {
   void Lose();
   void SlowDown();
   void BreakStreams(std::uint32_t slot);
+  void FillDisk(std::uint32_t slot);
+  void SlowDisk(std::uint32_t slot);
+  void CorruptDisk(std::uint32_t slot);
 
   /// This, and what follows from it, goes on for a while.
   void Lasts(Clock::Duration time);

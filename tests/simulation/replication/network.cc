@@ -29,13 +29,23 @@ Clock::Duration Network::Latency(const Direction& direction, bool in_order) {
   return latency;
 }
 
+Clock::TimePoint Network::ArrivalOf(Direction& direction, Channel channel) {
+  const bool in_order = InOrder(channel) || orderly_;
+  Clock::TimePoint arrival = scheduler_.Now() + Latency(direction, in_order);
+  if (in_order) {
+    Clock::TimePoint& last = direction.streams[static_cast<std::size_t>(channel)].last_arrival;
+    arrival = last = std::max(last, arrival);
+  }
+  return arrival;
+}
+
 bool Network::Send(Place from, Place to, Channel channel, const LifePtr& receiver, Arrival arrive) {
   Direction& direction = At(from, to);
   if (!InOrder(channel)) {
     const bool twice = scheduler_.Chance(0.01);
     for (int copies = twice ? 2 : 1; copies > 0; --copies) {
       if (!IsLost(direction)) {
-        scheduler_.After(Latency(direction, false), receiver, arrive);
+        scheduler_.At(ArrivalOf(direction, channel), receiver, arrive);
       }
     }
     return true;
@@ -48,13 +58,13 @@ bool Network::Send(Place from, Place to, Channel channel, const LifePtr& receive
     BreakStream(from, to, channel);
     return false;
   }
-  stream.last_arrival = std::max(stream.last_arrival, scheduler_.Now() + Latency(direction, true));
-  scheduler_.At(
-      stream.last_arrival, receiver, [&stream, number = stream.number, arrive = std::move(arrive)] {
-        if (stream.number == number) {
-          arrive();
-        }
-      });
+  scheduler_.At(ArrivalOf(direction, channel),
+                receiver,
+                [&stream, number = stream.number, arrive = std::move(arrive)] {
+                  if (stream.number == number) {
+                    arrive();
+                  }
+                });
   return true;
 }
 
@@ -93,6 +103,7 @@ void Network::Break(Place from, Place to) {
 
 void Network::MendAll() {
   background_loss_ = 0;
+  orderly_ = true;
   for (auto& [places, direction] : directions_) {
     direction.cut = false;
     direction.loss = 0;

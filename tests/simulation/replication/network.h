@@ -44,6 +44,9 @@ class Network {
   void SetLoss(Place from, Place to, double share) { At(from, to).loss = share; }
   void SetDelay(Place from, Place to, Clock::Duration delay) { At(from, to).delay = delay; }
   void Break(Place from, Place to);
+
+  /// Ends all faults. From then on datagrams keep their order as well: a copy whose parts overtake
+  /// its beginning starts again, and would do so many times.
   void MendAll();
 
  private:
@@ -65,12 +68,14 @@ class Network {
   }
   [[nodiscard]] bool IsLost(const Direction& direction);
   Clock::Duration Latency(const Direction& direction, bool in_order);
+  Clock::TimePoint ArrivalOf(Direction& direction, Channel channel);
   void BreakStream(Place from, Place to, Channel channel);
   void PlanOpening(Place from, Place to, Channel channel);
 
   Scheduler& scheduler_;
   const Setup& setup_;
   double background_loss_;
+  bool orderly_ = false;
   std::map<std::pair<Place, Place>, Direction> directions_;
 };
 

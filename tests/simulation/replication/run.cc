@@ -21,7 +21,7 @@ constexpr std::size_t kMostPending = 20'000;
 /// Runs until `done`, or something is wrong.
 template <class Done>
 void RunUntil(World& world, Cluster& cluster, Done done) {
-  while (!done() && world.violations.first().empty()) {
+  while (!done() && world.violations.first().empty() && !world.over) {
     if (!world.scheduler.RunNext() || world.scheduler.executed() > kMostEvents) {
       world.violations.Report("I13: it does not end");
     }
@@ -45,7 +45,7 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   const Clock::TimePoint healed = world.scheduler.Now();
   world.scheduler.After(kWriteOn, nullptr, [&cluster] { cluster.StopWriters(); });
   RunUntil(world, cluster, [&] { return world.scheduler.Now() >= healed + kRecovery; });
-  if (world.violations.first().empty()) {
+  if (world.violations.first().empty() && !world.over) {
     cluster.CheckRecovered();
   }
   Outcome outcome{.violation = world.violations.first(),

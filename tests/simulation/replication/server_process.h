@@ -1,21 +1,29 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "operator/core/messages.h"
-#include "tests/simulation/replication/hosted_bucket.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "tests/simulation/replication/disk.h"
+#include "tests/simulation/replication/local_clock.h"
+#include "tests/simulation/replication/sabotage.h"
+#include "tests/simulation/replication/tap.h"
+#include "tests/simulation/replication/traffic.h"
+#include "tests/simulation/replication/world.h"
 
 namespace adamant::replication_simulation {
 
 class Cluster;
 
-/// One process of a parameter server: joins, reports its disk, hosts its buckets.
+/// One process of a parameter server around its real core. Mirrors services/parameter_server/rpc:
+/// joins, reports its disk, and lets nobody in before that; what waits for the disk is done a
+/// moment later, and so is applying what others' messages have committed.
 /// Threads: one.
-class ServerProcess final : public BucketOwner {
+class ServerProcess final : private ps::Driver {
  public:
   ServerProcess(
       World& world, Cluster& cluster, std::uint32_t slot, const std::string& uid, Disk& disk);
@@ -24,11 +32,18 @@ class ServerProcess final : public BucketOwner {
 
   /// Incarnation 0 until it has joined.
   [[nodiscard]] const ps::Holder& holder() const { return holder_; }
-  [[nodiscard]] HostedBucket* bucket(std::uint32_t id) {
-    return buckets_.empty() ? nullptr : buckets_[id].get();
-  }
 
-  // --- The controller's stream
+  /// nullptr: it has not read its disk yet.
+  [[nodiscard]] const ps::Bucket* bucket(BucketId id) const;
+
+  /// Whether it may be read now.
+  [[nodiscard]] bool CanRead(BucketId id) const;
+
+  /// Its core; it must have read its disk.
+  [[nodiscard]] ps::ParameterServer& core() { return *core_; }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
+
+  // --- The controller's stream (server_process.cc)
 
   void OnControllerMessage(std::uint64_t connection, const controller::ControllerMessage& message);
   void OnBroken(std::uint64_t connection);
@@ -36,50 +51,65 @@ class ServerProcess final : public BucketOwner {
   /// It is about to stop.
   void Drain();
 
-  // --- Peers and writers
+  // --- Peers and writers (server_traffic.cc)
 
-  void OnPeerMessage(const ps::Holder& from, const ps::PeerMessage& message);
+  void OnPeerMessage(ps::Holder from, ps::PeerMessage message);
   void OnOpened(const ps::Holder& peer);
   void OnPush(Place writer, const Push& push);
+  void OnFetch(const Fetch& fetch);
 
-  // --- BucketOwner
+  /// As it is, whatever faults on purpose make of others.
+  void Receive(const ps::Holder& from, const ps::PeerMessage& message);
+
+  // --- Driver
 
   void SendToPeer(const ps::Holder& to, ps::PeerMessage message) override;
-  void SendProposal(const ps::Proposal& proposal) override;
-  void Answer(Place writer, PushAnswer answer) override;
-  void ReportServing(std::uint32_t bucket, bool lost) override;
-  Clock::TimePoint SafeBefore(std::uint32_t bucket) override;
 
  private:
-  [[nodiscard]] Clock::TimePoint Now() const;
-  [[nodiscard]] Clock::TimePoint ToWorld(Clock::TimePoint local) const;
+  // What the core asks for.
+  void Propose(const ps::Proposal& proposal) override;
+  void Report(const ps::BucketReport& report) override;
+  void WantApply() override;
+  void WantStorage() override;
 
   void Connect();
   void OnWelcome(const controller::Welcome& welcome);
   void OnMembership(const controller::Membership& membership);
-  [[nodiscard]] std::vector<ps::Holder> DeadOf(const controller::Membership& membership);
-  void ReportStored();
   void Tell(controller::MemberMessage message);
   void Heartbeat();
-  void FlushAll();
-  void PlanTick();
+  void Tick();
+  void Settle();
+
+  void OnPushed(Place writer, const Push& push, const std::vector<ps::ShardAck>& acks);
+
+  // The disk (server_storage.cc).
+  void OpenDisk();
+  void ReadDisk();
+  void ReportStored();
+  void OnWrite(std::vector<storage::Change>& changes);
+  void PlanStorage(Clock::TimePoint time);
+  void DoStorage();
+  absl::Status DoDue();
 
   World& world_;
   Cluster& cluster_;
   const std::uint32_t slot_;
   const std::string uid_;
   Disk& disk_;
+  const LocalClock clock_;
   ps::Holder holder_;
-  std::vector<std::unique_ptr<HostedBucket>> buckets_;
+  std::optional<ps::ParameterServer> core_;
+  Sabotage sabotage_;
+  std::optional<Tap> tap_;
+  bool open_ = false;  // it has read its disk
 
   std::uint64_t connection_ = 0;
   bool welcome_ = false;
   std::uint64_t term_ = 0;
-  controller::StoredBuckets stored_;
-  bool reported_ = false;
   std::optional<controller::Membership> membership_;
-  std::vector<ps::Holder> ever_dead_;
-  std::optional<Clock::TimePoint> tick_at_;  // by the world's clock
+  std::vector<ps::Replica::Role> roles_;  // when they were looked at last
+  bool apply_planned_ = false;
+  std::optional<Clock::TimePoint> storage_at_;  // by the world's clock
 };
 
 }  // namespace adamant::replication_simulation

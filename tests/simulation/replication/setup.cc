@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/simulation/replication/updates.h"
+
 namespace adamant::replication_simulation {
 namespace {
 
@@ -17,6 +19,32 @@ std::int64_t DrawDrift(Scheduler& scheduler, bool good) {
          most;
 }
 
+// Gradients with momentum: what a shard holds, and what its optimiser keeps, tell the order of its
+// updates.
+void MakeModel(Setup& setup, std::uint32_t shards, bool on_worker) {
+  setup.optimiser = {.kind = OptimiserKind::kSgd, .location = OptimiserLocation::kWorker};
+  if (!on_worker) {
+    setup.optimiser = {.kind = OptimiserKind::kMomentum,
+                       .location = OptimiserLocation::kServer,
+                       .rate = 1,
+                       .momentum = 0.5};
+  }
+  const auto complete = [&] {
+    return setup.shards_of.size() == setup.buckets &&
+           std::ranges::none_of(setup.shards_of, &std::vector<ShardId>::empty);
+  };
+  while (setup.parameters.size() < shards || !complete()) {
+    Parameter& added = setup.parameters.emplace_back();
+    added.name = "tensor" + std::to_string(setup.parameters.size());
+    added.shape = {kElements};
+    setup.shards_of.assign(setup.buckets, {});
+    const ShardLayout layout(setup.parameters, setup.buckets);
+    for (const Shard& shard : layout.shards()) {
+      setup.shards_of[shard.bucket].push_back(shard.id);
+    }
+  }
+}
+
 }  // namespace
 
 Setup DrawSetup(Scheduler& scheduler) {
@@ -26,11 +54,14 @@ Setup DrawSetup(Scheduler& scheduler) {
   Setup setup;
   setup.servers = between(3, 5);
   setup.buckets = between(1, 2);
-  setup.shards = between(1, 3);
   setup.writers = between(1, 3);
   setup.copies = scheduler.Chance(0.6) ? 3 : between(1, 2);
   setup.min_in_sync = std::min(setup.copies, between(1, 2));
-  setup.persistence = static_cast<Persistence>(scheduler.Between(0, 2));
+  setup.mode = static_cast<ps::PersistenceMode>(scheduler.Between(0, 3));
+  if (setup.mode == ps::PersistenceMode::kNone) {
+    setup.copies = 3;  // the loss of all ends the job
+  }
+  setup.in_flight = between(1, 3);
   setup.flush_interval = scheduler.Random(milliseconds(500), seconds(3));
   setup.think_time = scheduler.Random(milliseconds(50), milliseconds(400));
   setup.streams = scheduler.Chance(0.5);
@@ -38,13 +69,14 @@ Setup DrawSetup(Scheduler& scheduler) {
   for (std::uint32_t slot = 0; slot < setup.servers; ++slot) {
     setup.drift.push_back(DrawDrift(scheduler, setup.good_clocks));
   }
+  setup.honest_disks = scheduler.Chance(0.6);
   setup.faults = between(20, 30);
+  MakeModel(setup, setup.buckets * between(1, 3), scheduler.Chance(0.5));
   return setup;
 }
 
 Setup DrawSmallSetup(Scheduler& scheduler) {
   Setup setup;
-  setup.shards = 1;
   setup.writers = 1;
   setup.copies = scheduler.Chance(0.7) ? 3 : 2;
   setup.flush_interval = seconds(1);
@@ -54,21 +86,42 @@ Setup DrawSmallSetup(Scheduler& scheduler) {
     setup.drift.push_back(DrawDrift(scheduler, true));
   }
   setup.faults = scheduler.Between(6, 10);
+  MakeModel(setup, 1, false);
   return setup;
 }
 
+ps::ShardIdentity Setup::IdentityOf(ShardId shard) const {
+  const bool here = optimiser.location == OptimiserLocation::kServer;
+  return {.job_uid = kJobUid,
+          .shard = shard,
+          .values = kElements,
+          .state = here ? kElements * StatePerWeight(optimiser.kind) : 0};
+}
+
+ps::ServerOptions Setup::ServerOptions(const ps::Holder& self) const {
+  return {.job_uid = kJobUid,
+          .self = self,
+          .writers = writers,
+          .parameters = parameters,
+          .buckets = buckets,
+          .optimisers = std::vector<ParameterOptimiser>(parameters.size(), optimiser),
+          .min_in_sync = min_in_sync,
+          .mode = mode,
+          .flush = {.interval = flush_interval}};
+}
+
 std::string Setup::Describe() const {
-  static constexpr const char* kPersistence[] = {"Delayed", "Wal", "WalSync"};
+  static constexpr const char* kModes[] = {"Delayed", "Wal", "WalSync", "None"};
   std::string text = std::to_string(servers) + " servers, " + std::to_string(buckets) +
-                     " buckets of " + std::to_string(shards) + " shards, copies " +
+                     " buckets of " + std::to_string(shards()) + " shards, copies " +
                      std::to_string(copies) + ", minInSync " + std::to_string(min_in_sync) + ", " +
-                     kPersistence[static_cast<std::size_t>(persistence)] + ", " +
-                     std::to_string(writers) + " writers, " + (streams ? "streams" : "datagrams") +
-                     ", clocks";
+                     kModes[static_cast<std::size_t>(mode)] + ", " + std::to_string(writers) +
+                     " writers of " + std::to_string(in_flight) + " pushes, " +
+                     (streams ? "streams" : "datagrams") + ", clocks";
   for (const std::int64_t each : drift) {
     text += " " + std::to_string(each / (kTenPercent / 10)) + "%";
   }
-  return text;
+  return text + (honest_disks ? "" : ", disks that lie");
 }
 
 }  // namespace adamant::replication_simulation

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/optimiser/optimiser.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/parameter_server.h"
 #include "tests/simulation/scheduler.h"
 
 namespace adamant::replication_simulation {
@@ -17,29 +20,44 @@ using simulation::milliseconds;
 using simulation::Scheduler;
 using simulation::seconds;
 
+namespace ps = parameter_server;
+
+/// Of every simulated job.
+inline constexpr std::uint64_t kJobUid = 7;
+
 /// Begin and end.
 using Interval = std::pair<Clock::TimePoint, Clock::TimePoint>;
-
-/// What a member has when it acknowledges an entry.
-enum class Persistence : std::uint8_t { kDelayed, kWal, kWalSync };
 
 /// The cluster of one seed.
 struct Setup {
   std::uint32_t servers = 3;
   std::uint32_t buckets = 1;
-  std::uint32_t shards = 2;  ///< of each bucket
   std::uint32_t writers = 2;
   std::uint32_t copies = 3;
   std::uint32_t min_in_sync = 1;
-  Persistence persistence = Persistence::kDelayed;
+  ps::PersistenceMode mode = ps::PersistenceMode::kDelayed;
+  std::uint32_t in_flight = 1;  ///< pushes of a writer to a bucket, at most
   Clock::Duration flush_interval{};
   Clock::Duration think_time{};     ///< of a writer between pushes, on average
   bool streams = true;              ///< else servers talk in datagrams: lost, late, twice
   std::vector<std::int64_t> drift;  ///< by server: nanoseconds a second that its clock is fast
   bool good_clocks = true;          ///< within the 10 % that leases allow for
+  bool honest_disks = true;         ///< else some lie about syncs, and bits flip
   std::uint64_t faults = 20;
 
-  [[nodiscard]] bool logged() const { return persistence != Persistence::kDelayed; }
+  /// The model: a shard a tensor, at least one in each bucket.
+  std::vector<Parameter> parameters;
+  std::vector<std::vector<ShardId>> shards_of;  ///< by bucket
+  ParameterOptimiser optimiser;                 ///< of every tensor
+
+  [[nodiscard]] bool logged() const {
+    return mode == ps::PersistenceMode::kWal || mode == ps::PersistenceMode::kWalSync;
+  }
+  [[nodiscard]] std::uint32_t shards() const {
+    return static_cast<std::uint32_t>(parameters.size());
+  }
+  [[nodiscard]] ps::ShardIdentity IdentityOf(ShardId shard) const;
+  [[nodiscard]] ps::ServerOptions ServerOptions(const ps::Holder& self) const;
   [[nodiscard]] std::string Describe() const;
 };
 

@@ -207,9 +207,9 @@ void Tracer::TellChange(const controller::Bucket& record) {
     updates_.clear();
   } else if (record.primary != record_.primary) {
     Line("take_over " + Name(slot) + end);
-    // A proposal that knew of no hand-over, after one.
-    useless_ =
-        useless_ || epochs_[record_.epoch].handed_over != after.contains(record_.primary.slot);
+    // A proposal that knew of no hand-over, after one; or of a process that has ended since.
+    useless_ = useless_ || servers_[slot].fresh ||
+               epochs_[record_.epoch].handed_over != after.contains(record_.primary.slot);
   } else if (after.size() < before.size()) {
     Abandon(slot);
     Line("drop " + Name(slot) + " " + other(before, after) + end);

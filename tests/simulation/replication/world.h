@@ -34,6 +34,7 @@ struct World {
   const Mutation mutation;
   Tracer* const tracer;  // may be null
   simulation::Violations violations;
+  bool over = false;  // the job has failed, as it may
   Network network;
   Checker checker;
 };

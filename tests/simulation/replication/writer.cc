@@ -1,6 +1,8 @@
 #include "tests/simulation/replication/writer.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/replication/cluster.h"
 
@@ -9,70 +11,125 @@ namespace {
 
 constexpr auto kAskAgain = milliseconds(400);
 
-LifePtr NewLife(std::uint32_t slot, std::uint64_t incarnation) {
+LifePtr NewWriterLife(std::uint32_t slot, std::uint64_t incarnation) {
   auto life = std::make_shared<Life>();
   life->name = "writer-" + std::to_string(slot) + "#" + std::to_string(incarnation);
   return life;
 }
 
+bool IsDone(const PushAnswer::Ack& ack) {
+  return ack.outcome == ps::PushOutcome::kApplied || ack.outcome == ps::PushOutcome::kDuplicate;
+}
+
+bool IsUnexpected(const PushAnswer::Ack& ack) {
+  return ack.outcome == ps::PushOutcome::kUnexpectedSequence;
+}
+
 }  // namespace
 
 Writer::Writer(World& world, Cluster& cluster, std::uint32_t slot, std::uint64_t incarnation)
-    : life(NewLife(slot, incarnation)),
+    : life(NewWriterLife(slot, incarnation)),
       world_(world),
       cluster_(cluster),
       self_{.slot = slot, .incarnation = incarnation},
       streams_(world.setup.buckets) {
-  for (std::uint32_t bucket = 0; bucket < streams_.size(); ++bucket) {
-    streams_[bucket].next.assign(world_.setup.shards, 1);
+  for (BucketId bucket = 0; bucket < streams_.size(); ++bucket) {
+    for (const ShardId shard : world_.setup.shards_of[bucket]) {
+      streams_[bucket].next[shard] = 1;
+    }
     PlanBegin(bucket);
   }
 }
 
-void Writer::PlanBegin(std::uint32_t bucket) {
+void Writer::PlanBegin(BucketId bucket) {
   world_.scheduler.After(world_.scheduler.Random(milliseconds(1), 2 * world_.setup.think_time),
                          life,
                          [this, bucket] { Begin(bucket); });
 }
 
-void Writer::Begin(std::uint32_t bucket) {
+void Writer::Begin(BucketId bucket) {
+  Stream& stream = streams_[bucket];
   if (stopped_) {
     return;
   }
-  Stream& stream = streams_[bucket];
+  if (stream.pending.size() >= world_.setup.in_flight) {
+    stream.full = true;
+    return;
+  }
   Push push{.id = cluster_.NextPush(), .writer = self_, .bucket = bucket, .updates = {}};
-  for (std::uint32_t shard = 0; shard < world_.setup.shards; ++shard) {
-    if (shard == 0 || world_.scheduler.Chance(0.7)) {
-      push.updates.push_back({shard, stream.next[shard]});
+  for (auto& [shard, next] : stream.next) {
+    if (push.updates.empty() || world_.scheduler.Chance(0.7)) {
+      push.updates.push_back({shard, next++});
     }
   }
-  stream.pending = std::move(push);
-  Ask(bucket);
+  const std::uint64_t id = push.id;
+  stream.pending.emplace(id, std::move(push));
+  Ask(bucket, id);
+  PlanBegin(bucket);
 }
 
-void Writer::Ask(std::uint32_t bucket) {
+void Writer::Ask(BucketId bucket, std::uint64_t id) {
   Stream& stream = streams_[bucket];
-  cluster_.SendPush(*this, self_.slot, stream.target, *stream.pending);
-  world_.scheduler.After(kAskAgain, life, [this, bucket, id = stream.pending->id] {
-    Stream& same = streams_[bucket];
-    if (same.pending.has_value() && same.pending->id == id) {
-      same.target = cluster_.GuessPrimary(bucket);
-      Ask(bucket);
+  const auto pending = stream.pending.find(id);
+  if (pending == stream.pending.end()) {
+    return;
+  }
+  cluster_.SendPush(*this, stream.target, pending->second);
+  world_.scheduler.After(kAskAgain, life, [this, bucket, id] {
+    if (streams_[bucket].pending.contains(id)) {
+      streams_[bucket].target = cluster_.GuessPrimary(bucket);
+      Ask(bucket, id);
     }
   });
 }
 
-// What the bucket does not have is sent again: after a total loss also what was acknowledged.
 void Writer::OnAnswer(const PushAnswer& answer) {
   Stream& stream = streams_[answer.bucket];
-  if (!stream.pending.has_value() || stream.pending->id != answer.id || !answer.primary) {
+  if (!stream.pending.contains(answer.id)) {
     return;
   }
-  for (const PushAnswer::Ack& ack : answer.acks) {
-    stream.next[ack.shard] = ack.expected;
+  if (std::ranges::all_of(answer.acks, IsDone)) {
+    stream.pending.erase(answer.id);
+  } else if (std::ranges::any_of(answer.acks, [&](const PushAnswer::Ack& ack) {
+               return IsUnexpected(ack) && !IsUnderWay(stream, ack);
+             })) {
+    GoBack(stream, answer);
+  } else {
+    return;  // is asked again
   }
-  stream.pending.reset();
-  PlanBegin(answer.bucket);
+  if (world_.scheduler.Chance(0.2)) {
+    cluster_.SendFetch(*this, stream.target, {.writer = self_, .bucket = answer.bucket});
+  }
+  if (std::exchange(stream.full, false)) {
+    PlanBegin(answer.bucket);
+  }
+}
+
+// What the server waits for is in another push.
+bool Writer::IsUnderWay(const Stream& stream, const PushAnswer::Ack& ack) {
+  return std::ranges::any_of(stream.pending, [&](const auto& pending) {
+    return std::ranges::any_of(pending.second.updates, [&](const Push::Update& update) {
+      return update.shard == ack.shard && update.sequence == ack.expected;
+    });
+  });
+}
+
+// What the bucket does not have is sent again: after a total loss also what was acknowledged.
+void Writer::GoBack(Stream& stream, const PushAnswer& answer) {
+  for (const auto& [id, push] : std::exchange(stream.pending, {})) {
+    for (const Push::Update& update : push.updates) {
+      std::uint64_t& next = stream.next[update.shard];
+      next = std::min(next, update.sequence);
+    }
+  }
+  for (const PushAnswer::Ack& ack : answer.acks) {
+    std::uint64_t& next = stream.next[ack.shard];
+    if (IsUnexpected(ack)) {
+      next = std::min(next, ack.expected);
+    } else if (IsDone(ack) && next == ack.sequence) {
+      ++next;
+    }
+  }
 }
 
 }  // namespace adamant::replication_simulation

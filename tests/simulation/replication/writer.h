@@ -1,18 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <vector>
 
-#include "tests/simulation/replication/content.h"
+#include "tests/simulation/replication/traffic.h"
 #include "tests/simulation/replication/world.h"
 
 namespace adamant::replication_simulation {
 
 class Cluster;
 
-/// A process that pushes to all buckets, one push at a time each, and asks until it is answered. A
-/// new process in its place starts its sequences anew under a higher incarnation.
+/// A process that pushes to all buckets, some pushes at a time each, and asks until they are
+/// answered. A new process in its place starts its sequences anew under a higher incarnation.
 /// Threads: one.
 class Writer {
  public:
@@ -27,14 +27,17 @@ class Writer {
 
  private:
   struct Stream {
-    std::vector<std::uint64_t> next;  // by shard: the sequence to send
-    std::optional<Push> pending;
-    std::uint32_t target = 0;  // slot that is asked
+    std::map<ShardId, std::uint64_t> next;  // sequence to send
+    std::map<std::uint64_t, Push> pending;  // by id
+    bool full = false;                      // begins when one is answered
+    std::uint32_t target = 0;               // slot that is asked
   };
 
-  void Begin(std::uint32_t bucket);
-  void Ask(std::uint32_t bucket);
-  void PlanBegin(std::uint32_t bucket);
+  void Begin(BucketId bucket);
+  void Ask(BucketId bucket, std::uint64_t id);
+  void PlanBegin(BucketId bucket);
+  void GoBack(Stream& stream, const PushAnswer& answer);
+  [[nodiscard]] static bool IsUnderWay(const Stream& stream, const PushAnswer::Ack& ack);
 
   World& world_;
   Cluster& cluster_;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "services/common/base/clock.h"
+#include "tests/simulation/replication/setup.h"
+
+namespace adamant::replication_simulation {
+
+/// The clock of one machine, which is fast or slow.
+/// Threads: one.
+class LocalClock final : public Clock {
+ public:
+  /// `drift`: nanoseconds a second that it is fast. `world` must outlive this.
+  LocalClock(const Scheduler& world, std::int64_t drift)
+      : world_(world), drift_(static_cast<double>(drift) * 1e-9) {}
+
+  [[nodiscard]] TimePoint Now() const override {
+    const auto passed = static_cast<double>(world_.Now().time_since_epoch().count());
+    return world_.Now() + std::chrono::nanoseconds(std::llround(passed * drift_));
+  }
+  [[nodiscard]] std::chrono::system_clock::time_point WallNow() const override { return {}; }
+
+  /// Not before `local`, but soon after.
+  [[nodiscard]] TimePoint ToWorld(TimePoint local) const {
+    const double left = std::chrono::duration<double>(local - Now()).count();
+    return world_.Now() +
+           std::chrono::duration_cast<Duration>(
+               std::chrono::duration<double>(std::max(left, 0.0) / (1 + drift_))) +
+           microseconds(10);
+  }
+
+ private:
+  const Scheduler& world_;
+  const double drift_;
+};
+
+}  // namespace adamant::replication_simulation

@@ -1,0 +1,123 @@
+#include <array>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "tests/simulation/replication/cluster.h"
+#include "tests/simulation/replication/server_process.h"
+
+// A server, its peers and its writers.
+namespace adamant::replication_simulation {
+
+// --- Peers
+
+void ServerProcess::OnPeerMessage(ps::Holder from, ps::PeerMessage message) {
+  if (open_) {
+    sabotage_.Distort(from, message);
+    Receive(from, message);
+  }
+}
+
+void ServerProcess::Receive(const ps::Holder& from, const ps::PeerMessage& message) {
+  tap_->TraceAdoption(from, message);
+  core_->OnPeerMessage(from, message);
+  Settle();
+}
+
+void ServerProcess::OnOpened(const ps::Holder& peer) {
+  if (open_) {
+    core_->OnPeerConnected(peer);
+    Settle();
+  }
+}
+
+void ServerProcess::SendToPeer(const ps::Holder& to, ps::PeerMessage message) {
+  if (const auto* part = std::get_if<ps::CopyPart>(&message.kind)) {
+    const auto& shard = std::get<ps::CopiedShard>(part->content);  // there are no records
+    world_.checker.Leaves(holder_, shard.shard, *shard.stored);
+  }
+  cluster_.SendToPeer(holder_, to, std::move(message));
+}
+
+// --- Time
+
+void ServerProcess::Tick() {
+  core_->Tick();
+  Settle();
+  const Clock::Duration pace = ps::ReplicationTimes{}.beacon / 10;
+  world_.scheduler.At(clock_.ToWorld(clock_.Now() + pace), life, [this] { Tick(); });
+}
+
+void ServerProcess::WantApply() {
+  if (!std::exchange(apply_planned_, true)) {
+    const auto wait = world_.scheduler.Random(microseconds(5), microseconds(500));
+    world_.scheduler.After(wait, life, [this] {
+      apply_planned_ = false;
+      core_->ApplyCommitted();
+      Settle();
+    });
+  }
+}
+
+// --- Writers
+
+void ServerProcess::OnPush(Place writer, const Push& push) {
+  if (!open_) {
+    return;
+  }
+  if (const absl::Status admitted = core_->Admit(push.writer); !admitted.ok()) {
+    return;  // a newer process is there
+  }
+  using Values = std::vector<std::array<float, kElements>>;
+  const auto values = std::make_shared<Values>();
+  values->reserve(push.updates.size());
+  ps::Push submitted{.writer = push.writer, .owner = values};
+  const bool here = world_.setup.optimiser.location == OptimiserLocation::kServer;
+  for (const Push::Update& update : push.updates) {
+    const UpdateKey key{push.writer.slot, push.writer.incarnation, update.sequence};
+    submitted.updates.push_back(
+        {.shard = update.shard,
+         .sequence = update.sequence,
+         .kind = here ? ps::UpdateKind::kGradient : ps::UpdateKind::kWeightChange,
+         .values = values->emplace_back(ValuesOf(key))});
+  }
+  sabotage_.Relabel(submitted);
+  core_->Submit(submitted, [this, writer, push](const std::vector<ps::ShardAck>& acks) {
+    OnPushed(writer, push, acks);
+  });
+  Settle();
+}
+
+void ServerProcess::OnPushed(Place writer,
+                             const Push& push,
+                             const std::vector<ps::ShardAck>& acks) {
+  PushAnswer answer{.id = push.id, .bucket = push.bucket, .acks = {}};
+  for (std::size_t i = 0; i < acks.size(); ++i) {
+    const auto& [shard, sequence] = push.updates[i];
+    const UpdateKey key{push.writer.slot, push.writer.incarnation, sequence};
+    if (acks[i].outcome == ps::PushOutcome::kApplied ||
+        acks[i].outcome == ps::PushOutcome::kDuplicate) {
+      world_.checker.Acknowledged(shard, key);
+      tap_->TraceAnswer(key);
+    }
+    answer.acks.push_back({.shard = shard,
+                           .sequence = sequence,
+                           .outcome = acks[i].outcome,
+                           .expected = acks[i].expected});
+  }
+  cluster_.AnswerWriter(slot_, writer, std::move(answer));
+}
+
+void ServerProcess::OnFetch(const Fetch& fetch) {
+  if (!open_ || !world_.setup.good_clocks) {
+    return;
+  }
+  const auto values = core_->Fetch(&fetch.writer, world_.setup.shards_of[fetch.bucket], 0);
+  for (const ps::ShardValue& value : *values) {
+    if (value.outcome == ps::FetchOutcome::kFound) {
+      world_.checker.Fetched(holder_, value);
+    }
+  }
+}
+
+}  // namespace adamant::replication_simulation

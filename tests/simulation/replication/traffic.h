@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/messages.h"
+
+// What writers and servers say to each other.
+namespace adamant::replication_simulation {
+
+/// What a writer sends to a bucket, again and again until it is answered.
+struct Push {
+  std::uint64_t id = 0;  ///< never used twice
+  parameter_server::Writer writer;
+  BucketId bucket = 0;
+  struct Update {
+    ShardId shard = 0;
+    std::uint64_t sequence = 0;
+  };
+  std::vector<Update> updates;
+};
+
+struct PushAnswer {
+  std::uint64_t id = 0;
+  BucketId bucket = 0;
+  struct Ack {
+    ShardId shard = 0;
+    std::uint64_t sequence = 0;  ///< that was pushed
+    parameter_server::PushOutcome outcome = parameter_server::PushOutcome::kNotReady;
+    std::uint64_t expected = 0;  ///< the next one
+  };
+  std::vector<Ack> acks;
+};
+
+/// Asks for the values of a bucket; nobody waits for them.
+struct Fetch {
+  parameter_server::Writer writer;
+  BucketId bucket = 0;
+};
+
+}  // namespace adamant::replication_simulation
