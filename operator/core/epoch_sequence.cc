@@ -7,6 +7,7 @@
 #include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
 #include "operator/core/recovery.h"
+#include "services/common/base/failpoint.h"
 
 namespace adamant::controller {
 
@@ -126,6 +127,7 @@ void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
   state_.recovery.counted_examples += row.counted;
+  ADAMANT_FAILPOINT("epoch/store_unattended");
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
 }
@@ -148,6 +150,7 @@ void EpochSequence::CloseAgain() {
 }
 
 void EpochSequence::OpenNext(TimePoint now) {
+  ADAMANT_FAILPOINT("epoch/open");
   ++state_.epoch;
   state_.epoch_active = std::chrono::milliseconds(0);
   state_.row = {};
@@ -216,6 +219,7 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 }
 
 void EpochSequence::StartClosing() {
+  ADAMANT_FAILPOINT("epoch/close");
   Enter(Step::kClosing);
   checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
   watch_.OnEpochClosed();
@@ -248,6 +252,7 @@ void EpochSequence::OnPartClosed(const PartClosed& message) {
 }
 
 void EpochSequence::StartFlushing() {
+  ADAMANT_FAILPOINT("epoch/flush");
   Enter(Step::kFlushing);
   generations_ = placement_.configurations().Generations();
   for (const Roster::Slot& slot : roster_.slots()) {
@@ -294,6 +299,7 @@ void EpochSequence::CloseRow() {
 }
 
 void EpochSequence::StartSnapshot() {
+  ADAMANT_FAILPOINT("epoch/snapshot");
   Enter(Step::kSnapshot);
   if (state_.row.snapshot == 0) {
     state_.row.snapshot = ++state_.last_snapshot;
@@ -313,6 +319,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
     return completed.status();
   }
   if (state_.step == Step::kSnapshot) {
+    ADAMANT_FAILPOINT("epoch/evaluate");
     Enter(Step::kEvaluating);
     RepeatAll(Role::kDataServer);
   } else if (state_.step == Step::kFirstWeights) {
@@ -356,6 +363,7 @@ std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, 
   row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
+  ADAMANT_FAILPOINT("epoch/store_row");
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
   const std::uint64_t counted = state_.recovery.counted_examples + row.counted;
@@ -402,6 +410,7 @@ void EpochSequence::StartExport(TimePoint now) {
     return ExportAgain(now);
   }
   export_disturbed_ = false;
+  ADAMANT_FAILPOINT("epoch/export");
   outbox_.Add(Export{state_.evaluated_snapshot});
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/core/recovery.h"
+#include "services/common/base/failpoint.h"
 
 namespace adamant::controller {
 namespace {
@@ -77,6 +78,7 @@ absl::Status GoingBack::OnDiverged(const std::string& found, TimePoint now) {
 }
 
 void GoingBack::GoBack(TimePoint now) {
+  ADAMANT_FAILPOINT("recovery/go_back");
   const Recovery& recovery = state_.recovery;
   const std::uint64_t updates = recovery.undone_updates;
   const std::uint64_t examples = recovery.undone_examples;
@@ -120,6 +122,7 @@ void GoingBack::OnServerLost(TimePoint now) {
 
 void GoingBack::OnBegun() {
   if (std::exchange(state_.recovery.going_back, false)) {
+    ADAMANT_FAILPOINT("recovery/gone_back");
     outbox_.StateChanged();
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/data_server/core/work_dealer.h"
 
 namespace adamant::data_server {
@@ -101,8 +102,10 @@ void WorkDealer::Lead(Part& first, TimePoint now) {
     return;
   }
   if (EpochIsComplete()) {
+    ADAMANT_FAILPOINT("epoch/end_alone");
     EndEpoch(epoch_, false);
   } else if (const std::optional<UnattendedEpoch> ended = ClosedEpoch()) {
+    ADAMANT_FAILPOINT("epoch/succeed_alone");
     first.Succeed(*ended);
   }
 }
@@ -117,6 +120,7 @@ void WorkDealer::Follow(const Ledger& first, TimePoint now) {
 }
 
 void WorkDealer::StartAlone(std::uint64_t epoch, TimePoint now) {
+  ADAMANT_FAILPOINT("epoch/open_alone");
   StartEpoch(epoch, now);
   out_.emplace_back(OpenedAlone{.epoch = epoch});
 }

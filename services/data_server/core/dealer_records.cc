@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/data_server/core/work_dealer.h"
 
 namespace adamant::data_server {
@@ -71,6 +72,7 @@ void WorkDealer::On(const RecordWritten& answer, TimePoint) {
     return;
   }
   // Another server wrote, or the answer to an earlier try of ours was missed: the record will tell.
+  ADAMANT_FAILPOINT("ledger/conflict");
   parts_.at(part).Conflict();
   RequestRead(part);
 }
@@ -123,6 +125,7 @@ void WorkDealer::SendAnswers() {
     }
   }
   for (auto& [worker, message] : answers) {
+    ADAMANT_FAILPOINT("ledger/answer");
     out_.emplace_back(std::move(message));
   }
 }
@@ -157,6 +160,7 @@ bool WorkDealer::EpochIsComplete() const {
 
 void WorkDealer::ReportEnded() {
   if (!reported_ended_ && EpochIsComplete()) {
+    ADAMANT_FAILPOINT("epoch/enough");
     reported_ended_ = true;
     out_.emplace_back(EpochEnded{.epoch = epoch_});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::data_server {
@@ -60,6 +61,7 @@ absl::Status Part::Load(const std::optional<Record>& record) {
 }
 
 void Part::Adopt(Ledger ledger, std::uint64_t version) {
+  ADAMANT_FAILPOINT("ledger/adopt");
   ready_ = true;
   version_ = version;
   queue_ = BatchQueue(ledger.counted);
@@ -85,6 +87,7 @@ void Part::ApplyCommands() {
     Begin(open_demanded_);
   }
   if (close_demanded_ == ledger_.epoch && !ledger_.closed) {
+    ADAMANT_FAILPOINT("part/close");
     ledger_.closed = true;
     dirty_ = true;
   }
@@ -94,6 +97,7 @@ void Part::ApplyCommands() {
 }
 
 void Part::Begin(std::uint64_t epoch) {
+  ADAMANT_FAILPOINT("part/open");
   ledger_.earlier_examples += ledger_.counted_examples;
   ledger_.counted_examples = 0;
   ledger_.retrained_examples = 0;
@@ -140,6 +144,7 @@ std::optional<PartClosed> Part::TakeClosed() {
   if (!report_closed_ || !stored() || !ledger_.closed || ledger_.epoch != close_demanded_) {
     return std::nullopt;
   }
+  ADAMANT_FAILPOINT("part/closed");
   report_closed_ = false;
   return PartClosed{.epoch = ledger_.epoch,
                     .part = part_,
@@ -152,6 +157,7 @@ std::optional<WriteRecord> Part::StartWrite() {
   if (!ready_ || !dirty_ || under_way_) {
     return std::nullopt;
   }
+  ADAMANT_FAILPOINT("ledger/write");
   ledger_.counted = queue_.done();
   ledger_.writer_slot = writer_slot_;
   ledger_.writer_incarnation = writer_incarnation_;
@@ -165,6 +171,7 @@ std::optional<WriteRecord> Part::StartWrite() {
 }
 
 void Part::Stored(std::uint64_t version) {
+  ADAMANT_FAILPOINT("ledger/written");
   version_ = version;
   stored_epoch_ = under_way_->epoch;
   stored_examples_ = under_way_->epoch == ledger_.epoch ? under_way_->counted_examples : 0;

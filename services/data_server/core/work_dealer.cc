@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
+
 namespace adamant::data_server {
 namespace {
 
@@ -153,6 +155,7 @@ void WorkDealer::JudgeEvaluation(WorkerId worker, const LeaseResult& result) {
   }
   out_.emplace_back(std::move(answer));
   if (counted && evaluation_->done()) {
+    ADAMANT_FAILPOINT("epoch/evaluated");
     out_.emplace_back(evaluation_->Sum());
   }
 }
@@ -168,6 +171,7 @@ void WorkDealer::GiveBack(const BatchId& batch, bool lost) {
 
 void WorkDealer::GiveBackAll(const std::vector<BatchId>& lost) {
   for (const BatchId& batch : lost) {
+    ADAMANT_FAILPOINT("work/deal_again");
     GiveBack(batch, true);
   }
 }
@@ -266,6 +270,7 @@ void WorkDealer::DealAll(TimePoint now) {
 }
 
 void WorkDealer::DealTo(WorkerTable::Worker& worker, const Choice& choice) {
+  ADAMANT_FAILPOINT("work/deal");
   const std::uint64_t lease = workers_.Grant(worker, choice.batch);
   worker.told_drained = false;
   const bool evaluate = choice.batch.kind == WorkKind::kEvaluate;

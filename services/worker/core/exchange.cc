@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/worker/core/local_update.h"
 
@@ -320,6 +321,7 @@ absl::Status Exchange::StartPush(ContentPtr content) {
     for (const LeaseResult& result : results) {
       examples += result.examples;
     }
+    ADAMANT_FAILPOINT("push/start");
     const Sequence sequence =
         pushes_.Push({.job_examples = accumulators.front()->job_examples.load(),
                       .examples = examples,
@@ -378,6 +380,7 @@ absl::Status Exchange::Retire(Clock::TimePoint now) {
     if (push.refused) {
       status.Update(CountRefusal(nullptr, sum));
     } else {
+      ADAMANT_FAILPOINT("push/retire");
       FoldIntoFetch(push.sequence, sum);
       refusals_in_a_row_ = 0;
       ++statistics_.pushes_acknowledged;
@@ -398,6 +401,7 @@ std::optional<std::uint64_t> Exchange::TakeFlushed() {
       !retiring_.empty()) {
     return std::nullopt;
   }
+  ADAMANT_FAILPOINT("push/flushed");
   return std::exchange(flush_epoch_, std::nullopt);
 }
 
@@ -409,6 +413,7 @@ std::optional<HeldPushes> Exchange::TakeHeld() {
   if (!checkpoint.has_value()) {
     return std::nullopt;
   }
+  ADAMANT_FAILPOINT("push/held");
   return HeldPushes{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
 }
 

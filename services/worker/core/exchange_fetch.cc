@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/local_update.h"
@@ -29,6 +30,7 @@ absl::Status Exchange::OnFetchReply(const FetchReply& reply,
     replica_.evaluation.SetLoaded(snapshot_);
     return absl::OkStatus();
   }
+  ADAMANT_FAILPOINT("fetch/complete");
   MarkIncluded();
   asynchrony_.OnFetched(replica_.fetch.values(), now);
   weight_growth_.Observe(replica_.fetch.values());
@@ -126,6 +128,7 @@ void Exchange::StartFetch(Clock::TimePoint now) {
 
 // What was fetched has been applied.
 void Exchange::FinishFetch() {
+  ADAMANT_FAILPOINT("fetch/applied");
   pushes_.SetFetchedVersions(fetches_.Versions(fetch_));
   asynchrony_.meter().OnApplied();
   fetches_.Drop(std::exchange(fetch_, 0));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::worker {
@@ -81,6 +82,7 @@ Sequence PushTracker::Release() {
     }
   }
   if (released > released_) {
+    ADAMANT_FAILPOINT("push/release");
     const auto count = static_cast<std::ptrdiff_t>(released - released_);
     terms_.erase(terms_.begin(), terms_.begin() + count);
     released_ = released;
@@ -135,6 +137,7 @@ void PushTracker::Acknowledge(Cursor& cursor, Sequence sequence) {
 // The server wants `expected` next. Acknowledged updates behind it are sent again; those that are
 // no longer held are lost.
 void PushTracker::Rewind(Cursor& cursor, Sequence expected) {
+  ADAMANT_FAILPOINT("push/rewind");
   if (expected < first_held()) {
     lost_updates_ += cursor.gone.Insert(expected, first_held());
   }
@@ -145,6 +148,7 @@ void PushTracker::Rewind(Cursor& cursor, Sequence expected) {
 // The bucket came back from a disk, perhaps an older one: the newest acknowledged update is sent
 // once more, and the answer says whether the server has it.
 void PushTracker::OnRestored(Cursor& cursor) const {
+  ADAMANT_FAILPOINT("push/restored");
   cursor.persisted = 0;
   for (Sequence sequence = cursor.acknowledged; sequence >= first_held(); --sequence) {
     if (!cursor.gone.Contains(sequence)) {
@@ -180,6 +184,7 @@ absl::Status PushTracker::OnAck(std::size_t position,
   switch (ack.outcome) {
     case UpdateOutcome::kApplied:
     case UpdateOutcome::kDuplicate:
+      ADAMANT_FAILPOINT("push/acknowledged");
       routes_.OnServed(ack.shard, ack.epoch);
       if (ack.outcome == UpdateOutcome::kApplied && sent.sequence <= cursor.most) {
         ++resent_updates_;

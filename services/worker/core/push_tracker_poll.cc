@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/failpoint.h"
 #include "services/worker/core/message_packer.h"
 #include "services/worker/core/push_tracker.h"
 
@@ -47,6 +48,7 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
     if (i > 0 && sequence != ready[i - 1].sequence) {
       packer.Finish(messages);
     }
+    ADAMANT_FAILPOINT("push/send");
     const PushedShard& pushed = options_.pushed[position];
     const ServerSlot server = cursors_[position].server;
     PushMessage& message =
@@ -96,6 +98,7 @@ void PushTracker::PollFlush(Clock::TimePoint now, std::vector<Message>& messages
       }
     }
     for (auto& [server, message] : by_server) {
+      ADAMANT_FAILPOINT("push/ask_for_flush");
       message.request = routes_.NextRequest();
       message.server = server;
       messages.emplace_back(std::move(message));

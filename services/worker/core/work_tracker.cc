@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "services/common/base/failpoint.h"
+
 namespace adamant::worker {
 namespace {
 
@@ -111,6 +113,7 @@ void WorkTracker::Finish(const std::vector<LeaseResult>& results, Clock::TimePoi
     }
   }
   for (auto& [server, part] : by_server) {
+    ADAMANT_FAILPOINT("work/acknowledge");
     outbox_.emplace_back(AcknowledgeMessage{.server = server, .results = std::move(part)});
   }
 }
@@ -132,6 +135,7 @@ std::vector<WorkTracker::Message> WorkTracker::Poll(Clock::TimePoint now) {
     }
   }
   for (auto& [server, message] : repeats) {
+    ADAMANT_FAILPOINT("work/acknowledge_again");
     outbox_.emplace_back(std::move(message));
   }
   std::map<ServerSlot, HandBackMessage> returns;
@@ -145,6 +149,7 @@ std::vector<WorkTracker::Message> WorkTracker::Poll(Clock::TimePoint now) {
     return true;
   });
   for (auto& [server, message] : returns) {
+    ADAMANT_FAILPOINT("work/hand_back");
     outbox_.emplace_back(std::move(message));
   }
   return std::exchange(outbox_, {});
