@@ -25,10 +25,10 @@ bench: ## build and run all benchmarks, write docs/bench/all.md and pytorch.md; 
 
 simulate: ## run the simulations of the cluster, of replication and of the operator: make simulate SEEDS=100000 FIRST_SEED=1
 	@tools/setup
-	@tools/build release simulation_test replication_simulation_test operator_simulation_test
+	@tools/build failpoints simulation_test replication_simulation_test operator_simulation_test
 	@for each in simulation_test replication_simulation_test operator_simulation_test; do \
 	  ADAMANT_SIMULATION_SEEDS=$(SEEDS) ADAMANT_SIMULATION_FIRST_SEED=$(FIRST_SEED) \
-	    build/release/tests/$$each || exit 1; done
+	    build/failpoints/tests/$$each || exit 1; done
 
 mutate: ## break the code in the ways of tests/mutations, say which tests notice: make mutate NAME=R05 SEEDS=1000
 	@tools/setup

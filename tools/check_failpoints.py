@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that docs/failpoints.md lists the failpoints of services/ and operator/ and that their names are sound; given
-programs, also that these hold none of the names.
+"""Checks that docs/failpoints.md lists the failpoints of services/ and operator/, that their names are sound, and that the
+simulations know those of the cores or say why not; given programs, also that these hold none of the names.
 
 usage: tools/check_failpoints.py [--fix] [--root ROOT] [PROGRAM...]
 --fix writes the page anew and keeps what it says of each failpoint; exit code 1 if there are faults
@@ -13,6 +13,8 @@ import re
 import sys
 
 PAGE = "docs/failpoints.md"
+STEPS = "steps.inc"  # in tests/simulation and below: the failpoints that a simulation passes
+SIMULATION_PAGE = "docs/design/simulation.md"  # says why it passes no others
 HOME = "services/common/base/failpoint"  # .h and .cc: where they are declared, not used
 INTRODUCTION = """\
 # Failpoints
@@ -83,6 +85,16 @@ def check(root: pathlib.Path, fix: bool = False) -> tuple[dict[str, Failpoint], 
     return failpoints, faults
 
 
+def unmet(root: pathlib.Path, failpoints: dict[str, Failpoint]) -> list[str]:
+    """The steps of the cores at which no simulation can put a fault, and of which no page says why."""
+    known = "".join(path.read_text() for path in (root / "tests" / "simulation").rglob(STEPS))
+    explained = (root / SIMULATION_PAGE).read_text()
+    return [f"{each.file}: no {STEPS} has {each.name}, a step of a core: measure them anew, or say in {SIMULATION_PAGE} "
+            "why no seed passes it"
+            for each in failpoints.values()
+            if "/core/" in each.file and f'"{each.name}"' not in known and f"`{each.name}`" not in explained]
+
+
 def find_leaks(failpoints: dict[str, Failpoint], programs: list[pathlib.Path]) -> list[str]:
     """The names that stand in programs built without failpoints."""
     faults = []
@@ -99,6 +111,7 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     failpoints, faults = check(options.root, options.fix)
+    faults += unmet(options.root, failpoints)
     faults += find_leaks(failpoints, options.programs)
     for fault in faults:
         print(fault)

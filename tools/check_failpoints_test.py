@@ -67,6 +67,23 @@ class CheckFailpointsTest(unittest.TestCase):
         faults = self.faults('ADAMANT_FAILPOINT("shard/flush");', fix=True)
         self.assertIn("services/worker/b.h:3: shard/flush stands in services/worker/a.cc already", faults)
 
+    def test_steps_of_cores_are_met_by_a_simulation_or_explained(self) -> None:
+        core = self.root / "services" / "worker" / "core"
+        core.mkdir(parents=True)
+        (core / "b.cc").write_text('ADAMANT_FAILPOINT("push/send"); ADAMANT_FAILPOINT("push/hold");')
+        steps = self.root / "tests" / "simulation" / "deep" / check_failpoints.STEPS
+        steps.parent.mkdir(parents=True)
+        steps.write_text('{"push/send", 1, 1},\n')
+        page = self.root / check_failpoints.SIMULATION_PAGE
+        page.parent.mkdir(parents=True)
+        page.write_text("Nothing.\n")
+        self.write(GOOD)  # of no core
+        failpoints, _ = check_failpoints.check(self.root)
+        [fault] = check_failpoints.unmet(self.root, failpoints)
+        self.assertIn("services/worker/core/b.cc: no steps.inc has push/hold", fault)
+        page.write_text("- `push/hold`: nobody holds.\n")
+        self.assertEqual(check_failpoints.unmet(self.root, failpoints), [])
+
     def test_programs_without_failpoints_hold_no_names(self) -> None:
         self.write(GOOD)
         failpoints, _ = check_failpoints.check(self.root)

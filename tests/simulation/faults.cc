@@ -50,13 +50,13 @@ void Faults::Inject() {
       return SlowDown();
     case 7:
     case 8:
-      return Pause();
+      return PauseOne();
     case 9:
       return FillDisk();
     case 10:
       return FailSync();
     case 11:
-      return CutOff();
+      return CutOffOne();
     default:
       return CrashController();
   }
@@ -106,25 +106,39 @@ void Faults::SilenceOne() {
   Lasts(time);
 }
 
-// One process, from all others or from some, in one direction or in both.
-void Faults::CutOff() {
-  MemberProcess* const member = AnyMember();
-  if (member == nullptr) {
+Endpoint* Faults::Find(const LifePtr& life) {
+  if (cluster_.controller() != nullptr && cluster_.controller()->life == life) {
+    return cluster_.controller();
+  }
+  const std::vector<MemberProcess*> members = cluster_.members();
+  const auto found = std::ranges::find(members, life, &MemberProcess::life);
+  return found == members.end() ? nullptr : *found;
+}
+
+void Faults::CutOffOne() {
+  if (MemberProcess* const member = AnyMember()) {
+    CutOff(member->life);
+  }
+}
+
+void Faults::CutOff(const LifePtr& life) {
+  Endpoint* const process = Find(life);
+  if (process == nullptr) {
     return;
   }
   const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
   const bool all = world_.scheduler.Chance(0.5);
   const std::uint64_t directions = world_.scheduler.Between(0, 2);  // out, in, both
-  world_.scheduler.Record("fault", "cuts off " + member->life->name, all ? 1 : 0, directions);
-  for (const StreamId stream : world_.network.StreamsOf(*member)) {
+  world_.scheduler.Record("fault", "cuts off " + life->name, all ? 1 : 0, directions);
+  for (const StreamId stream : world_.network.StreamsOf(*process)) {
     if (!all && world_.scheduler.Chance(0.5)) {
       continue;
     }
     if (directions != 1) {
-      world_.network.Silence(stream, world_.network.IsClient(stream, *member), time);
+      world_.network.Silence(stream, world_.network.IsClient(stream, *process), time);
     }
     if (directions != 0) {
-      world_.network.Silence(stream, !world_.network.IsClient(stream, *member), time);
+      world_.network.Silence(stream, !world_.network.IsClient(stream, *process), time);
     }
   }
   Lasts(time);
@@ -143,26 +157,30 @@ void Faults::SlowDown() {
   Lasts(time);
 }
 
-// Half of the pauses are longer than a lease and than the controller's patience.
-void Faults::Pause() {
-  const auto time = world_.scheduler.Chance(0.5)
-                        ? world_.scheduler.Random(milliseconds(50), seconds(4))
-                        : world_.scheduler.Random(seconds(10), seconds(16));
-  Lasts(time);
-  LifePtr life;
+void Faults::PauseOne() {
+  const Clock::Duration time = PauseTime();
   if (ControllerProcess* const controller = cluster_.controller();
       controller != nullptr && world_.scheduler.Chance(0.15)) {
-    life = controller->life;
-  } else if (MemberProcess* const member = AnyMember()) {
-    life = member->life;
-    if (auto* server = dynamic_cast<ParameterServerProcess*>(member)) {
-      server->Pauses(time);
-    }
+    return Pause(controller->life, time);
   }
-  if (life != nullptr) {
-    world_.scheduler.Record("fault", "pauses " + life->name);
-    life->paused_until = std::max(life->paused_until, world_.scheduler.Now() + time);
+  if (MemberProcess* const member = AnyMember()) {
+    Pause(member->life, time);
   }
+}
+
+// Half of them are longer than a lease and than the controller's patience.
+Clock::Duration Faults::PauseTime() {
+  return world_.scheduler.Chance(0.5) ? world_.scheduler.Random(milliseconds(50), seconds(4))
+                                      : world_.scheduler.Random(seconds(10), seconds(16));
+}
+
+void Faults::Pause(const LifePtr& life, Clock::Duration time) {
+  Lasts(time);
+  if (auto* server = dynamic_cast<ParameterServerProcess*>(Find(life))) {
+    server->Pauses(time);
+  }
+  world_.scheduler.Record("fault", "pauses " + life->name);
+  life->paused_until = std::max(life->paused_until, world_.scheduler.Now() + time);
 }
 
 // One disk at a time and never long: a job whose disk stays full must fail.

@@ -20,6 +20,18 @@ class Faults {
 
   void PlanNext();
 
+  // --- One fault, for as long as chance says
+
+  Clock::Duration PauseTime();
+
+  /// A process stands still. Not while it is on the stack.
+  void Pause(const LifePtr& life, Clock::Duration time);
+
+  /// A process, from all others or from some, in one direction or in both.
+  void CutOff(const LifePtr& life);
+
+  void CrashController();
+
   [[nodiscard]] std::uint64_t injected() const { return injected_; }
 
   /// When the last of those injected so far has ended.
@@ -30,14 +42,14 @@ class Faults {
   void KillSome();
   void BreakSome();
   void SilenceOne();
-  void CutOff();
+  void CutOffOne();
   void SlowDown();
-  void Pause();
+  void PauseOne();
   void FillDisk();
   void FailSync();
-  void CrashController();
 
   MemberProcess* AnyMember();
+  Endpoint* Find(const LifePtr& life);
   void Lasts(Clock::Duration time);
 
   World& world_;

@@ -512,7 +512,7 @@ void ParameterServerProcess::OnKilled() {
   const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
-        roles[bucket] != parameter_server::Replica::Role::kLoading) {
+        roles[bucket] != parameter_server::Replica::Role::kLoading && IsKnown(bucket)) {
       Hear(bucket);
       world_.updates.Ended(
           start().id.slot,
@@ -521,6 +521,13 @@ void ParameterServerProcess::OnKilled() {
     }
   }
   OrphanBuckets();
+}
+
+// It may die in the very step in which it begins to serve what its disk had: nobody has seen that,
+// and what it may lack is what it lacked before.
+bool ParameterServerProcess::IsKnown(BucketId bucket) const {
+  return core_->Roles()[bucket] < parameter_server::Replica::Role::kLoading ||
+         observed_.contains(bucket) || hearing_.contains(bucket);
 }
 
 void ParameterServerProcess::Pauses(Clock::Duration time) {

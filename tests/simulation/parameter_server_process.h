@@ -98,6 +98,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   absl::Status Flush();
   void PushAgain();
   void OrphanBuckets();
+  [[nodiscard]] bool IsKnown(BucketId bucket) const;
   void Observe();
 
   Disk& disk_;

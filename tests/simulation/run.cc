@@ -55,16 +55,17 @@ void CheckEnd(World& world, Cluster& cluster) {
 
 }  // namespace
 
-Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
+Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   World world(seed, mutation);
   Cluster cluster(world);
   Faults faults(world, cluster);
+  StepFaults at_steps(world, cluster, faults, seed, aims);
   const Clock::TimePoint begin = world.scheduler.Now();
   cluster.StartController();
   faults.PlanNext();
   PlanDivergences(world, cluster);
   while (world.violations.first().empty() && !cluster.finished()) {
-    if (!world.scheduler.RunNext() || world.scheduler.executed() > kMostEvents ||
+    if (!at_steps.RunNext() || world.scheduler.executed() > kMostEvents ||
         world.scheduler.Now() > std::max(begin, faults.over_at()) + kPatience) {
       world.violations.Report("the job does not end");
     }
@@ -81,7 +82,9 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
                   .faults = faults.injected(),
                   .trained = world.updates.trained(),
                   .lost = world.updates.lost(),
-                  .virtual_time = world.scheduler.Now() - begin};
+                  .virtual_time = world.scheduler.Now() - begin,
+                  .passes = at_steps.passes(),
+                  .hits = at_steps.hits()};
   if (!outcome.violation.empty()) {
     outcome.story = world.setup.Describe() + "\n" + world.scheduler.LastEvents();
   }

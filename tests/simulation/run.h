@@ -5,6 +5,7 @@
 
 #include "services/common/base/clock.h"
 #include "tests/simulation/mutation.h"
+#include "tests/simulation/step_faults.h"
 
 namespace adamant::simulation {
 
@@ -18,9 +19,12 @@ struct Outcome {
   std::uint64_t trained = 0;  ///< batches
   std::uint64_t lost = 0;     ///< updates of single shards that servers lost
   Clock::Duration virtual_time{};
+  StepFaults::Passes passes;  ///< in builds with failpoints
+  StepFaults::Hits hits;      ///< the same
 };
 
-/// Runs the job of this seed with the faults of this seed.
-Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+/// Runs the job of this seed with the faults of this seed, in builds with failpoints also those at
+/// steps, unless `aims` is false.
+Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone, bool aims = true);
 
 }  // namespace adamant::simulation

@@ -36,6 +36,7 @@ bool Scheduler::RunNext() {
       continue;
     }
     now_ = event.time;
+    running_ = event.life;
     ++executed_;
     event.action();
     return true;

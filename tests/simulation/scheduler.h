@@ -45,6 +45,9 @@ class Scheduler final : public Clock {
   /// Runs the next event; false if there is none.
   bool RunNext();
 
+  /// The process whose event runs, or ran last; null: the world's.
+  [[nodiscard]] const LifePtr& running() const { return running_; }
+
   [[nodiscard]] std::size_t pending() const { return events_.size(); }
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
 
@@ -91,6 +94,7 @@ class Scheduler final : public Clock {
   Rng rng_;
   TimePoint now_{std::chrono::hours(1)};
   std::vector<Event> events_;  // a heap
+  LifePtr running_;
   std::uint64_t next_order_ = 0;
   std::uint64_t executed_ = 0;
   std::uint64_t hash_ = 0;

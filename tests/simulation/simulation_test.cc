@@ -17,6 +17,7 @@
 #include "services/common/base/mutex.h"
 #include "services/worker/core/push_hold.h"
 #include "tests/simulation/run.h"
+#include "tests/simulation/steps.h"
 
 namespace adamant::simulation {
 namespace {
@@ -35,6 +36,7 @@ struct Totals {
   std::uint64_t events = 0;
   std::uint64_t trained = 0;
   std::uint64_t lost = 0;
+  StepFaults::Hits hits;
   Clock::Duration virtual_time{};
   std::chrono::duration<double> wall_time{};
 };
@@ -50,6 +52,9 @@ void Count(std::uint64_t seed, const Outcome& outcome) {
   totals.trained += outcome.trained;
   totals.lost += outcome.lost;
   totals.virtual_time += outcome.virtual_time;
+  for (const auto& [pair, times] : outcome.hits) {
+    totals.hits[pair] += times;
+  }
   if (!outcome.violation.empty()) {
     ++totals.violations;
     ADD_FAILURE() << "seed " << seed << ": " << outcome.violation << "\n"
@@ -77,6 +82,30 @@ TEST(SimulationTest, EverySeedKeepsThePromises) {
   }
   totals.wall_time = std::chrono::steady_clock::now() - begin;
 }
+
+#ifdef ADAMANT_FAILPOINTS
+// After the seeds above.
+TEST(SimulationTest, FaultsMeetEveryStep) {
+  if (totals.seeds < 1000) {
+    GTEST_SKIP() << "fewer than 1,000 seeds were run";
+  }
+  std::string missing;
+  for (const Step& step : Steps()) {
+    for (int i = 0; i < kStepFaults; ++i) {
+      const auto fault = static_cast<StepFault>(i);
+      if (!totals.hits.contains({step.name, fault})) {
+        missing += "\n  " + std::string(step.name) + ", " + std::string(NameOf(fault));
+      }
+    }
+  }
+  const auto all = static_cast<double>(Steps().size() * kStepFaults);
+  EXPECT_GE(static_cast<double>(totals.hits.size()) / all, 0.95) << "not met:" << missing;
+  std::printf("simulation: %zu of %.0f pairs of step and fault met; not met:%s\n",
+              totals.hits.size(),
+              all,
+              missing.empty() ? " none" : missing.c_str());
+}
+#endif
 
 TEST(SimulationTest, TheSameSeedGivesTheSameHistory) {
   for (const std::uint64_t seed : {7U, 8U, 9U}) {
