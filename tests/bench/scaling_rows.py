@@ -132,7 +132,7 @@ def scale_virtual(plan, _):
 
 
 def one_worker(plan, _):
-    """What diverges. A NaN in epoch 3 is not among it: no failpoint of the worker makes one (docs/failpoints.md)."""
+    """What diverges. A NaN in epoch 3 is a test of its own: tests/e2e/train_failpoints_test.py."""
     def recovers(found, _):
         return all(not failed(result) and result["top1"][-1] >= 98.5 and result["attempts"] <= 4 for result in found)
 
