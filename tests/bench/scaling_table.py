@@ -48,10 +48,11 @@ def beside(found, against):
 def met_text(group, found, against):
     if not group.met:
         return ""
-    if len(found) < len(group.cases) or len(against) < len(group.against):
+    if not found or (group.against and not against):
         return "not measured"
     wide = group.points and group.against and group.cases != group.against and width_of(found, against) > group.points
-    return ("yes" if group.met(found, against) else "**no**") + (", too few runs" if wide else "")
+    few = wide or len(found) < len(group.cases) or len(against) < len(group.against)
+    return ("yes" if group.met(found, against) else "**no**") + (", too few runs" if few else "")
 
 
 def batches_of_others(result):

@@ -101,10 +101,13 @@ class Runs(unittest.TestCase):
     def test_wide_intervals_are_told(self):
         self.assertEqual(self.judge([98.5, 99.5], [99.00, 99.01]), "yes, too few runs")
 
-    def test_half_measured_groups_are_not_judged(self):
+    def test_half_measured_groups_say_so(self):
+        against = [Case(workers=2, seed=1)]
+        group = scaling_groups.Group("", [Case(seed=1), Case(seed=2)], against, "near", scaling_groups.near(0.15))
         self.results.add(Case(seed=1), "abc", outcome(99.0))
-        group = scaling_groups.Group("", [Case(seed=1), Case(seed=2)], [], "near", scaling_groups.near(0.15))
         self.assertEqual(scaling_table.cells(group, self.results)[-1], "not measured")
+        self.results.add(against[0], "abc", outcome(99.0))
+        self.assertEqual(scaling_table.cells(group, self.results)[-1], "yes, too few runs")
 
     def test_lost_updates_fail_the_row_of_kills(self):
         plan = scaling_rows.Plan([1], [], 0)
