@@ -457,24 +457,38 @@ absl::Status ParameterServerProcess::Flush() {
 // Shows the checker what this process begins to serve with, when it came from a disk.
 void ParameterServerProcess::Observe() {
   for (const parameter_server::BucketReport& report : core_->Reports()) {
-    if (report.lost) {
+    const auto observed = observed_.find(report.bucket);
+    if (report.lost || (observed != observed_.end() && observed->second == report.generation)) {
       continue;
     }
-    if (std::exchange(observed_[report.bucket], report.generation) == report.generation ||
-        !world_.updates.Restored(report.bucket, report.generation)) {
+    const std::vector<ShardId> shards = ShardsOf(report.bucket);
+    const auto found = core_->Fetch(nullptr, shards, 0);
+    if (!found.ok() ||
+        std::ranges::any_of(*found, [](const auto& each) { return each.values.empty(); })) {
+      continue;  // its lease has passed, so that nobody else can read it either: later
+    }
+    observed_[report.bucket] = report.generation;
+    if (!world_.updates.Restored(report.bucket, report.generation)) {
       continue;
     }
     world_.scheduler.Record(life->name, "serves what was stored of bucket", report.bucket);
     if (world_.Has(Mutation::kOldPushGetsIn)) {
       PushAgain();
     }
-    for (const Shard& shard : core_->layout().shards()) {
-      if (shard.bucket == report.bucket) {
-        const auto value = core_->Fetch(nullptr, std::vector<ShardId>{shard.id}, 0);
-        world_.updates.Loaded(start().id.slot, shard.id, value->at(0).values);
-      }
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      world_.updates.Loaded(start().id.slot, shards[i], found->at(i).values);
     }
   }
+}
+
+std::vector<ShardId> ParameterServerProcess::ShardsOf(BucketId bucket) const {
+  std::vector<ShardId> shards;
+  for (const Shard& shard : core_->layout().shards()) {
+    if (shard.bucket == bucket) {
+      shards.push_back(shard.id);
+    }
+  }
+  return shards;
 }
 
 // What came before the job went back: of that, all behind what it went back to would be next.

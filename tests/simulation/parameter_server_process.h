@@ -100,6 +100,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OrphanBuckets();
   [[nodiscard]] bool IsKnown(BucketId bucket) const;
   void Observe();
+  [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
 
   Disk& disk_;
   std::optional<parameter_server::ParameterServer> core_;

@@ -32,6 +32,9 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
       return false;
     }
     world_.network.Close(peer.stream, *this);
+    if (peer.connected) {
+      SetConnected(key, false);  // after a word of its connection that still waits in the loop
+    }
     if (key.first == StreamKind::kWork) {
       exchange_->OnDataServer(key.second, false);
       drained_->Remove(key.second);
