@@ -25,10 +25,10 @@ void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
   cuts_ = std::move(cuts);
   snapshot_ = snapshot;
   stored_.assign(configurations_.size(), std::nullopt);
-  asked_.assign(configurations_.size(), std::nullopt);
+  asked_.assign(configurations_.size(), 0);
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (configurations_.IsServed(bucket)) {
-      asked_[bucket] = configurations_.At(bucket).primary;
+      asked_[bucket] = configurations_.At(bucket).epoch;
     }
   }
   for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
@@ -43,7 +43,7 @@ void SnapshotTaker::Need() {
   cuts_ = state_.checkpoint.cuts;
   stored_.assign(state_.checkpoint.buckets.begin(), state_.checkpoint.buckets.end());
   stored_.resize(configurations_.size());
-  asked_.assign(configurations_.size(), std::nullopt);
+  asked_.assign(configurations_.size(), 0);
   Follow();
 }
 
@@ -145,10 +145,10 @@ bool SnapshotTaker::Follow() {
   }
   std::set<std::uint32_t> servers;
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    const Holder& primary = configurations_.At(bucket).primary;
-    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != primary) {
-      asked_[bucket] = primary;
-      servers.insert(primary.slot);
+    const Bucket& record = configurations_.At(bucket);
+    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != record.epoch) {
+      asked_[bucket] = record.epoch;
+      servers.insert(record.primary.slot);
     }
   }
   for (const std::uint32_t server : servers) {

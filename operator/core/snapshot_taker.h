@@ -79,7 +79,9 @@ class SnapshotTaker {
   bool complete_ = false;       // it was, once
   std::vector<PushCut> cuts_;
   std::vector<std::optional<CheckpointBucket>> stored_;  // by bucket: as a primary stored it
-  std::vector<std::optional<Holder>> asked_;  // by bucket: the serving primary that was asked
+  // By bucket: the epoch under which its serving primary was asked; 0: it was not. A bucket may go
+  // and come back to the server that was asked before it went.
+  std::vector<std::uint64_t> asked_;
   std::optional<TimePoint> retry_;
   bool told_waiting_ = false;
   int failures_ = 0;  // for lack of room

@@ -295,6 +295,25 @@ TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
   EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, heir.slot}));
 }
 
+// It had answered while it did not have the bucket.
+TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain) {
+  job_.Tell(kData0, EpochEnded{1});
+  job_.CloseParts();
+  job_.Flush(kWorker0);
+  job_.Flush(kWorker1);
+  ASSERT_EQ(job_.state().step, Step::kSnapshot);
+  const Holder primary = record(0).primary;
+  const Holder heir = Secondary(0);
+  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
+  ASSERT_EQ(record(0).primary, heir);
+  Tell(primary, {.bucket = 0, .epoch = record(0).epoch, .proposer = primary, .released = true});
+  ASSERT_EQ(record(0).primary, primary);
+  const auto asked = Sent<TakeSnapshot>(job_.Serve(primary.slot));
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].second.snapshot, job_.state().row.snapshot);
+  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, primary.slot}));
+}
+
 TEST_F(ReplicationTest, ADrainingServerGetsHeirs) {
   const Holder leaving = record(0).primary;
   const Holder heir = Secondary(0);
