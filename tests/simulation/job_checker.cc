@@ -23,6 +23,10 @@ void JobChecker::StateIs(const controller::JobState& state) {
   if (state.recovery.going_back) {
     epoch_ = state.epoch - 1;
   }
+  primaries_.clear();
+  for (const controller::Bucket& bucket : state.buckets) {
+    primaries_.push_back(bucket.primary);
+  }
   incarnations_.resize(state.slots.size());
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) {
     if (std::exchange(incarnations_[slot], state.slots[slot].incarnation) >
@@ -65,6 +69,11 @@ void JobChecker::Applied(std::uint32_t worker, std::uint64_t incarnation) {
     violations_.Report("worker-" + std::to_string(worker) +
                        " pushes while the epoch's snapshot is taken");
   }
+}
+
+bool JobChecker::IsPrimary(const parameter_server::Holder& server, BucketId bucket) const {
+  return bucket < primaries_.size() && primaries_[bucket].slot == server.slot &&
+         primaries_[bucket].incarnation == server.incarnation;
 }
 
 }  // namespace adamant::simulation

@@ -9,6 +9,8 @@
 
 #include "operator/core/actions.h"
 #include "operator/core/state.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/replication/messages.h"
 #include "tests/simulation/violations.h"
 
 namespace adamant::simulation {
@@ -32,8 +34,13 @@ class JobChecker {
   void EpochDone(const controller::EpochResult& row);
   void StateIs(const controller::JobState& state);
 
-  /// A parameter server applies an update of this worker.
+  /// The server that the controller takes for the bucket's primary applies an update of this
+  /// worker.
   void Applied(std::uint32_t worker, std::uint64_t incarnation);
+
+  /// Whether the controller takes this process for the bucket's primary. One that was replaced may
+  /// go on for a while: what all copies had it commits late, what it stored it still gives.
+  [[nodiscard]] bool IsPrimary(const parameter_server::Holder& server, BucketId bucket) const;
 
  private:
   Violations& violations_;
@@ -44,6 +51,7 @@ class JobChecker {
   controller::Step step_ = controller::Step::kTraining;
   std::set<std::pair<controller::MemberId, std::uint64_t>> admitted_;
   std::vector<std::uint64_t> incarnations_;         // by slot, as the controller remembers them
+  std::vector<controller::Holder> primaries_;       // by bucket
   std::map<std::uint32_t, std::uint64_t> workers_;  // in the membership: incarnation by slot
 };
 

@@ -242,8 +242,9 @@ void ParameterServerProcess::OnPushed(StreamId stream,
                                       const Writer& writer,
                                       const std::vector<parameter_server::ShardAck>& acks) {
   world_.updates.Acknowledged(writer, *frame, acks);
-  if (std::ranges::any_of(acks, [](const parameter_server::ShardAck& ack) {
-        return ack.outcome == parameter_server::PushOutcome::kApplied;
+  if (std::ranges::any_of(acks, [this](const parameter_server::ShardAck& ack) {
+        return ack.outcome == parameter_server::PushOutcome::kApplied &&
+               world_.job.IsPrimary(core_->self(), core_->layout().shards()[ack.shard].bucket);
       })) {
     world_.job.Applied(writer.slot, writer.incarnation);
   }
@@ -319,7 +320,8 @@ void ParameterServerProcess::OnGet(StreamId stream, const GetRecord& get) {
     answer.record.value = stayed->second;
     answer.record.version = std::max<std::uint64_t>(answer.record.version, 1);
   }
-  if (answer.record.version > 0) {
+  if (answer.record.version > 0 &&
+      world_.job.IsPrimary(core_->self(), BucketOfRecord(get.key, core_->layout().buckets()))) {
     SeeLedger(get.key, answer.record.value);
   }
   Send(stream,
