@@ -178,7 +178,21 @@ class MutateTest(unittest.TestCase):
 
     def test_simulations_are_not_built_for_what_a_unit_test_notices(self):
         self.run_tool("not-written")
-        self.assertFalse((self.root / "build/mutate/tree/build/release/tests/core_simulation").exists())
+        self.assertEqual(list(self.root.glob("build/mutate/tree/build/*/tests/core_simulation")), [])
+
+    def test_ranges_of_seeds_are_counted(self):
+        code, output = self.run_tool("not-synced", "--ranges", "2", "--first-seed", "1", "--seeds", "20")
+        self.assertEqual(code, 1)
+        self.assertIn("| not-synced | 1 of 2 | 17 | core_simulation |", output)
+        code, output = self.run_tool("not-synced", "--ranges", "1", "--first-seed", "30", "--seeds", "20")
+        self.assertEqual(code, 0)
+        self.assertIn("| not-synced | 1 of 1 | 8 | core_simulation |", output)
+
+    def test_ranges_do_not_count_what_the_code_shows_as_it_is(self):
+        (self.root / "quiet").unlink()
+        code, output = self.run_tool("not-synced", "--ranges", "1", "--first-seed", "1", "--seeds", "20")
+        self.assertEqual(code, 1)
+        self.assertIn("| not-synced | 0 of 1 |", output)
 
     def test_changes_that_are_not_committed_and_new_files_are_in_the_copy(self):
         self.run_tool("not-written")

@@ -96,6 +96,7 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .min_in_sync = replication.min_in_sync,
       .logged = replication.mode == job::PersistenceMode::kWal ||
                 replication.mode == job::PersistenceMode::kWalSync,
+      .only_checkpoints = replication.mode == job::PersistenceMode::kNone,
       .epochs = static_cast<std::uint64_t>(policy.epochs()),
       .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
       .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),

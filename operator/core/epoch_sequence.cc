@@ -319,6 +319,8 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
     return completed.status();
   }
   if (state_.step == Step::kSnapshot) {
+    KeepNewest(state_, state_.epoch + 1, 0);
+    state_.recovery.newest.examples += state_.row.counted;
     ADAMANT_FAILPOINT("epoch/evaluate");
     Enter(Step::kEvaluating);
     RepeatAll(Role::kDataServer);
@@ -336,6 +338,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
 
 void EpochSequence::OnCheckpoint(TimePoint now) {
   checkpoints_.OnStored(now);
+  KeepNewest(state_, state_.epoch, meter_.counted());
   if (std::optional<KeptModel> healthy = watch_.OnCheckpoint()) {
     KeepHealthy(state_, *std::move(healthy));
     outbox_.StateChanged();
@@ -382,6 +385,7 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   state_.accuracy = row.top1;
   state_.evaluated_snapshot = row.snapshot;
   state_.recovery.counted_examples += row.counted;
+  KeepNewest(state_, row.epoch + 1, 0);
   if (healthy) {
     double& best = state_.recovery.best_top1;
     best = std::max(best, row.top1);

@@ -93,12 +93,34 @@ void GoingBack::GoBack(TimePoint now) {
   EndAll(now);
 }
 
-// What processes hold of the model that cannot be read goes with them.
 absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
+  if (state_.recovery.going_back) {
+    return FallBackFurther(why, now);
+  }
+  const Recovery before = state_.recovery;
+  if (!settings_.only_checkpoints ||
+      !ReturnToCheckpoint(state_, std::max(meter_.counted(), state_.row.counted))) {
+    return why;
+  }
+  const Recovery& recovery = state_.recovery;
+  outbox_.StateChanged();
+  outbox_.Tell(Note::Kind::kWentBack,
+               state_.epoch,
+               std::string(why.message()) + "; the job goes back to " + WhereTo(state_) +
+                   " and on as attempt " + std::to_string(recovery.attempt) +
+                   UndoneText(recovery.undone_updates - before.undone_updates,
+                              recovery.undone_examples - before.undone_examples));
+  outbox_.Add(ManifestOf(state_));
+  EndAll(now);
+  return absl::OkStatus();
+}
+
+// What processes hold of the model that cannot be read goes with them.
+absl::Status GoingBack::FallBackFurther(const absl::Status& why, TimePoint now) {
   const std::uint64_t lost = state_.checkpoint.snapshot;
   const std::uint64_t updates = state_.recovery.undone_updates;
   const std::uint64_t examples = state_.recovery.undone_examples;
-  if (!state_.recovery.going_back || !FallBack(state_)) {
+  if (!FallBack(state_)) {
     return why;
   }
   outbox_.StateChanged();

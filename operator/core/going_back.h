@@ -14,7 +14,8 @@
 namespace adamant::controller {
 
 /// What follows when training diverges: the job goes back to a model from before and on with half
-/// the rate, fails, or goes on as it is. To go back all processes end, and none starts before.
+/// the rate, fails, or goes on as it is. And when parameters are lost of which only checkpoints are
+/// stored: it goes back to the newest. To go back all processes end, and none starts before.
 /// Threads: one thread at a time.
 /// Source: docs/design/divergence.md.
 class GoingBack {
@@ -40,8 +41,9 @@ class GoingBack {
   /// Training has diverged; `found` says how. Error: the job fails with this message.
   absl::Status OnDiverged(const std::string& found, TimePoint now);
 
-  /// Placement cannot bring a bucket back. While the job goes back it falls back to an older model;
-  /// else, and where there is none, that is the error with which it fails.
+  /// Placement cannot bring a bucket back. Where only checkpoints are stored the job goes back to
+  /// the newest; while it goes back it falls back to an older model; else, and where there is none,
+  /// that is the error with which it fails.
   absl::Status OnLostBucket(const absl::Status& why, TimePoint now);
 
   /// A parameter server is lost: it may have held what nobody else has yet.
@@ -58,6 +60,7 @@ class GoingBack {
  private:
   [[nodiscard]] bool Recovers() const;
   void GoBack(TimePoint now);
+  absl::Status FallBackFurther(const absl::Status& why, TimePoint now);
   void EndAll(TimePoint now);
 
   const JobSettings& settings_;

@@ -25,10 +25,10 @@ void TakeFirst(JobState& state) {
   recovery.best_top1 = 0;
 }
 
-// What is undone on purpose is not lost.
-void CountUndone(JobState& state, std::uint64_t counted) {
+// What is undone by going back to this model is not lost.
+void CountUndone(JobState& state, const KeptModel& model, std::uint64_t counted) {
   Recovery& recovery = state.recovery;
-  const std::vector<CheckpointBucket>& kept = recovery.healthy.checkpoint.buckets;
+  const std::vector<CheckpointBucket>& kept = model.checkpoint.buckets;
   for (std::size_t i = 0; i < state.histories.size(); ++i) {
     const std::uint64_t stays = i < kept.size() ? kept[i].updates : 0;
     // A snapshot may know more than the last heartbeats.
@@ -39,13 +39,11 @@ void CountUndone(JobState& state, std::uint64_t counted) {
     state.histories[i].updates = stays;
   }
   const std::uint64_t examples = recovery.counted_examples + counted;
-  recovery.undone_examples +=
-      examples - std::min(examples, recovery.healthy.examples + recovery.healthy.counted);
-  recovery.counted_examples = recovery.healthy.examples;
+  recovery.undone_examples += examples - std::min(examples, model.examples + model.counted);
+  recovery.counted_examples = model.examples;
 }
 
-void BecomeHealthy(JobState& state) {
-  const KeptModel& model = state.recovery.healthy;
+void Become(JobState& state, const KeptModel& model) {
   const bool made_anew = model.checkpoint.buckets.empty();
   state.recovery.best_loss = model.best_loss;
   state.recovery.going_back = true;
@@ -61,11 +59,23 @@ void BecomeHealthy(JobState& state) {
   ForgetUndone(state);
 }
 
+void BecomeHealthy(JobState& state, std::uint64_t counted) {
+  const KeptModel model = state.recovery.healthy;
+  CountUndone(state, model, counted);
+  Become(state, model);
+  state.recovery.newest = model;
+}
+
 }  // namespace
 
 void KeepFirst(JobState& state) {
   state.recovery.first = state.checkpoint;
   TakeFirst(state);
+  KeepNewest(state, 1, 0);
+}
+
+void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted) {
+  state.recovery.newest = ModelOf(state, epoch, counted);
 }
 
 KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted) {
@@ -108,18 +118,45 @@ void TurnBack(JobState& state, std::uint64_t counted) {
   if (!any || (recovery.attempt > 1 && !recovery.found)) {
     TakeFirst(state);  // the model that it went back to was not as healthy as it seemed
   }
-  CountUndone(state, counted);
   recovery.found = false;
   recovery.first_loss = 0;
   ++recovery.times;
   ++recovery.attempt;
   recovery.rate_factor *= kRateOfNextAttempt;
-  BecomeHealthy(state);
+  BecomeHealthy(state, counted);
+}
+
+bool ReturnToCheckpoint(JobState& state, std::uint64_t counted) {
+  KeptModel model = state.recovery.newest;
+  const bool any = !state.checkpoint.buckets.empty();
+  if (any && model.checkpoint.snapshot != state.checkpoint.snapshot) {
+    return false;
+  }
+  model.checkpoint = state.checkpoint;  // other servers may have stored it since
+  ++state.recovery.attempt;
+  if (!any) {
+    TakeFirst(state);
+    BecomeHealthy(state, counted);
+  } else if (state.row.snapshot == model.checkpoint.snapshot) {  // nothing was trained since
+    state.recovery.going_back = true;
+    state.phase = Phase::kStarting;
+  } else {
+    CountUndone(state, model, counted);
+    Become(state, model);
+  }
+  return true;
 }
 
 bool FallBack(JobState& state) {
   Recovery& recovery = state.recovery;
   const KeptModel lost = recovery.healthy;
+  if (state.checkpoint.snapshot != lost.checkpoint.snapshot) {
+    if (lost.checkpoint.snapshot == 0) {
+      TakeFirst(state);
+    }
+    BecomeHealthy(state, recovery.newest.counted);
+    return true;
+  }
   if (lost.checkpoint.buckets.empty()) {
     return false;
   }
@@ -132,13 +169,12 @@ bool FallBack(JobState& state) {
     }
     TakeFirst(state);
   }
-  CountUndone(state, lost.counted);
-  BecomeHealthy(state);
+  BecomeHealthy(state, lost.counted);
   return true;
 }
 
 std::string WhereTo(const JobState& state) {
-  const KeptModel& model = state.recovery.healthy;
+  const KeptModel& model = state.recovery.newest;
   const std::string name = " (checkpoint " + std::to_string(model.checkpoint.snapshot) + ")";
   if (model.checkpoint.buckets.empty()) {
     return "its first weights, made anew,";

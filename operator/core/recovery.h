@@ -6,10 +6,10 @@
 #include "operator/core/actions.h"
 #include "operator/core/state.h"
 
-/// What a job's state becomes when training diverges (JobState::recovery). Parameters, optimiser
-/// state, deduplication tables and ledger come back together, as the snapshot `healthy` has them;
-/// every process is started anew, so that nothing that was queued, retained or delayed before is
-/// pushed again.
+/// What a job's state becomes when training diverges, or parameters are lost of which only
+/// checkpoints are stored (JobState::recovery). Parameters, optimiser state, deduplication tables
+/// and ledger come back together, as a snapshot has them; every process is started anew, so that
+/// nothing that was queued, retained or delayed before is pushed again.
 /// Source: docs/design/divergence.md.
 namespace adamant::controller {
 
@@ -25,6 +25,10 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// The state has a checkpoint for users: one that holds more than the first weights.
 [[nodiscard]] bool HasCheckpoint(const JobState& state);
 
+/// The state's checkpoint is new; it is of a model as it is when `epoch` has been open for
+/// `counted` examples.
+void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);
+
 /// What users find of the checkpoint.
 [[nodiscard]] WriteManifest ManifestOf(const JobState& state);
 
@@ -37,9 +41,16 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted);
 
-/// The healthy model cannot be read: turns the state into that of the one before, of the first
-/// weights where there is none, and where these cannot be read either, of first weights that
-/// servers make anew. False if they were to do that already.
+/// What came after the checkpoint is lost: turns the state into that of the checkpoint, before its
+/// next attempt at the same rate; without one, into that of first weights that servers make anew.
+/// An epoch whose end the checkpoint is stays ended. False if the state is of a program that did
+/// not keep what belongs to a checkpoint.
+bool ReturnToCheckpoint(JobState& state, std::uint64_t counted);
+
+/// The model that the job goes back to cannot be read: turns the state into that of the healthy
+/// one; if it was that, of the one before, of the first weights where there is none, and where
+/// these cannot be read either, of first weights that servers make anew. False if they were to do
+/// that already.
 bool FallBack(JobState& state);
 
 /// The model that the job goes back to, for people: "the model of epoch 3 (checkpoint 7)".

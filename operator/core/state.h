@@ -36,6 +36,7 @@ struct JobSettings {
   std::uint32_t copies = 1;       ///< servers that hold each bucket
   std::uint32_t min_in_sync = 1;  ///< members below which a bucket takes no update
   bool logged = false;            ///< updates are acknowledged from the log on disk (Wal, WalSync)
+  bool only_checkpoints = false;  ///< nothing else of the parameters is stored (mode None)
   std::uint64_t epochs = 1;
   std::optional<double> target_accuracy{};  ///< share of validation examples, 0..1
   std::optional<std::chrono::milliseconds> active_deadline{};
@@ -184,17 +185,18 @@ struct KeptModel {
   bool operator==(const KeptModel&) const = default;
 };
 
-/// Going back when training diverges (operator/core/recovery.h).
+/// Going back when training diverges, or parameters are lost (operator/core/recovery.h).
 struct Recovery {
   Checkpoint first{};         ///< the weights that the job began with
   KeptModel healthy{};        ///< to go back to: the last model found healthy, or the first weights
   KeptModel older{};          ///< the one before, where `healthy` cannot be read; may be none
+  KeptModel newest{};         ///< the state's checkpoint, healthy or not
   bool found = false;         ///< `healthy` is a model of this attempt
   double best_top1 = 0;       ///< of the models found healthy since the first weights
   std::uint64_t attempt = 1;  ///< of training
   std::uint64_t times = 0;    ///< that the job went back since it was begun or resumed
   double rate_factor = 1;     ///< on all learning rates
-  bool going_back = false;    ///< processes end, then the buckets come back as `healthy` has them
+  bool going_back = false;    ///< processes end, then the buckets come back from the checkpoint
   bool ended_diverged = false;  ///< the job: one that is resumed goes back first
   double first_loss = 0;        ///< of the attempt; 0: not known
   double best_loss = 0;         ///< of training, over a period (LossTrend); 0: not known

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 7;
+constexpr std::uint64_t kStateVersion = 8;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -210,6 +210,9 @@ void WalkState(Codec& codec, Value& value) {
   if (codec.version() >= 7) {
     codec.Field(value.best_epoch);
     codec.Field(value.best_accuracy);
+  }
+  if (codec.version() >= 8) {
+    Walk(codec, value.recovery.newest);
   }
 }
 

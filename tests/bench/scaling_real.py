@@ -143,8 +143,8 @@ def times_of(looks, threads, evaluation):
         return sum(last.get(key, 0) - first.get(key, 0) for key in last if key.startswith(name))
 
     steps, fetches = growth("adamant_worker_steps_total"), growth("adamant_worker_fetches_total")
-    # None before others train.
-    gaps = [found["adamant_worker_staleness_batches"] for _, found in looks if found["adamant_worker_staleness_batches"] > 0]
+    # None before others train, nor in programs that did not measure it.
+    gaps = [gap for gap in (found.get("adamant_worker_staleness_batches", 0) for _, found in looks) if gap > 0]
     if steps < 100 or fetches < 10 or growth("adamant_worker_push_seconds_count") < 10 or not gaps:
         return None
     busy = threads * (end - begin) - growth("adamant_worker_wait_seconds_total")

@@ -78,6 +78,17 @@ class CheckpointTest(adamant.TestCase):
         self.assertTrue(any("the job goes back to checkpoint" in text for text in restored), restored)
         self.assert_counted_once(run, 1, EXAMPLES)
 
+    def test_a_job_of_which_only_checkpoints_are_stored_goes_back_when_a_server_dies(self):
+        run = self.run_in().train(self.long_epoch("{mode: None}"))
+        self.await_checkpoint(run)
+        self.assertTrue(run.kill("parameter-server-0"))
+        code, output = run.wait(timeout=240)
+        self.assertEqual(code, 0, output)
+        texts = [event["text"] for event in run.events() if event["event"] == "went-back"]
+        self.assertRegex("\n".join(texts), r"the job goes back to the model within epoch 1 \(checkpoint \d+\) and on as attempt 2")
+        self.assert_counted_once(run, 1, EXAMPLES)
+        self.assertEqual(run.rows()[0]["attempt"], "2")
+
     def test_a_server_without_its_disk_is_named_and_the_job_goes_on_when_it_is_back(self):
         run = self.run_in().train(self.job(epochs=30))
         run.await_epoch(1)

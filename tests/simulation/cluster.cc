@@ -56,19 +56,27 @@ void Cluster::StartController() {
   *life = controller_->life;
 }
 
-void Cluster::CrashController(bool group, Clock::Duration delay) {
+void Cluster::CrashController(Extent extent, Clock::Duration delay) {
   if (controller_ == nullptr) {
     return;
   }
-  world_.scheduler.Record("fault", group ? "kills the whole group" : "kills the controller");
+  const bool power = extent == Extent::kPower;
+  world_.scheduler.Record("fault",
+                          power                      ? "cuts the power of all"
+                          : extent == Extent::kGroup ? "kills the whole group"
+                                                     : "kills the controller");
   last_state_ = controller_->state();
   controller_->life->ended = true;
   world_.job.Ended();
   world_.network.Remove(*controller_);
-  controller_disk_.store().Crash();
+  power ? controller_disk_.store().LosePower() : controller_disk_.store().Crash();
   graveyard_.push_back(std::move(controller_));
-  if (group) {
-    KillAll();
+  if (extent != Extent::kAlone) {
+    KillAll(power ? Death::kPowerLost : Death::kKilled);
+  }
+  for (std::uint32_t slot = 0; power && slot < disks_.size(); ++slot) {
+    disks_[slot]->store().LosePower();  // also of those that no process has open
+    world_.updates.PowerLost(slot);
   }
   world_.scheduler.After(delay, nullptr, [this] { StartController(); });
 }
@@ -108,12 +116,12 @@ void Cluster::LoseSnapshots(std::uint32_t slot) {
   }
 }
 
-void Cluster::Kill(MemberProcess& process, const std::string& how) {
+void Cluster::Kill(MemberProcess& process, const std::string& how, Death death) {
   world_.scheduler.Record(process.life->name, how);
-  Remove(process, how);
+  Remove(process, how, death);
 }
 
-void Cluster::Remove(MemberProcess& process, const std::string& how) {
+void Cluster::Remove(MemberProcess& process, const std::string& how, Death death) {
   const auto child = std::ranges::find_if(
       children_, [&](const Child& each) { return each.process.get() == &process; });
   if (auto* worker = dynamic_cast<WorkerProcess*>(&process)) {
@@ -121,7 +129,7 @@ void Cluster::Remove(MemberProcess& process, const std::string& how) {
   }
   process.life->ended = true;
   world_.network.Remove(process);
-  process.OnKilled();
+  process.OnKilled(death);
   world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(20)),
                          child->parent,
                          [this, parent = child->parent, start = process.start(), how] {
@@ -134,9 +142,9 @@ void Cluster::Remove(MemberProcess& process, const std::string& how) {
   children_.erase(child);
 }
 
-void Cluster::KillAll() {
+void Cluster::KillAll(Death death) {
   while (!children_.empty()) {
-    Kill(*children_.back().process, "is killed with the group");
+    Kill(*children_.back().process, "is killed with the group", death);
   }
 }
 
@@ -149,6 +157,9 @@ std::vector<MemberProcess*> Cluster::members() const {
 }
 
 void Cluster::CheckDisks() {
+  if (world_.setup.job.only_checkpoints) {
+    return;  // the last one is checked as the model is written
+  }
   for (const Shard& shard : world_.setup.layout.shards()) {
     const std::uint32_t server = controller_->state().buckets[shard.bucket].primary.slot;
     const Disk& disk = *disks_[server];

@@ -22,12 +22,19 @@ class Cluster {
 
   void StartController();
 
-  /// Kills the controller; it starts again after `delay`. Its processes live on unless `group`.
-  void CrashController(bool group, Clock::Duration delay);
+  /// What ends with the controller.
+  enum class Extent : std::uint8_t {
+    kAlone,  ///< its processes live on
+    kGroup,
+    kPower,  ///< all machines lose their power
+  };
+
+  /// Kills the controller; it starts again after `delay`.
+  void CrashController(Extent extent, Clock::Duration delay);
 
   /// Kills one process.
-  void Kill(MemberProcess& process, const std::string& how);
-  void KillAll();
+  void Kill(MemberProcess& process, const std::string& how, Death death = Death::kKilled);
+  void KillAll(Death death = Death::kKilled);
 
   /// Destroys what has ended; not while one of them is on the stack.
   void Bury() { graveyard_.clear(); }
@@ -51,7 +58,7 @@ class Cluster {
 
   void Start(const controller::StartProcess& start, const LifePtr& parent);
   void LoseSnapshots(std::uint32_t slot);
-  void Remove(MemberProcess& process, const std::string& how);
+  void Remove(MemberProcess& process, const std::string& how, Death death = Death::kKilled);
   std::unique_ptr<MemberProcess> Make(const ProcessStart& start);
 
   World& world_;

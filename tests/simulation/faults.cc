@@ -73,9 +73,10 @@ MemberProcess* Faults::AnyMember() {
 
 void Faults::KillSome() {
   const std::uint64_t count = world_.scheduler.Chance(0.2) ? 2 : 1;
+  const Death death = world_.scheduler.Chance(0.25) ? Death::kPowerLost : Death::kKilled;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (MemberProcess* const member = AnyMember()) {
-      cluster_.Kill(*member, "is killed");
+      cluster_.Kill(*member, death == Death::kKilled ? "is killed" : "loses its power", death);
     }
   }
 }
@@ -216,11 +217,15 @@ void Faults::FailSync() {
 // On one machine the controller's processes die with it; in a cluster they live on, and if it is
 // away for long they go from epoch to epoch without it.
 void Faults::CrashController() {
-  const bool group = world_.scheduler.Chance(0.3);
-  const bool long_away = !group && world_.scheduler.Chance(0.8);
+  using Extent = Cluster::Extent;
+  Extent extent = Extent::kAlone;
+  if (world_.scheduler.Chance(0.3)) {
+    extent = world_.scheduler.Chance(0.4) ? Extent::kPower : Extent::kGroup;
+  }
+  const bool long_away = extent == Extent::kAlone && world_.scheduler.Chance(0.8);
   const auto delay = long_away ? world_.scheduler.Random(seconds(20), seconds(180))
                                : world_.scheduler.Random(milliseconds(50), seconds(3));
-  cluster_.CrashController(group, delay);
+  cluster_.CrashController(extent, delay);
   Lasts(delay);
 }
 

@@ -21,6 +21,12 @@ struct ProcessStart {
   std::uint64_t number = 0;  ///< of all processes of the simulation; names this one
 };
 
+/// How a process ends that does not end by itself.
+enum class Death : std::uint8_t {
+  kKilled,     ///< its machine goes on
+  kPowerLost,  ///< and what was not synced to its disk is gone
+};
+
 /// What the three services have in common: the control stream, heartbeats, and the way a process
 /// ends. Mirrors services/common/service.
 /// Threads: one.
@@ -38,8 +44,8 @@ class MemberProcess : public Endpoint {
         .message = "training diverged: simulated", .fatal = true, .diverged = true});
   }
 
-  /// The process is killed: its life has ended.
-  virtual void OnKilled() {}
+  /// The process is killed, or it has ended by itself: its life has ended.
+  virtual void OnKilled(Death /*death*/) {}
 
   [[nodiscard]] const ProcessStart& start() const { return start_; }
   [[nodiscard]] std::uint64_t incarnation() const {

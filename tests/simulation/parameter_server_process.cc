@@ -16,9 +16,6 @@ using parameter_server::Access;
 /// Between the time that something for the disk is wanted or due and the time that it is done.
 constexpr auto kDiskTime = milliseconds(20);
 
-/// How much longer than the flush interval an update may be only in memory.
-constexpr auto kSlack = milliseconds(50);
-
 /// A full disk is tried again after this time.
 constexpr auto kDiskRetry = seconds(1);
 
@@ -30,7 +27,10 @@ ParameterServerProcess::ParameterServerProcess(World& world,
                                                const ProcessStart& start,
                                                std::function<void(std::string)> exited,
                                                Disk& disk)
-    : MemberProcess(world, start, std::move(exited)), disk_(disk) {}
+    : MemberProcess(world, start, std::move(exited)),
+      disk_(disk),
+      clock_(world.scheduler, world.setup.drift[start.id.slot]),
+      window_(world.setup, clock_) {}
 
 absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   if (std::exchange(disk_.locked, true)) {
@@ -38,10 +38,10 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   }
   has_disk_ = true;
   job_uid_ = welcome.job_uid;
-  hindered_ += std::max(Clock::Duration(0), disk_.full_until - Now()) + kDiskRetry;
+  window_.Hinder(std::max(Clock::Duration(0), disk_.full_until - Now()) + kDiskRetry);
   const parameter_server::Holder self{.slot = start().id.slot, .incarnation = incarnation()};
   parameter_server::Driver& driver = *this;
-  core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, world_.scheduler, driver);
+  core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, clock_, driver);
   peers_.emplace(world_, *this, self, [this](const parameter_server::Holder& peer) {
     core_->OnPeerConnected(peer);
   });
@@ -134,7 +134,7 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   }
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
-      Hear(letter->message.bucket);
+      window_.Hear(letter->message.bucket, Now());
       core_->OnPeerMessage(from->second, std::move(letter->message));
     }
   } else if (const auto* peer = std::get_if<PeerHello>(&message)) {
@@ -176,19 +176,11 @@ void ParameterServerProcess::OnPeerHello(StreamId stream, const PeerHello& hello
   Send(stream, PeerHelloReply{});
 }
 
-void ParameterServerProcess::Hear(BucketId bucket) {
-  const auto [hearing, first] = hearing_.try_emplace(bucket, Hearing{.last = Now()});
-  const Clock::Duration silence = Now() - std::exchange(hearing->second.last, Now());
-  if (silence > 2 * world_.setup.times.beacon) {
-    hearing->second.deaf += silence;
-  }
-}
-
 void ParameterServerProcess::HearServed() {
   const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] == parameter_server::Replica::Role::kServing) {
-      Hear(bucket);
+      window_.Hear(bucket, Now());
     }
   }
 }
@@ -367,8 +359,7 @@ void ParameterServerProcess::OnPut(StreamId stream, const PutRecord& put) {
 // --- The disk
 
 void ParameterServerProcess::PlanStorage(Clock::TimePoint time) {
-  if (storage_failed_ || !open_ || time == Clock::TimePoint::max() ||
-      (storage_at_.has_value() && *storage_at_ <= time)) {
+  if (storage_failed_ || !open_ || (storage_at_.has_value() && *storage_at_ <= time)) {
     return;
   }
   storage_at_ = std::max(time, Now());
@@ -389,9 +380,15 @@ void ParameterServerProcess::DoStorage() {
     return Fail(status);
   }
   Observe();
-  PlanStorage(core_->StorageDueAt());
+  PlanStorageBy(core_->StorageDueAt());
   if (!world_.Has(Mutation::kNeverFlushes)) {
-    PlanStorage(core_->flusher().DueAt());
+    PlanStorageBy(core_->flusher().DueAt());
+  }
+}
+
+void ParameterServerProcess::PlanStorageBy(Clock::TimePoint local) {
+  if (local != Clock::TimePoint::max()) {
+    PlanStorage(clock_.ToWorld(local));
   }
 }
 
@@ -410,7 +407,7 @@ absl::Status ParameterServerProcess::DoDue() {
   for (const controller::TakeSnapshot& take : std::exchange(snapshots_, {})) {
     ADAMANT_RETURN_IF_ERROR(TakeSnapshot(take));
   }
-  return core_->flusher().DueAt() <= Now() ? Flush() : absl::OkStatus();
+  return core_->flusher().DueAt() <= clock_.Now() ? Flush() : absl::OkStatus();
 }
 
 void ParameterServerProcess::TellStored() { Tell(ToController(core_->Stored())); }
@@ -517,24 +514,27 @@ void ParameterServerProcess::Stop() {
   Leave();
 }
 
-void ParameterServerProcess::OnKilled() {
+void ParameterServerProcess::OnKilled(Death death) {
   if (!has_disk_) {
     return;
   }
   const std::size_t survivors = world_.scheduler.rng().Below(disk_.store().unflushed() + 1);
-  world_.Has(Mutation::kLyingDisk) ? disk_.store().LosePower(survivors)
-                                   : disk_.store().Crash(survivors);
+  death == Death::kPowerLost || world_.Has(Mutation::kLyingDisk)
+      ? disk_.store().LosePower(survivors)
+      : disk_.store().Crash(survivors);
   disk_.locked = false;
   const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
   for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
     if (roles[bucket] >= parameter_server::Replica::Role::kSecondary &&
         roles[bucket] != parameter_server::Replica::Role::kLoading && IsKnown(bucket)) {
-      Hear(bucket);
-      world_.updates.Ended(
-          start().id.slot,
-          bucket,
-          world_.setup.flush.interval + kSlack + hindered_ + hearing_[bucket].deaf);
+      world_.updates.Ended(start().id.slot,
+                           bucket,
+                           window_.At(bucket, Death::kKilled, Now()),
+                           window_.At(bucket, Death::kPowerLost, Now()));
     }
+  }
+  if (death == Death::kPowerLost) {
+    world_.updates.PowerLost(start().id.slot);
   }
   OrphanBuckets();
 }
@@ -543,7 +543,7 @@ void ParameterServerProcess::OnKilled() {
 // and what it may lack is what it lacked before.
 bool ParameterServerProcess::IsKnown(BucketId bucket) const {
   return core_->Roles()[bucket] < parameter_server::Replica::Role::kLoading ||
-         observed_.contains(bucket) || hearing_.contains(bucket);
+         observed_.contains(bucket) || window_.HasHeard(bucket);
 }
 
 void ParameterServerProcess::Pauses(Clock::Duration time) {

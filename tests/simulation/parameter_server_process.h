@@ -9,6 +9,8 @@
 
 #include "services/parameter_server/core/parameter_server.h"
 #include "tests/simulation/disk.h"
+#include "tests/simulation/local_clock.h"
+#include "tests/simulation/loss_window.h"
 #include "tests/simulation/member_process.h"
 #include "tests/simulation/peers.h"
 
@@ -26,10 +28,10 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
                          std::function<void(std::string)> exited,
                          Disk& disk);
 
-  void OnKilled() override;
+  void OnKilled(Death death) override;
 
   /// The disk is full for this long: so much more may be unflushed.
-  void Hindered(Clock::Duration time) { hindered_ += time; }
+  void Hindered(Clock::Duration time) { window_.Hinder(time); }
 
   /// The same of a pause of the process; others take over meanwhile.
   void Pauses(Clock::Duration time);
@@ -51,14 +53,6 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
     std::optional<Writer> writer;  // none: only fetches
     bool busy = false;             // a push is not answered yet
     std::deque<Message> waiting;   // behind it
-  };
-
-  /// Of a bucket's primary, which hears itself while it serves. A member does not write what it
-  /// does not know to be committed, and who has taken over cannot commit before it has enough
-  /// members.
-  struct Hearing {
-    Clock::TimePoint last;
-    Clock::Duration deaf{0};  // all silences before
   };
 
   // What the core asks for.
@@ -83,13 +77,13 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnPut(StreamId stream, const PutRecord& put);
   void SeeLedger(const std::string& key, const std::string& value);
   void OnPeerHello(StreamId stream, const PeerHello& hello);
-  void Hear(BucketId bucket);
   void HearServed();
   void Relabel(parameter_server::Push& push);
   void Tick();
 
   // The disk.
   void PlanStorage(Clock::TimePoint time);
+  void PlanStorageBy(Clock::TimePoint local);
   void DoStorage();
   absl::Status DoDue();
   void TellStored();
@@ -103,6 +97,8 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
 
   Disk& disk_;
+  const LocalClock clock_;
+  LossWindow window_;
   std::optional<parameter_server::ParameterServer> core_;
   std::optional<Peers> peers_;
   bool open_ = false;  // the gate
@@ -115,8 +111,6 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   bool apply_planned_ = false;
   bool storage_failed_ = false;
   std::map<BucketId, std::uint64_t> observed_;  // generations that were seen
-  std::map<BucketId, Hearing> hearing_;
-  Clock::Duration hindered_{0};
   bool has_disk_ = false;
   std::uint64_t job_uid_ = 0;
 

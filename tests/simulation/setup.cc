@@ -9,7 +9,12 @@
 namespace adamant::simulation {
 namespace {
 
-constexpr std::uint64_t kDivergences = 1;  // of the random numbers of a seed
+// Of the random numbers of a seed.
+constexpr std::uint64_t kDivergences = 1;
+constexpr std::uint64_t kClocks = 3;
+constexpr std::uint64_t kPersistence = 4;
+
+constexpr std::int64_t kMostDrift = 100'000'000;  // ns a second: 10 %
 
 std::uint32_t Draw(Rng& rng, std::uint32_t low, std::uint32_t high) {
   return low + static_cast<std::uint32_t>(rng.Below(high - low + 1));
@@ -98,6 +103,18 @@ controller::JobSettings MakeJob(Rng& rng) {
   return job;
 }
 
+// Most trouble is at the ends.
+std::int64_t DrawDrift(Rng& rng) {
+  switch (rng.Below(3)) {
+    case 0:
+      return kMostDrift;
+    case 1:
+      return -kMostDrift;
+    default:
+      return static_cast<std::int64_t>(rng.Below(2 * kMostDrift)) - kMostDrift;
+  }
+}
+
 }  // namespace
 
 Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {
@@ -110,6 +127,19 @@ Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {
       job.checkpoint_interval = std::chrono::milliseconds(Draw(aside, 500, 2000));
     }
     job.on_divergence = {.action = controller::OnDivergence::Action::kRecover, .times = 100};
+  }
+  Rng modes(MixSeed(seed, kPersistence));
+  if (!job.logged && modes.Below(5) == 0) {
+    mode = parameter_server::PersistenceMode::kNone;
+    job.only_checkpoints = true;
+    if (modes.Below(2) == 0) {
+      job.checkpoint_interval = std::chrono::milliseconds(Draw(modes, 500, 3000));
+    }
+  }
+  Rng clocks(MixSeed(seed, kClocks));
+  const bool right = clocks.Below(2) == 0;
+  for (std::uint32_t slot = 0; slot < job.parameter_servers; ++slot) {
+    drift.push_back(right ? 0 : DrawDrift(clocks));
   }
 }
 

@@ -36,6 +36,7 @@ struct Setup {
   parameter_server::FlushLimits flush;
   std::uint64_t retain_bytes = 0;  ///< of each worker
   parameter_server::ReplicationTimes times;
+  std::vector<std::int64_t> drift;  ///< of parameter servers' clocks: ns a second that each is fast
   parameter_server::PersistenceMode mode = parameter_server::PersistenceMode::kDelayed;
 
   model::Graph graph;
@@ -54,9 +55,6 @@ struct Setup {
                                                              std::uint64_t incarnation) const;
   [[nodiscard]] parameter_server::ServerOptions ServerOptions(const parameter_server::Holder& self,
                                                               std::uint64_t job_uid) const;
-
-  /// Whether an acknowledged update outlives all processes.
-  [[nodiscard]] bool logged() const { return job.logged; }
 
   /// One line, for failures.
   [[nodiscard]] std::string Describe() const;

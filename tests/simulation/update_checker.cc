@@ -266,17 +266,27 @@ void UpdateChecker::Orphaned(BucketId bucket) {
   }
 }
 
-void UpdateChecker::Ended(std::uint32_t server, BucketId bucket, Clock::Duration window) {
-  if (setup_.logged()) {
-    window = Clock::Duration(0);
-  }
+void UpdateChecker::Ended(std::uint32_t server,
+                          BucketId bucket,
+                          Clock::Duration window,
+                          Clock::Duration synced) {
   const Clock::TimePoint now = scheduler_.Now();
   const auto orphaned = orphaned_.find(bucket);
-  Clock::TimePoint safe = now - window;
-  if (orphaned != orphaned_.end() && orphaned->second.until.value_or(now) >= safe) {
-    safe = std::min(safe, orphaned->second.since - window);
+  const auto before = [&](Clock::Duration time) {
+    const Clock::TimePoint safe = now - time;
+    return orphaned != orphaned_.end() && orphaned->second.until.value_or(now) >= safe
+               ? std::min(safe, orphaned->second.since - time)
+               : safe;
+  };
+  safe_[{server, bucket}] = {.until = before(window), .synced = before(synced)};
+}
+
+void UpdateChecker::PowerLost(std::uint32_t server) {
+  for (auto& [key, safe] : safe_) {
+    if (key.first == server) {
+      safe.until = std::min(safe.until, safe.synced);
+    }
   }
-  safe_until_[{server, bucket}] = safe;
 }
 
 bool UpdateChecker::Restored(BucketId bucket, std::uint64_t generation) {
@@ -304,7 +314,7 @@ void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const 
     goes_back_.erase(back);
     return;
   }
-  const Clock::TimePoint safe_until = safe_until_[{server, setup_.layout.shards()[shard].bucket}];
+  const Clock::TimePoint safe_until = safe_[{server, setup_.layout.shards()[shard].bucket}].until;
   for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
     if (found[element] >= state.live[element]) {
       continue;

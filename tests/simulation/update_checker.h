@@ -65,8 +65,11 @@ class UpdateChecker {
   void Orphaned(BucketId bucket);
 
   /// A process that held this bucket has ended. What was acknowledged within `window` before need
-  /// not be on its disk.
-  void Ended(std::uint32_t server, BucketId bucket, Clock::Duration window);
+  /// not be on its disk; 0: all is. `synced`: within which it need not be synced.
+  void Ended(std::uint32_t server, BucketId bucket, Clock::Duration window, Clock::Duration synced);
+
+  /// What is not synced to the disk of this server is gone; its process has ended before.
+  void PowerLost(std::uint32_t server);
 
   /// A bucket is served. Returns whether this generation is new and came from a disk; then Loaded
   /// follows for its shards.
@@ -120,6 +123,11 @@ class UpdateChecker {
     std::vector<std::uint32_t> elements;
     std::set<ShardId> acknowledged;
   };
+  /// What was acknowledged before these is on a disk, and is synced.
+  struct Safe {
+    Clock::TimePoint until;
+    Clock::TimePoint synced;
+  };
   /// A bucket whose primary does nothing: what the others do not know to be committed they write
   /// only when one serves again.
   struct Orphan {
@@ -168,9 +176,8 @@ class UpdateChecker {
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
   std::map<std::uint64_t, Snapshot> snapshots_;
-  controller::Checkpoint checkpoint_;  // that was checked last
-  std::map<std::pair<std::uint32_t, BucketId>, Clock::TimePoint>
-      safe_until_;  // by server: older is on its disk
+  controller::Checkpoint checkpoint_;                        // that was checked last
+  std::map<std::pair<std::uint32_t, BucketId>, Safe> safe_;  // by server, on its disk
   std::map<BucketId, Orphan> orphaned_;
   std::map<BucketId, std::uint64_t> generations_;
   std::map<BucketId, std::uint64_t> went_back_;  // the last generation of which that is known

@@ -100,6 +100,16 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def row_of_ranges(mutation: Mutation, found: list[Outcome], problem: str, first: int, seeds: int) -> tuple[str, int]:
+    """In Markdown, and in how many of the ranges it is noticed."""
+    if problem:
+        return f"| {mutation.name} | does not build | | |", 0
+    noticed = [outcome for outcome in found if outcome.verdict == "simulation"]
+    latest = max(((outcome.seed - first) % seeds + 1 for outcome in noticed if outcome.seed), default=0)
+    programs = ", ".join(sorted({outcome.test for outcome in noticed}))
+    return f"| {mutation.name} | {len(noticed)} of {len(found)} | {latest or ''} | {programs} |", len(noticed)
+
+
 def table(mutations: list[Mutation], found: list[Result | None]) -> str:
     """In Markdown, by subject."""
     lines = [summary(mutations, found)]

@@ -9,7 +9,6 @@ import subprocess
 from mutations import LISTS, Mutation
 from programs import stop
 
-PRESET = "release"
 SOURCES = ("services/", "operator/", "proto/", "tests/", "cmake/", "CMake")
 
 
@@ -76,9 +75,9 @@ class Tree:
             self.write(self.mutated, (self.root / self.mutated).read_bytes())
             self.mutated = ""
 
-    def build(self, targets: tuple[str, ...]) -> str:
+    def build(self, preset: str, targets: tuple[str, ...]) -> str:
         """Empty if it could; else the end of what the build printed."""
-        with subprocess.Popen(["tools/build", PRESET, *targets], cwd=self.folder, stdin=subprocess.DEVNULL,
+        with subprocess.Popen(["tools/build", preset, *targets], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               start_new_session=True) as process:
             try:
@@ -87,15 +86,15 @@ class Tree:
                 stop(process)
         return "" if process.returncode == 0 else output[-4000:] or "the build failed"
 
-    def program(self, target: str) -> pathlib.Path:
-        return self.folder / "build" / PRESET / "tests" / target
+    def program(self, preset: str, target: str) -> pathlib.Path:
+        return self.folder / "build" / preset / "tests" / target
 
-    def intact_program(self, target: str) -> pathlib.Path:
+    def intact_program(self, preset: str, target: str) -> pathlib.Path:
         """The same test of the code as it is. Takes back a mutation if it has to be built first."""
         path = self.intact / target
         if not path.exists():
             self.restore()
-            if problem := self.build((target,)):
+            if problem := self.build(preset, (target,)):
                 raise Failure(f"{target} does not build without a mutation either:\n{problem}")
-            shutil.copy2(self.program(target), path)
+            shutil.copy2(self.program(preset, target), path)
         return path

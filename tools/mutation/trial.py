@@ -10,6 +10,8 @@ import programs
 from mutations import Mutation
 from tree import Tree
 
+UNIT = "release"  # presets
+SIMULATION = "failpoints"  # with faults at steps
 FIRST_SEEDS = 10  # then four times as many, and so on: most are caught by the first
 SECONDS_OF_A_START = 60
 
@@ -30,11 +32,11 @@ class Outcome:
     seconds: float = 0
 
 
-def ranges(seeds: int) -> Iterator[tuple[int, int]]:
-    """(first, count), of growing size, over the seeds from 1 on."""
-    first, size = 1, FIRST_SEEDS
-    while first <= seeds:
-        count = min(size, seeds - first + 1)
+def ranges(begin: int, seeds: int) -> Iterator[tuple[int, int]]:
+    """(first, count), of growing size, over so many seeds."""
+    first, size = begin, FIRST_SEEDS
+    while first < begin + seeds:
+        count = min(size, begin + seeds - first)
         yield first, count
         first, size = first + count, 4 * size
 
@@ -57,15 +59,11 @@ class Trial:
 
     def show_to_all(self, mutation: Mutation) -> Outcome:
         unclear: Outcome | None = None
-        for targets, show in ((mutation.unit, self.show_to_unit), (mutation.simulation, self.show_to_simulation)):
-            if not targets:
-                continue
-            self.tell(f"builds {', '.join(targets)}")
-            self.tree.mutate(mutation)
-            if problem := self.tree.build(targets):
+        for preset, targets, show in ((UNIT, mutation.unit, self.show_to_unit),
+                                      (SIMULATION, mutation.simulation, self.show_to_simulation)):
+            built, problem = self.build(mutation, preset, targets)
+            if problem:
                 return Outcome("broken", detail=problem)
-            # Kept now: to compare with the code as it is may take the mutation back.
-            built = [(target, self.keep(target)) for target in targets]
             for target, program in built:
                 outcome = show(target, program)
                 if outcome.verdict in ("unit", "simulation"):
@@ -73,11 +71,36 @@ class Trial:
                 unclear = unclear or (outcome if outcome.verdict == "unclear" else None)
         return unclear or Outcome("survived")
 
-    def keep(self, target: str) -> pathlib.Path:
+    def count_ranges(self, mutation: Mutation, first: int, count: int) -> tuple[list[Outcome], str]:
+        """What the simulations notice in each of so many ranges of seeds; or why it does not build."""
+        try:
+            built, problem = self.build(mutation, SIMULATION, mutation.simulation)
+        finally:
+            self.tree.restore()
+        return [] if problem else [self.show_range(built, first + i * self.limits.seeds) for i in range(count)], problem
+
+    def show_range(self, built: list[tuple[str, pathlib.Path]], first: int) -> Outcome:
+        for target, program in built:
+            outcome = self.show_to_simulation(target, program, first)
+            if outcome.verdict == "simulation":
+                return outcome
+        return Outcome("survived")
+
+    def build(self, mutation: Mutation, preset: str, targets: tuple[str, ...]) -> tuple[
+            list[tuple[str, pathlib.Path]], str]:
+        """Programs with the mutation, kept: to compare with the code as it is may take it back. Or why there are none."""
+        if not targets:
+            return [], ""
+        self.tell(f"builds {', '.join(targets)}")
+        self.tree.mutate(mutation)
+        problem = self.tree.build(preset, targets)
+        return [] if problem else [(target, self.keep(preset, target)) for target in targets], problem
+
+    def keep(self, preset: str, target: str) -> pathlib.Path:
         path = self.tree.intact.parent / "mutated" / target
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
-        shutil.copy2(self.tree.program(target), path)
+        shutil.copy2(self.tree.program(preset, target), path)
         return path
 
     def show_to_unit(self, target: str, program: pathlib.Path) -> Outcome:
@@ -90,13 +113,13 @@ class Trial:
     def passes_intact(self, target: str) -> bool:
         if target not in self.intact_units:
             self.tell(f"runs {target} without the mutation")
-            run = programs.run(self.tree.intact_program(target), self.limits.unit_seconds)
+            run = programs.run(self.tree.intact_program(UNIT, target), self.limits.unit_seconds)
             self.intact_units[target] = not run.failed
         return self.intact_units[target]
 
-    def show_to_simulation(self, target: str, program: pathlib.Path) -> Outcome:
+    def show_to_simulation(self, target: str, program: pathlib.Path, begin: int = 1) -> Outcome:
         unclear = None
-        for first, count in ranges(self.limits.seeds):
+        for first, count in ranges(begin, self.limits.seeds):
             self.tell(f"runs {target}, seeds {first} to {first + count - 1}")
             run = programs.run_seeds(program, first, count, self.seconds_for(count))
             if not run.failed:
@@ -111,7 +134,7 @@ class Trial:
         return unclear or Outcome("survived")
 
     def fails_intact(self, target: str, first: int, count: int) -> bool:
-        return programs.run_seeds(self.tree.intact_program(target), first, count, self.seconds_for(count)).failed
+        return programs.run_seeds(self.tree.intact_program(SIMULATION, target), first, count, self.seconds_for(count)).failed
 
     def seconds_for(self, seeds: int) -> float:
         return SECONDS_OF_A_START + seeds * self.limits.seed_seconds

@@ -89,7 +89,7 @@ std::string AttemptText(const v1::JobStatus& status) {
     return "";
   }
   std::string text = "attempt " + std::to_string(attempt);
-  if (attempt > 1) {
+  if (attempt > 1 && status.rate_factor() != 1) {
     text += Text(", learning rates x %.4g", status.rate_factor());
   }
   if (!status.divergence().empty()) {

@@ -8,8 +8,8 @@
 
 #include "operator/core/messages.h"
 #include "services/parameter_server/core/parameter_server.h"
+#include "tests/simulation/local_clock.h"
 #include "tests/simulation/replication/disk.h"
-#include "tests/simulation/replication/local_clock.h"
 #include "tests/simulation/replication/sabotage.h"
 #include "tests/simulation/replication/tap.h"
 #include "tests/simulation/replication/traffic.h"
@@ -96,7 +96,7 @@ class ServerProcess final : private ps::Driver {
   const std::uint32_t slot_;
   const std::string uid_;
   Disk& disk_;
-  const LocalClock clock_;
+  const simulation::LocalClock clock_;
   ps::Holder holder_;
   std::optional<ps::ParameterServer> core_;
   Sabotage sabotage_;

@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 8;
+  bytes[0] = 9;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 8"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 7"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 9"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 8"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,13 +94,21 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoBest = 2 * sizeof(std::uint64_t);  // what version 6 had not
+constexpr std::size_t kNoNewest = 11 * sizeof(std::uint64_t);  // what version 7 had not
+
+constexpr std::size_t kNoBest = 2 * sizeof(std::uint64_t) + kNoNewest;  // what version 6 had not
 
 constexpr std::size_t kNoRecovery =
     40 * sizeof(std::uint64_t) + kNoBest;  // a Recovery without text and lists
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion7IsReadAsOneThatOnlyGoesBackToWhatIsHealthy) {
+  JobState state = Example();
+  state.best_epoch = 3;
+  EXPECT_EQ(DecodeState(AsVersion(7, state, kNoNewest)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion6IsReadAsOneWithoutABestEpoch) {
   JobState state = Example();
@@ -140,6 +148,7 @@ TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
                                 .counted = 3,
                                 .best_loss = 0.3},
                     .older = {.checkpoint = state.checkpoint, .epoch = 6},
+                    .newest = {.checkpoint = state.checkpoint, .epoch = 8, .counted = 4},
                     .found = true,
                     .best_top1 = 0.5,
                     .attempt = 3,

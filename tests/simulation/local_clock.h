@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "services/common/base/clock.h"
-#include "tests/simulation/replication/setup.h"
+#include "tests/simulation/scheduler.h"
 
-namespace adamant::replication_simulation {
+namespace adamant::simulation {
 
 /// The clock of one machine, which is fast or slow.
 /// Threads: one.
@@ -24,13 +24,15 @@ class LocalClock final : public Clock {
   }
   [[nodiscard]] std::chrono::system_clock::time_point WallNow() const override { return {}; }
 
-  /// Not before `local`, but soon after.
+  /// How long it is in the world until so much has passed here.
+  [[nodiscard]] Duration ToWorld(Duration local) const {
+    const double left = std::chrono::duration<double>(local).count();
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left / (1 + drift_)));
+  }
+
+  /// Not before `local`, but soon after. It is none of the times that stand for never.
   [[nodiscard]] TimePoint ToWorld(TimePoint local) const {
-    const double left = std::chrono::duration<double>(local - Now()).count();
-    return world_.Now() +
-           std::chrono::duration_cast<Duration>(
-               std::chrono::duration<double>(std::max(left, 0.0) / (1 + drift_))) +
-           microseconds(10);
+    return world_.Now() + ToWorld(std::max(local - Now(), Duration(0))) + microseconds(10);
   }
 
  private:
@@ -38,4 +40,4 @@ class LocalClock final : public Clock {
   const double drift_;
 };
 
-}  // namespace adamant::replication_simulation
+}  // namespace adamant::simulation
