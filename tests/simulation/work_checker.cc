@@ -116,13 +116,17 @@ void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
 }
 
 void WorkChecker::WentBack(std::uint64_t snapshot, std::uint64_t epoch) {
-  ledgers_ = at_snapshot_.at(snapshot);
+  ledgers_ = at_snapshot_.at(snapshot).ledgers;
+  const std::set<TrainBatch>& acknowledged = at_snapshot_.at(snapshot).acknowledged;
   const auto is_undone = [&](const TrainBatch& batch) {
     const auto [of_epoch, part, index] = batch;
     const data_server::Ledger& ledger = ledgers_[part];
     return of_epoch >= epoch && (ledger.epoch != of_epoch || !ledger.counted[index]);
   };
-  std::erase_if(acknowledged_, is_undone);
+  // A ledger may have been stored that nobody has been told of.
+  std::erase_if(acknowledged_, [&](const TrainBatch& batch) {
+    return is_undone(batch) && !acknowledged.contains(batch);
+  });
   std::erase_if(answered_, is_undone);
 }
 

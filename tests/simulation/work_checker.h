@@ -40,11 +40,15 @@ class WorkChecker {
   void LedgerStored(std::uint32_t part, const std::string& value);
 
   /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`.
-  void SnapshotAsked(std::uint64_t snapshot) { at_snapshot_.try_emplace(snapshot, ledgers_); }
+  void SnapshotAsked(std::uint64_t snapshot) {
+    at_snapshot_.try_emplace(snapshot, AtSnapshot{ledgers_, acknowledged_});
+  }
   void WentBack(std::uint64_t snapshot, std::uint64_t epoch);
 
   /// The first weights are made anew, under the id of a snapshot.
-  void MadeAnew(std::uint64_t snapshot) { at_snapshot_.try_emplace(snapshot, NewLedgers()); }
+  void MadeAnew(std::uint64_t snapshot) {
+    at_snapshot_.try_emplace(snapshot, AtSnapshot{NewLedgers(), {}});
+  }
 
   /// A data server reports the sums of an evaluation.
   void Evaluated(WorkerId server, const data_server::Evaluated& sum);
@@ -55,14 +59,19 @@ class WorkChecker {
  private:
   using TrainBatch = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // epoch, part, index
 
+  struct AtSnapshot {
+    std::vector<data_server::Ledger> ledgers;
+    std::set<TrainBatch> acknowledged;
+  };
+
   [[nodiscard]] std::uint32_t ValidationBatches() const;
   [[nodiscard]] std::vector<data_server::Ledger> NewLedgers() const;
 
   const Setup& setup_;
   Violations& violations_;
   const data_server::PartLayout layout_;
-  std::vector<data_server::Ledger> ledgers_;  // by part, as stored
-  std::map<std::uint64_t, std::vector<data_server::Ledger>> at_snapshot_;
+  std::vector<data_server::Ledger> ledgers_;         // by part, as stored
+  std::map<std::uint64_t, AtSnapshot> at_snapshot_;  // when it was asked for
   std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
   std::set<TrainBatch> acknowledged_;                                               // by workers
   std::set<TrainBatch> answered_;                                                   // as counted
