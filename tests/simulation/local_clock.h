@@ -30,9 +30,9 @@ class LocalClock final : public Clock {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left / (1 + drift_)));
   }
 
-  /// Not before `local`, but soon after. It is none of the times that stand for never.
+  /// Not before `local`, but soon after. `local` may be TimePoint::min() (at once), and not TimePoint::max() (never).
   [[nodiscard]] TimePoint ToWorld(TimePoint local) const {
-    return world_.Now() + ToWorld(std::max(local - Now(), Duration(0))) + microseconds(10);
+    return world_.Now() + ToWorld(std::max(local, Now()) - Now()) + microseconds(10);
   }
 
  private:
