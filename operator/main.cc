@@ -17,6 +17,7 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/http/probes.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"
@@ -34,6 +35,7 @@ struct Flags {
   std::string identity;
   std::string control_listen = "0.0.0.0:7070";
   std::string metrics_listen = "0.0.0.0:8080";
+  std::string probes_listen = "0.0.0.0:8081";
   kube::PodSettings pods;
 };
 
@@ -55,7 +57,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  flags.pods.control_service,
                  "Where pods find the operators: HOST:PORT, ...")
       ->required();
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics and the probes")
+  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics")
+      ->capture_default_str();
+  app.add_option("--probes-listen", flags.probes_listen, "Address of /healthz and /readyz")
       ->capture_default_str();
   app.add_option("--image", flags.pods.image, "Image of the jobs' pods")->required();
 }
@@ -75,7 +79,8 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
   metrics::Registry registry;
   ADAMANT_ASSIGN_OR_RETURN(const auto exposer,
                            metrics::Exposer::Start(flags.metrics_listen, registry));
-  exposer->Answer("/healthz", true);
+  ADAMANT_ASSIGN_OR_RETURN(const auto probes, http::Probes::Start(flags.probes_listen));
+  probes->Answer("/healthz", true);
   ADAMANT_ASSIGN_OR_RETURN(const kube::Config config,
                            kube::LoadConfig(flags.config, kube::ProcessEnvironment()));
   kube::Credentials credentials(config, clock);
@@ -95,10 +100,10 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
   op.Start();
   const timespec wait{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kProbe).count()};
   while (sigtimedwait(&stop_signals, nullptr, &wait) < 0) {
-    exposer->Answer("/readyz", op.ready());
+    probes->Answer("/readyz", op.ready());
     operator_metrics.Look(op);
   }
-  exposer->Answer("/readyz", false);
+  probes->Answer("/readyz", false);
   op.Stop();
   return absl::OkStatus();
 }

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "services/common/http/http_server.h"
 #include "services/common/metrics/metrics.h"
 
 namespace adamant::metrics {
@@ -11,24 +13,18 @@ namespace adamant::metrics {
 /// Serves a registry at http://ADDRESS/metrics until destroyed.
 class Exposer {
  public:
-  /// `address` is host:port; port 0: the kernel chooses. `registry` must outlive the exposer.
-  /// Errors: Unavailable when the address cannot be bound, naming it.
+  /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses. `registry` must outlive the
+  /// exposer. Errors: those of http::HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address,
                                                         const Registry& registry);
-  ~Exposer();
-
-  /// Whether GET `path` is answered with 200 from now on, else 404: for probes.
-  void Answer(const std::string& path, bool yes);
 
   /// host:port with the port in use.
-  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] const std::string& address() const { return server_->address(); }
 
  private:
-  struct Impl;
-  Exposer(std::string address, std::unique_ptr<Impl> impl);
+  explicit Exposer(std::unique_ptr<http::HttpServer> server) : server_(std::move(server)) {}
 
-  const std::string address_;
-  const std::unique_ptr<Impl> impl_;
+  const std::unique_ptr<http::HttpServer> server_;
 };
 
 }  // namespace adamant::metrics

@@ -8,11 +8,16 @@
 #include <prometheus/text_serializer.h>
 
 #include <exception>
+#include <memory>
 
 #include "services/common/base/check.h"
-#include "services/common/metrics/registry_impl.h"
 
 namespace adamant::metrics {
+
+struct Registry::Impl {
+  std::shared_ptr<prometheus::Registry> registry;
+};
+
 namespace {
 
 prometheus::Labels ToLabels(std::initializer_list<Label> labels) {

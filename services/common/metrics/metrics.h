@@ -76,7 +76,6 @@ class Registry {
   [[nodiscard]] std::string Text() const;
 
  private:
-  friend class Exposer;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

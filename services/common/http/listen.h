@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace adamant::http {
+
+/// A socket that listens at an address.
+struct Listener {
+  int socket = -1;      ///< the caller closes it
+  std::string address;  ///< as it was given, with the port in use
+};
+
+/// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses. `[::]` takes IPv4 as well.
+/// Errors: InvalidArgument when it is none; Unavailable when it cannot be listened at. Both name
+/// it.
+absl::StatusOr<Listener> Listen(const std::string& address);
+
+}  // namespace adamant::http
