@@ -30,7 +30,8 @@ class LocalClock final : public Clock {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left / (1 + drift_)));
   }
 
-  /// Not before `local`, but soon after. `local` may be TimePoint::min() (at once), and not TimePoint::max() (never).
+  /// Not before `local`, but soon after. `local` may be TimePoint::min() (at once), and not
+  /// TimePoint::max() (never).
   [[nodiscard]] TimePoint ToWorld(TimePoint local) const {
     return world_.Now() + ToWorld(std::max(local, Now()) - Now()) + microseconds(10);
   }
