@@ -17,7 +17,7 @@ void AddExport(CLI::App& app, int& exit_code);
 void AddSaveModel(CLI::App& app, int& exit_code);
 void AddServeOutput(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
-void AddVersion(CLI::App& app, int& exit_code);
+void AddVersion(CLI::App& app, int& exit_code);  ///< and --version
 void AddCompletion(CLI::App& app, int& exit_code);
 
 }  // namespace adamant::cli

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "services/common/dataset/digits.h"
@@ -77,7 +78,9 @@ void AddData(CLI::App& app, int& exit_code) {
 
   CLI::App& digits = *command.add_subcommand("digits", "Draw handwritten-looking digits");
   const auto digits_flags = std::make_shared<DigitsFlags>();
-  digits.add_option("--out", digits_flags->folder, "Folder for the files")->required();
+  digits.add_option("--out", digits_flags->folder, "Folder for the files")
+      ->required()
+      ->check(Path());
   digits.add_option("--train", digits_flags->options.train_examples, "Training examples")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
@@ -86,12 +89,13 @@ void AddData(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
   digits.add_option("--seed", digits_flags->options.seed, "The same seed draws the same digits")
+      ->check(WholeNumber())
       ->capture_default_str();
   digits.callback([digits_flags, &exit_code] { exit_code = Digits(*digits_flags); });
 
   CLI::App& mnist = *command.add_subcommand("mnist", "Fetch MNIST from the network, by curl");
   const auto mnist_flags = std::make_shared<MnistFlags>();
-  mnist.add_option("--out", mnist_flags->folder, "Folder for the files")->required();
+  mnist.add_option("--out", mnist_flags->folder, "Folder for the files")->required()->check(Path());
   mnist.add_option("--mirror", mnist_flags->options.mirrors, "URL of a folder with the files");
   mnist.callback([mnist_flags, &exit_code] { exit_code = Mnist(*mnist_flags); });
 }

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/text.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
@@ -95,11 +96,11 @@ class PlainDisplay : public Display {
   }
 
   double evaluation_seconds_ = 0;
+  std::uint64_t epochs_ = 0;  // of the job
 
  private:
   static constexpr std::chrono::seconds kLineInterval{15};
 
-  std::uint64_t epochs_ = 0;
   std::chrono::steady_clock::time_point next_line_ =
       std::chrono::steady_clock::now() + kLineInterval;
 };
@@ -116,6 +117,7 @@ class BarDisplay final : public PlainDisplay {
   ~BarDisplay() override { Clear(); }
 
   void OnProgress(const JobReport& report) override {
+    epochs_ = report.epochs;
     const std::string bar = Bar(report);
     if (bar != shown_) {
       std::printf("\r\033[K%s", bar.c_str());
@@ -240,6 +242,14 @@ class JsonDisplay final : public Display {
 
 }  // namespace
 
+void AddOutput(CLI::App& command, Output& output) {
+  AddChoice<Output>(command,
+                    "--output",
+                    output,
+                    {{"text", Output::kText}, {"json", Output::kJson}},
+                    "For people, or JSON for machines");
+}
+
 std::unique_ptr<Display> NewDisplay(Output output) {
   if (output == Output::kJson) {
     return std::make_unique<JsonDisplay>();
@@ -260,7 +270,8 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
   const std::string attempt =
       result.attempt > 1 ? Text("attempt %llu  ", Wide(result.attempt)) : "";
   std::string line = Text("epoch %llu/%llu  %s", Wide(result.epoch), Wide(epochs), attempt.c_str());
-  line += result.is_measured() ? Text("loss %.4f  ", result.training_loss) : "";
+  const bool has_loss = result.is_measured() && std::isfinite(result.training_loss);
+  line += has_loss ? Text("loss %.4f  ", result.training_loss) : "";
   line += Text("top-1 %.2f%%  %.0f examples/s  %s",
                100 * result.top1,
                local::ExamplesPerSecond(result),

@@ -7,9 +7,16 @@
 
 #include "operator/local/observer.h"
 
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
+class App;
+}  // namespace CLI
+
 namespace adamant::cli {
 
 enum class Output { kText, kJson };
+
+/// Declares `--output text|json`.
+void AddOutput(CLI::App& command, Output& output);
 
 /// What is told before and after the run itself.
 struct Opening {

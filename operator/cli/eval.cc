@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/local/model_file.h"
@@ -176,7 +177,8 @@ void AddEval(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<EvalFlags>();
   command.add_option("MODEL", flags->model, "Run directory, or a safetensors file")->required();
   command.add_option("--job", flags->job, "Manifest with net and data [job.yaml beside the model]");
-  command.add_option("--predictions", flags->predictions, "File for the class of each example");
+  command.add_option("--predictions", flags->predictions, "File for the class of each example")
+      ->check(Path());
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Eval(*flags); });
 }

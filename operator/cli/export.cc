@@ -2,13 +2,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/local/checkpoint_model.h"
@@ -97,14 +97,19 @@ void AddExport(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand("export", "Write a run's model in a format of choice");
   const auto flags = std::make_shared<ExportFlags>();
   command.add_option("RUN_DIR", flags->run_dir, "Folder of the run")->required();
-  const std::map<std::string, local::ModelFormat> formats = {
-      {"safetensors", local::ModelFormat::kSafetensors}, {"onnx", local::ModelFormat::kOnnx}};
-  command.add_option("--format", flags->format, "safetensors or onnx")
-      ->required()
-      ->transform(CLI::CheckedTransformer(formats).description(""));
-  command.add_option("--out", flags->out, "File to write")->required();
-  command.add_option(
-      "--checkpoint", flags->checkpoint, "Number of a checkpoint [the final model, or the newest]");
+  AddChoice<local::ModelFormat>(
+      command,
+      "--format",
+      flags->format,
+      {{"safetensors", local::ModelFormat::kSafetensors}, {"onnx", local::ModelFormat::kOnnx}},
+      "Format of the file")
+      ->required();
+  command.add_option("--out", flags->out, "File to write")->required()->check(Path());
+  command
+      .add_option("--checkpoint",
+                  flags->checkpoint,
+                  "Number of a checkpoint [the final model, or the newest]")
+      ->check(WholeNumber());
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Export(*flags); });
 }

@@ -30,6 +30,8 @@ constexpr char kExamples[] = R"(Examples:
 Exit codes: 0 success, 1 the job failed, 2 bad flags, manifest or data,
 3 stopped and can be resumed, 4 this machine does not let it run.)";
 
+constexpr char kVersion[] = "adamant " ADAMANT_VERSION;
+
 // kubectl finds its plugins by the names of programs; ours are links to this one.
 constexpr std::string_view kPlugin = "kubectl-adamant";
 constexpr std::string_view kPluginCompletion = "kubectl_complete-adamant";
@@ -78,9 +80,11 @@ int MainOf(const std::string& program, int argc, char** argv) {
 }  // namespace
 
 void AddVersion(CLI::App& app, int& exit_code) {
+  app.set_version_flag("--version", kVersion, "Print the version");
   CLI::App& command = *app.add_subcommand("version", "Print the version");
+  command.footer("");
   command.callback([&exit_code] {
-    std::printf("adamant %s\n", ADAMANT_VERSION);
+    std::printf("%s\n", kVersion);
     exit_code = kOk;
   });
 }

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -71,9 +70,7 @@ void AddStatus(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<StatusFlags>();
   command.add_option("RUN_DIR", flags->run_dir, "Folder of the run")->required();
   command.add_flag("--buckets", flags->buckets, "With a table of the buckets");
-  const std::map<std::string, Output> outputs = {{"text", Output::kText}, {"json", Output::kJson}};
-  command.add_option("--output", flags->output, "text or json")
-      ->transform(CLI::CheckedTransformer(outputs).description(""));
+  AddOutput(command, flags->output);
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Status(*flags); });
 }

@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
@@ -77,8 +77,12 @@ std::string Summary(const v1::TrainingJob& job) {
 // Loads the manifest and settles the run directory; an ExitCode if that fails.
 int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   const bool resume = !flags.resume.empty();
-  if (resume == !flags.job.empty() || (resume && !flags.run_dir.empty())) {
-    PrintError("train needs a manifest or --resume DIR, not both; see adamant train --help");
+  if (!resume && flags.job.empty()) {
+    PrintError("train needs a manifest, or --resume DIR; see adamant train --help");
+    return kBadInput;
+  }
+  if (resume && (!flags.job.empty() || !flags.run_dir.empty())) {
+    PrintError("--resume DIR goes on in that folder with its job.yaml: no manifest, no --run-dir");
     return kBadInput;
   }
   if (resume) {
@@ -190,14 +194,17 @@ void AddTrain(CLI::App& app, int& exit_code) {
       *app.add_subcommand("train", "Train the model that a manifest describes, on this machine");
   const auto flags = std::make_shared<TrainFlags>();
   command.add_option("JOB", flags->job, "Manifest of the job (YAML)");
-  command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]");
-  command.add_option("--resume", flags->resume, "Folder of a run to go on with");
-  command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]");
-  command.add_option(
-      "--metrics-listen", flags->metrics_listen, "HOST:PORT of the controller's /metrics [none]");
-  const std::map<std::string, Output> outputs = {{"text", Output::kText}, {"json", Output::kJson}};
-  command.add_option("--output", flags->output, "text or json")
-      ->transform(CLI::CheckedTransformer(outputs).description(""));
+  command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]")
+      ->check(Path());
+  command.add_option("--resume", flags->resume, "Folder of a run to go on with")->check(Path());
+  command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]")
+      ->check(Path());
+  command
+      .add_option("--metrics-listen",
+                  flags->metrics_listen,
+                  "HOST:PORT of the controller's /metrics [none]")
+      ->check(ListenAddress());
+  AddOutput(command, flags->output);
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Train(*flags); });
 }

@@ -76,7 +76,9 @@ void TrainingMeter::OnDataServer(std::uint32_t slot,
 
 void TrainingMeter::Remember(TimePoint now) {
   recent_.push_back({now, OverAllEpochs()});
-  while (recent_.front().time + kWindow < now) {
+  // One sample from before the window stays: after a pause in which nothing was heard, what comes
+  // at once is of all that time.
+  while (recent_.size() > 1 && recent_[1].time + kWindow < now) {
     recent_.pop_front();
   }
 }

@@ -18,7 +18,8 @@ class TrainingMeter {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Speed and loss are averaged over this time, whatever epochs it spans.
+  /// Speed and loss are averaged over this time, whatever epochs it spans, or since what was last
+  /// heard before it.
   static constexpr std::chrono::seconds kWindow{10};
 
   struct Totals {

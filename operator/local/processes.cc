@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "services/common/base/files.h"
 
@@ -68,6 +70,8 @@ absl::Status Processes::Start(const Command& command) {
   if (access(program.c_str(), X_OK) != 0) {
     return SystemError(errno, "cannot run", program);
   }
+  std::error_code ignored;  // a folder of logs may be deleted at any time; open says what is wrong
+  std::filesystem::create_directories(command.log.parent_path(), ignored);
   const int log = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log < 0) {
     return SystemError(errno, "cannot open", command.log);

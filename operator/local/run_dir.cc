@@ -57,7 +57,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
 }
 
 absl::StatusOr<bool> RunLock::IsControlled(const RunPaths& paths) {
-  const int descriptor = open(paths.lock().c_str(), O_RDWR | O_CLOEXEC);
+  const int descriptor = open(paths.lock().c_str(), O_RDONLY | O_CLOEXEC);  // anybody may look
   if (descriptor < 0) {
     return errno == ENOENT ? absl::StatusOr<bool>(false)
                            : SystemError(errno, "cannot open", paths.lock());
@@ -87,6 +87,11 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 absl::Status CreateRunDir(const RunPaths& paths) {
   std::error_code error;
+  if (std::filesystem::exists(paths.root, error) &&
+      !std::filesystem::is_directory(paths.root, error)) {
+    return absl::AlreadyExistsError(paths.root.string() +
+                                    " is a file; name a folder that is empty or new");
+  }
   if (std::filesystem::exists(paths.root, error) && !std::filesystem::is_empty(paths.root, error) &&
       !error) {
     return absl::AlreadyExistsError(

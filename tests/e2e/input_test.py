@@ -28,7 +28,34 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant(), 2)
 
     def test_train_needs_a_manifest_or_a_run(self):
-        self.assert_refused(adamant.adamant("train"), 2, "--resume")
+        self.assert_refused(adamant.adamant("train"), 2, "needs a manifest, or --resume DIR;")
+        self.assert_refused(adamant.adamant("train", self.job(), "--resume", self.folder), 2, "no manifest")
+
+    def test_a_bad_flag_is_told_before_anything_is_made(self):
+        for flags, text in {("--metrics-listen", "x"): '"x" is not HOST:PORT',
+                            ("--metrics-listen", "127.0.0.1:99999"): "a port from 0 (any) to 65535",
+                            ("--metrics-listen", "127.0.0.1:-1"): "a port from 0 (any) to 65535",
+                            ("--output", "xml"): '--output: "xml" is not one of text, json'}.items():
+            self.assert_refused(self.train(self.job(), *flags), 2, flags[0], text)
+            self.assertFalse((self.folder / "run").exists())
+        self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", ""), 2, "--run-dir: the name is empty")
+        self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", "--seed", -1), 2,
+                            '--seed: "-1" is not a whole number')
+        self.assertFalse((self.folder / "data").exists())
+        self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x",
+                                            "--checkpoint", -1), 2, '--checkpoint: "-1" is not a whole number')
+        self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 4, "is a file")
+
+    def test_the_version_and_help_are_found_by_both_their_names(self):
+        version = adamant.adamant("--version")
+        self.assert_refused(version, 0, "adamant ")
+        self.assertEqual(version.stdout, adamant.adamant("version").stdout)
+        for command in ([], ["train"], ["data", "digits"]):
+            shown = adamant.adamant("help", *command)
+            self.assert_refused(shown, 0, "Usage: " if command else "Examples:")
+            self.assertEqual(shown.stdout, adamant.adamant(*command, "--help").stdout)
+        self.assertNotIn("Examples", adamant.adamant("version", "--help").stdout)
+        self.assert_refused(adamant.adamant("help", "trian"), 2, "train")
 
     def test_a_manifest_that_is_not_there(self):
         self.assert_refused(self.train(self.folder / "no.yaml"), 2, "no.yaml")

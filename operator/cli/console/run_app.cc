@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "services/common/job/problems.h"
@@ -13,15 +15,15 @@ namespace adamant::cli {
 namespace {
 
 // CLI11 would only say that a command is missing.
-std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') {
+std::string UnknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
     return "";
   }
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
   }
-  const std::string given = argv[1];
+  const std::string& given = arguments.front();
   if (std::find(names.begin(), names.end(), given) != names.end()) {
     return "";
   }
@@ -30,16 +32,43 @@ std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
          (hint.empty() ? "; see " + app.get_name() + " --help" : "; " + hint);
 }
 
+constexpr char kHelp[] = "help";
+
+// `help COMMAND` says what `COMMAND --help` says.
+void AddHelp(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) {
+      names.push_back(command->get_name());
+    }
+  }
+  CLI::App& command = *app.add_subcommand(kHelp, "Say what a command does, as its --help");
+  command.footer("");
+  command.add_option("COMMAND", "Name of a command [all]")->type_name(TypeOf(names));
+}
+
+std::vector<std::string> ArgumentsOf(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == kHelp) {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  return arguments;
+}
+
 }  // namespace
 
 int RunApp(CLI::App& app, int argc, char** argv, const int& exit_code) {
   app.require_subcommand(1);
-  if (const std::string problem = UnknownCommand(app, argc, argv); !problem.empty()) {
+  AddHelp(app);
+  std::vector<std::string> arguments = ArgumentsOf(argc, argv);
+  if (const std::string problem = UnknownCommand(app, arguments); !problem.empty()) {
     PrintError(problem);
     return kBadInput;
   }
+  std::ranges::reverse(arguments);  // as the library wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kBadInput;
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/cli/kubectl/job_objects.h"
 #include "operator/kube/custom_resources.h"
@@ -101,8 +102,9 @@ std::vector<std::string> Candidates(const CLI::App& app,
     return found;
   }
   const Parsed parsed = Parse(*command, {words.begin() + 1, words.end() - 1});
-  if (TakesValue(FindOption(*command, words[words.size() - 2]))) {
-    return found;
+  const CLI::Option* const before = FindOption(*command, words[words.size() - 2]);
+  if (TakesValue(before)) {
+    return cli::WordsOf(*before);
   }
   if (parsed.positional.empty()) {
     return job_names(parsed.target);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/commands.h"
@@ -241,9 +242,13 @@ void AddExport(CLI::App& app, int& exit_code) {
       *app.add_subcommand("export", "Bring a job's model, metrics and plot to this machine");
   const auto flags = std::make_shared<ExportFlags>();
   AddTarget(command, flags->target);
-  command.add_option("--format", flags->format, "Only the model in this one: safetensors, onnx")
-      ->check(CLI::IsMember({"safetensors", "onnx"}).description(""));
-  command.add_option("--out", flags->out, "Folder for the files [named as the job]");
+  cli::AddChoice<std::string>(command,
+                              "--format",
+                              flags->format,
+                              {{"safetensors", "safetensors"}, {"onnx", "onnx"}},
+                              "Only the model, in this format");
+  command.add_option("--out", flags->out, "Folder for the files [named as the job]")
+      ->check(cli::Path());
   command.add_option("--image", flags->image, "Image of the pod [that of the job's pods]");
   command.add_option("--timeout", flags->timeout_seconds, "Seconds for the pod to start [120]")
       ->check(CLI::PositiveNumber.description(""));

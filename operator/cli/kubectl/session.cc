@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <thread>
 
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/kube/client/credentials.h"
@@ -84,10 +84,11 @@ void AddTarget(CLI::App& command, Target& target) {
 }
 
 void AddOutput(CLI::App& command, bool& json) {
-  const std::map<std::string, bool> outputs = {{"text", false}, {"json", true}};
-  command.add_option("-o,--output", json, "text or json")
-      ->transform(CLI::CheckedTransformer(outputs).description(""))
-      ->option_text("TEXT");
+  cli::AddChoice<bool>(command,
+                       "-o,--output",
+                       json,
+                       {{"text", false}, {"json", true}},
+                       "For people, or JSON for machines");
 }
 
 int RunInCluster(const Target& target,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
 
 #include "operator/cli/commands.h"
@@ -56,6 +57,8 @@ TEST(LineTest, WhatIsNotKnownIsLeftOut) {
   result.trained = 1000;
   result.training_loss = 0.25;
   EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  loss 0.2500  top-1 97.12%  250 examples/s  4.0s");
+  result.training_loss = std::nan("");
+  EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  top-1 97.12%  250 examples/s  4.0s");
   controller::JobReport report;
   report.epoch = 2;
   report.epochs = 5;

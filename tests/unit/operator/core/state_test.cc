@@ -259,6 +259,27 @@ TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
   EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 50);
 }
 
+// As of a controller that was stopped while its members went on.
+TEST_F(TrainingMeterTest, WhatComesAtOnceAfterAPauseIsOfAllThatTime) {
+  std::uint64_t counted = 0;
+  const auto count = [&](TrainingMeter::TimePoint now) {
+    counted += 100;
+    meter_.OnDataServer(0, {.epoch = 1, .counted_examples = counted, .total_examples = 9999}, now);
+  };
+  meter_.StartEpoch(1);
+  for (int second = 0; second <= 20; ++second) {
+    count(At(second));
+  }
+  for (int i = 0; i < 60; ++i) {
+    count(At(80) + std::chrono::microseconds(i));
+  }
+  EXPECT_NEAR(meter_.ExamplesPerSecond(), 100, 1);
+  for (int second = 81; second <= 95; ++second) {
+    count(At(second));
+    EXPECT_NEAR(meter_.ExamplesPerSecond(), 100, 1);
+  }
+}
+
 TEST_F(TrainingMeterTest, SpeedAndLossSpanEpochs) {
   for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
     meter_.StartEpoch(epoch);

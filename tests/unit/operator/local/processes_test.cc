@@ -76,14 +76,22 @@ TEST_F(ProcessesTest, KillEndsTheProcessOfThatGenerationOnly) {
   EXPECT_EQ(AwaitExit().at(0).how, "was killed by signal 9");
 }
 
-TEST_F(ProcessesTest, AMissingProgramOrLogFolderIsAnErrorThatNamesIt) {
+TEST_F(ProcessesTest, AMissingProgramOrAFileForTheLogFolderIsAnErrorThatNamesIt) {
   Command command = Shell("");
   command.arguments = {"/nowhere/program"};
   EXPECT_THAT(std::string(processes_.Start(command).message()),
               testing::HasSubstr("/nowhere/program"));
   command = Shell("");
-  command.log = folder_ / "missing" / "log";
-  EXPECT_THAT(std::string(processes_.Start(command).message()), testing::HasSubstr("missing"));
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "file", "").ok());
+  command.log = folder_ / "file" / "log";
+  EXPECT_THAT(std::string(processes_.Start(command).message()), testing::HasSubstr("file/log"));
+}
+
+TEST_F(ProcessesTest, ADeletedLogFolderIsMadeAgain) {
+  std::filesystem::remove_all(folder_);
+  ASSERT_TRUE(processes_.Start(Shell("echo out")).ok());
+  AwaitExit();
+  EXPECT_EQ(ReadFile(Log(), 100).value(), "out\n");
 }
 
 TEST_F(ProcessesTest, ChildrenHaveAGroupOfTheirOwnAndNoOpenFilesOfOurs) {

@@ -40,9 +40,13 @@ TEST_F(KubectlCompletionTest, ValuesOfOptionsAreNotGuessed) {
   EXPECT_EQ(Complete({"status", "-n", ""}), ":4\n");
 }
 
+TEST_F(KubectlCompletionTest, ValuesThatAreWordsAreOffered) {
+  EXPECT_EQ(Complete({"status", "mnist", "--output", "j"}), "json\n:4\n");
+  EXPECT_EQ(Complete({"export", "--format", ""}), "safetensors\nonnx\n:4\n");
+}
+
 TEST_F(KubectlCompletionTest, OptionsAreThoseOfTheCommand) {
-  EXPECT_EQ(Complete({"export", "--form"}),
-            "--format\tOnly the model in this one: safetensors, onnx\n:4\n");
+  EXPECT_EQ(Complete({"export", "--form"}), "--format\tOnly the model, in this format\n:4\n");
 }
 
 TEST_F(KubectlCompletionTest, LogsKnowRoles) {
