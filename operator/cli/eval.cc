@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
+#include "operator/cli/console/text.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -122,6 +124,11 @@ std::string NoModelText(const std::string& run_dir) {
          local::RunPaths(run_dir).job().string();
 }
 
+std::string LossText(double loss) {
+  return std::isfinite(loss) ? Text("loss %.4f", loss)
+                             : "no finite loss: weights or outputs of the model are too large";
+}
+
 int Eval(const EvalFlags& flags) {
   std::filesystem::path model = flags.model;
   std::filesystem::path manifest = flags.job;
@@ -162,11 +169,11 @@ int Eval(const EvalFlags& flags) {
     }
   }
   const auto examples = static_cast<double>(evaluation->examples);
-  std::printf("top-1 %.2f%% (%llu of %llu), loss %.4f\n",
+  std::printf("top-1 %.2f%% (%llu of %llu), %s\n",
               100 * static_cast<double>(evaluation->correct) / examples,
-              static_cast<unsigned long long>(evaluation->correct),
-              static_cast<unsigned long long>(evaluation->examples),
-              evaluation->loss_sum / examples);
+              Wide(evaluation->correct),
+              Wide(evaluation->examples),
+              LossText(evaluation->loss_sum / examples).c_str());
   return kOk;
 }
 

@@ -1,5 +1,6 @@
 #include "operator/control/codec.h"
 
+#include <cmath>
 #include <type_traits>
 #include <variant>
 
@@ -13,6 +14,9 @@ namespace {
 using controller::Role;
 
 constexpr std::size_t kMostLayers = 1024;  // whose dead units are heard of
+
+// What is not finite would stay in every sum that it is added to.
+double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
 controller::Join DecodeJoin(const v1::Join& join) {
   return {.format_version = join.format_version(),
@@ -50,7 +54,7 @@ controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProg
   controller::ParameterServerProgress decoded{
       .updates_applied = server.updates_applied(),
       .dirty_bytes = server.dirty_bytes(),
-      .oldest_unflushed_seconds = server.oldest_unflushed_seconds(),
+      .oldest_unflushed_seconds = Finite(server.oldest_unflushed_seconds()),
       .flushes = server.flushes(),
       .alarm = server.alarm(),
       .buckets = {}};
@@ -77,9 +81,9 @@ controller::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
       .epoch = worker.epoch(),
       .updates_resent = worker.updates_resent(),
       .retained_bytes = worker.retained_bytes(),
-      .held_seconds = worker.held_seconds(),
+      .held_seconds = Finite(worker.held_seconds()),
       .grown_layer = worker.grown_layer(),
-      .weight_growth = worker.weight_growth()};
+      .weight_growth = Finite(worker.weight_growth())};
   for (const std::uint64_t count : worker.batches_of_others()) {
     if (decoded.batches_of_others.size() < controller::kStalenessBins) {
       decoded.batches_of_others.push_back(count);
@@ -96,8 +100,8 @@ controller::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
 
 controller::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
   controller::Heartbeat decoded;
-  decoded.busy_seconds = heartbeat.busy_seconds();
-  if (heartbeat.has_worker()) {
+  decoded.busy_seconds = Finite(heartbeat.busy_seconds());
+  if (heartbeat.has_worker() && std::isfinite(heartbeat.worker().loss_sum())) {
     decoded.progress = DecodeProgress(heartbeat.worker());
   } else if (heartbeat.has_data_server()) {
     decoded.progress = DecodeProgress(heartbeat.data_server());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "operator/core/job_controller.h"
 #include "operator/core/recovery.h"
@@ -80,7 +81,8 @@ JobReport JobController::Report() const {
 // A controller that has just begun, or looks at a job that has ended, has metered nothing.
 double JobController::LastLoss() const {
   const double recent = meter_.RecentLoss();
-  return recent == 0 && state_.row.is_measured() ? state_.row.training_loss : recent;
+  const double loss = recent == 0 && state_.row.is_measured() ? state_.row.training_loss : recent;
+  return std::isfinite(loss) ? loss : 0;  // states of before may hold such a one
 }
 
 }  // namespace adamant::controller

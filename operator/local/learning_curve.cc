@@ -68,7 +68,8 @@ struct Range {
 Range RangeOf(const std::vector<double>& values, int most_steps) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   Range range{.low = *low, .high = *high};
-  if (range.high - range.low < 1e-9) {
+  // Of numbers that differ by less no step can be told, and the axis would have no length.
+  if (range.high - range.low < 1e-9 * std::max({1.0, std::abs(range.low), std::abs(range.high)})) {
     range.low -= std::max(std::abs(range.low) * 0.05, 1e-3);
     range.high += std::max(std::abs(range.high) * 0.05, 1e-3);
   }

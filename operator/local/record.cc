@@ -16,7 +16,11 @@ namespace {
 using controller::EpochResult;
 using Json = nlohmann::ordered_json;
 
+// "": there is no such number, as of a model that has diverged.
 std::string Fixed(double value, int digits) {
+  if (!std::isfinite(value)) {
+    return "";
+  }
   char text[64];
   std::snprintf(text, sizeof(text), "%.*f", digits, value);
   return text;

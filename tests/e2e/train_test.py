@@ -4,6 +4,7 @@ import functools
 import hashlib
 import http.server
 import json
+import struct
 import subprocess
 import threading
 import unittest
@@ -131,6 +132,30 @@ class TrainTest(adamant.TestCase):
         self.assertIn(f"epoch 3/3  attempt {attempt}  loss ", output)
         self.assertEqual([event["event"] for event in run.events()].count("went-back"), attempt - 1)
         self.assertIn(f"attempt {attempt}, learning rates x ", adamant.adamant("status", run.folder).stdout)
+
+    def test_a_job_that_diverges_leaves_no_number_that_is_none(self):
+        run = self.run_in().start(self.job(optimiser="{kind: Momentum, rate: 100}", on_divergence="{action: Continue}",
+                                           epochs=2), "--run-dir", self.folder / "run")
+        _, output = run.wait()
+        evaluated = adamant.adamant("eval", run.folder) if (run.folder / "model.safetensors").exists() else None
+        shown = {name: (run.folder / name).read_text() for name in ("metrics.csv", "learning-curve.svg", "events.jsonl")}
+        shown |= {"output": output, "eval": evaluated.stdout if evaluated else "",
+                  "status": adamant.adamant("status", run.folder).stdout,
+                  "json": adamant.adamant("status", run.folder, "--output", "json").stdout}
+        for name, text in shown.items():
+            self.assertNotRegex(text.lower(), r"(?<![a-z])-?(nan|inf|infinity)(?![a-z])", name)
+        self.assertGreater(len(run.rows()), 0, output)
+
+    def test_a_model_whose_outputs_overflow_is_measured_without_a_loss(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        model = run.folder / "model.safetensors"
+        content = model.read_bytes()
+        values = 8 + struct.unpack("<Q", content[:8])[0]
+        model.write_bytes(content[:values] + struct.pack("<f", 3e38) * ((len(content) - values) // 4))
+        result = adamant.adamant("eval", run.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"^top-1 \d+\.\d\d% \(\d+ of 500\), no finite loss")
 
     def test_the_shown_accuracy_is_that_of_the_exported_model(self):
         run = self.run_in().train(self.job(epochs=1))

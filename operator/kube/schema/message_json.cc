@@ -174,6 +174,12 @@ class Builder {
   job::Problems& problems_;
 };
 
+// JSON has no such number; the API refuses null where one belongs, and with it the whole object.
+bool IsNotFinite(const Message& message, const FieldDescriptor& field) {
+  return !field.is_repeated() && job::ScalarTypeOf(field) == ScalarType::kReal &&
+         !std::isfinite(std::get<double>(job::Load(message, field)));
+}
+
 }  // namespace
 
 Json MessageJson(const Message& message) {
@@ -181,7 +187,7 @@ Json MessageJson(const Message& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     const bool always = !field.is_repeated() && !field.has_presence();
-    if (always || job::IsSet(message, field)) {
+    if ((always || job::IsSet(message, field)) && !IsNotFinite(message, field)) {
       object[field.json_name()] = FieldJson(message, field);
     }
   }

@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <cmath>
 #include <exception>
 #include <memory>
 
@@ -48,16 +49,29 @@ Metric* Add(Builder builder,
 
 }  // namespace
 
+// What is not finite would stay in a sum for good.
 void Counter::Increment(double by) const {
-  static_cast<prometheus::Counter*>(counter_)->Increment(by);
+  if (std::isfinite(by)) {
+    static_cast<prometheus::Counter*>(counter_)->Increment(by);
+  }
 }
 
-void Gauge::Set(double value) const { static_cast<prometheus::Gauge*>(gauge_)->Set(value); }
+void Gauge::Set(double value) const {
+  if (std::isfinite(value)) {
+    static_cast<prometheus::Gauge*>(gauge_)->Set(value);
+  }
+}
 
-void Gauge::Add(double by) const { static_cast<prometheus::Gauge*>(gauge_)->Increment(by); }
+void Gauge::Add(double by) const {
+  if (std::isfinite(by)) {
+    static_cast<prometheus::Gauge*>(gauge_)->Increment(by);
+  }
+}
 
 void Histogram::Observe(double value) const {
-  static_cast<prometheus::Histogram*>(histogram_)->Observe(value);
+  if (std::isfinite(value)) {
+    static_cast<prometheus::Histogram*>(histogram_)->Observe(value);
+  }
 }
 
 Registry::Registry() : impl_(new Impl{std::make_shared<prometheus::Registry>()}) {}

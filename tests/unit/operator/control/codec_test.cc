@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <variant>
 
 #include "operator/core/state.h"
 #include "proto/adamant/v1/control.pb.h"
@@ -53,6 +55,23 @@ TEST(CodecTest, HeartbeatsOfEveryRoleAreRead) {
   message.mutable_heartbeat()->mutable_parameter_server()->set_alarm("disk full");
   const auto server = std::get<controller::Heartbeat>(*Decode(message));
   EXPECT_EQ(std::get<controller::ParameterServerProgress>(server.progress).alarm, "disk full");
+}
+
+TEST(CodecTest, OfAWorkerWhoseLossIsNotFiniteNothingIsSummed) {
+  v1::MemberMessage message;
+  v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();
+  message.mutable_heartbeat()->set_busy_seconds(HUGE_VAL);
+  worker.set_trained_examples(64);
+  for (const double loss : {std::nan(""), HUGE_VAL}) {
+    worker.set_loss_sum(loss);
+    const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(heartbeat.progress));
+    EXPECT_EQ(heartbeat.busy_seconds, 0);
+  }
+  worker.set_loss_sum(1);
+  worker.set_held_seconds(std::nan(""));
+  const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
+  EXPECT_EQ(std::get<controller::WorkerProgress>(heartbeat.progress).held_seconds, 0);
 }
 
 TEST(CodecTest, WhatAWorkerSaysOfDivergenceIsReadAndBounded) {

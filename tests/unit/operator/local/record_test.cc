@@ -51,6 +51,16 @@ TEST(CsvTest, AnEpochThatNobodyAttendedHasCountsAndEmptyFields) {
   EXPECT_THAT(row, testing::StartsWith("4,1000,20,7,0,,,,,0,"));
 }
 
+TEST(CsvTest, WhatIsNotFiniteIsEmpty) {
+  EpochResult result = Result(3);
+  result.trained = 1000;
+  result.training_loss = std::numeric_limits<double>::infinity();
+  result.validation_loss = -std::numeric_limits<double>::quiet_NaN();
+  const std::string row = MetricsCsvRow(result);
+  EXPECT_THAT(row, testing::StartsWith("3,1000,0,0,1000,,0.000000,0.900000,,100,"));
+  EXPECT_THAT(row, testing::Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))));
+}
+
 TEST(CsvTest, TheLastColumnsAreOfTheAttempt) {
   EXPECT_THAT(MetricsCsvHeader(), testing::EndsWith(",snapshot,attempt,batches_of_others_mean\n"));
   EpochResult result = Result(3);

@@ -4,6 +4,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -51,6 +52,19 @@ TEST(MessageJsonTest, NumbersThatCannotBeAbsentAreWrittenAlsoWhenTheyAreNull) {
   const Json object = ShardMapObject(SomeMap(), "mnist-0", "team-a");
   EXPECT_EQ(object["buckets"][0]["primary"], Json({{"slot", 0}, {"incarnation", 4}}));
   EXPECT_FALSE(object["buckets"][0].contains("learner"));
+}
+
+TEST(MessageJsonTest, ANumberThatIsNotFiniteIsLeftOut) {
+  v1::TrainingJobStatus status;
+  status.set_phase(v1::TrainingJobStatus::PHASE_RUNNING);
+  for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    status.set_training_loss(value);
+    const Json object = MessageJson(status);
+    EXPECT_FALSE(object.contains("trainingLoss")) << object;
+    EXPECT_EQ(object["phase"], "Running");
+  }
+  status.set_training_loss(0.5);
+  EXPECT_EQ(MessageJson(status)["trainingLoss"], 0.5);
 }
 
 TEST(MessageJsonTest, AStatusReadsBackTheSame) {

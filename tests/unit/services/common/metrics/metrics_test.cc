@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,6 +49,24 @@ TEST(MetricsTest, HistogramCountsByUpperBound) {
   EXPECT_THAT(text, HasSubstr("adamant_test_bytes_bucket{le=\"10\"} 3"));
   EXPECT_THAT(text, HasSubstr("adamant_test_bytes_bucket{le=\"+Inf\"} 4"));
   EXPECT_THAT(text, HasSubstr("adamant_test_bytes_sum 56.5"));
+}
+
+TEST(MetricsTest, WhatIsNotFiniteIsNotCounted) {
+  Registry registry;
+  const Counter counter = registry.AddCounter("adamant_test_total", "All.");
+  const Gauge gauge = registry.AddGauge("adamant_test_level", "Level.");
+  const Histogram sizes = registry.AddHistogram("adamant_test_bytes", "Sizes.", {1});
+  for (const double value : {2.0, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    counter.Increment(value);
+    gauge.Set(value);
+    gauge.Add(value);
+    sizes.Observe(value);
+  }
+  const std::string text = registry.Text();
+  EXPECT_THAT(text, HasSubstr("adamant_test_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("adamant_test_level 4\n"));
+  EXPECT_THAT(text, HasSubstr("adamant_test_bytes_count 1\n"));
+  EXPECT_THAT(text, HasSubstr("adamant_test_bytes_sum 2\n"));
 }
 
 TEST(MetricsTest, ConcurrentIncrementsAreAllCounted) {
