@@ -101,10 +101,25 @@ TEST_F(CompletionTest, EveryShellOffersCommandsAndTheirOptions) {
   }
 }
 
+TEST_F(CompletionTest, EveryShellOffersTheWordsThatAnOptionTakes) {
+  for (const Shell shell : {Shell::kBash, Shell::kZsh, Shell::kFish}) {
+    EXPECT_THAT(CompletionScript(app_, shell), HasSubstr("text json"));
+  }
+}
+
+TEST_F(CompletionTest, NoShellOffersWhatIsNotForPeople) {
+  AddSaveModel(app_, exit_code_);
+  AddServeOutput(app_, exit_code_);
+  for (const Shell shell : {Shell::kBash, Shell::kZsh, Shell::kFish}) {
+    EXPECT_THAT(CompletionScript(app_, shell), testing::Not(HasSubstr("save-model")));
+    EXPECT_THAT(CompletionScript(app_, shell), testing::Not(HasSubstr("serve-output")));
+  }
+}
+
 TEST_F(CompletionTest, BashKnowsOptionsOfNestedCommands) {
   const std::string script = CompletionScript(app_, Shell::kBash);
-  EXPECT_THAT(script, HasSubstr("'data digits') words="));
-  EXPECT_THAT(script, HasSubstr("'data/digits') path='data digits'"));
+  EXPECT_THAT(script, HasSubstr("'data digits/-'*) offered='--help --out"));
+  EXPECT_THAT(script, HasSubstr("'data/digits') at='data digits'"));
 }
 
 }  // namespace
