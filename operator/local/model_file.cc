@@ -1,6 +1,7 @@
 #include "operator/local/model_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <map>
 
@@ -19,6 +20,39 @@ std::uint64_t Elements(const Parameter& parameter) {
   return static_cast<std::uint64_t>(ElementCount(parameter.shape).value_or(0));
 }
 
+constexpr int kDigits = 10;
+
+// "[33.3, 35.1]": a number a channel, shortest that reads back the same.
+std::string ListText(const std::vector<float>& values) {
+  std::string text;
+  for (const float value : values) {
+    char number[32];
+    const std::to_chars_result end = std::to_chars(number, number + sizeof(number), value);
+    text += (text.empty() ? "" : ", ") + std::string(number, end.ptr);
+  }
+  return "[" + text + "]";
+}
+
+// What a reader needs to know of the net's input and output beside what the run says of itself.
+exports::Metadata Describe(const v1::TrainingJob& job,
+                           const model::Graph& graph,
+                           exports::Metadata metadata) {
+  const exports::Normalisation normalisation = NormalisationOf(job, graph);
+  std::string shape = "[batch";
+  for (const std::int64_t extent : graph.input) {
+    shape += ", " + std::to_string(extent);
+  }
+  metadata["input"] = "float32 " + shape + "] (NCHW): pixels from 0 to 255, not from 0 to 1";
+  metadata["normalisation"] =
+      "(pixel - mean) / deviation, by channel; an ONNX model does it itself";
+  metadata["mean"] = ListText(normalisation.mean);
+  metadata["deviation"] = ListText(normalisation.deviation);
+  if (job.spec().data().validation().has_digits() && graph.classes == kDigits) {
+    metadata["classes"] = R"(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])";
+  }
+  return metadata;
+}
+
 }  // namespace
 
 exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::Graph& graph) {
@@ -35,8 +69,9 @@ absl::Status WriteModel(const std::filesystem::path& path,
                         const model::Graph& graph,
                         std::span<const float> weights,
                         const exports::Metadata& metadata) {
+  const exports::Metadata described = Describe(job, graph, metadata);
   if (format == ModelFormat::kOnnx) {
-    return exports::WriteOnnx(path, graph, weights, NormalisationOf(job, graph), metadata);
+    return exports::WriteOnnx(path, graph, weights, NormalisationOf(job, graph), described);
   }
   std::vector<exports::TensorView> tensors;
   std::size_t offset = 0;
@@ -47,7 +82,7 @@ absl::Status WriteModel(const std::filesystem::path& path,
                        .values = weights.subspan(offset, elements)});
     offset += elements;
   }
-  return exports::WriteSafetensors(path, tensors, metadata);
+  return exports::WriteSafetensors(path, tensors, described);
 }
 
 absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path, const model::Graph& graph) {

@@ -21,8 +21,10 @@ enum class ModelFormat { kSafetensors, kOnnx };
 /// How the job's bytes become inputs, by channel of the net.
 exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::Graph& graph);
 
-/// Writes a model. `weights`: every parameter of the graph end to end. Errors: those of the format
-/// and of the file system.
+/// Writes a model. `weights`: every parameter of the graph end to end. `metadata`: what is known of
+/// the training; the file says beside it what the net takes: input, normalisation, mean and
+/// deviation (by channel, in units of the byte), and the names of classes where they are known.
+/// Errors: those of the format and of the file system.
 absl::Status WriteModel(const std::filesystem::path& path,
                         ModelFormat format,
                         const v1::TrainingJob& job,

@@ -22,6 +22,9 @@ constexpr int kIrVersion = 7;  // the one that came with the opset
 constexpr char kInput[] = "input";
 constexpr char kNormalised[] = "input.normalised";
 constexpr char kLogits[] = "logits";
+constexpr char kInputText[] =
+    "Images as float32, NCHW, with values from 0 to 255 as bytes have them, not from 0 to 1: the "
+    "model normalises them itself";
 
 void AddAttribute(onnx::NodeProto& node, const char* name, std::int64_t value) {
   onnx::AttributeProto& attribute = *node.add_attribute();
@@ -237,6 +240,8 @@ absl::StatusOr<std::string> EncodeOnnx(const Graph& graph,
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("adamant");
+  model.set_doc_string(std::string("A net for classification. Input: ") + kInputText +
+                       ". Output: logits, before the softmax.");
   onnx::OperatorSetIdProto& operators = *model.add_opset_import();
   operators.set_domain("");
   operators.set_version(kOpset);
@@ -248,6 +253,7 @@ absl::StatusOr<std::string> EncodeOnnx(const Graph& graph,
   onnx::GraphProto& out = *model.mutable_graph();
   out.set_name("net");
   DescribeValue(*out.add_input(), kInput, graph.input);
+  out.mutable_input(0)->set_doc_string(kInputText);
   DescribeValue(*out.add_output(), kLogits, {graph.classes});
   NodeWriter(graph, out).Write();
   constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();

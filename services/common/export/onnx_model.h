@@ -20,7 +20,7 @@ struct Normalisation {
 
 /// The net with its weights as an ONNX model (opset 13).
 ///   input  "input":  float32 [batch, channels, height, width], raw bytes 0..255 as floats; the
-///                    model's first two nodes normalise them
+///                    model's first two nodes normalise them, and its descriptions say so
 ///   output "logits": float32 [batch, classes], before the softmax
 /// `weights` holds every tensor of graph.parameters end to end, as ShardLayout::OffsetOf says; the
 /// initialisers keep the parameters' names. Dropout does nothing and is left out. `metadata`

@@ -74,6 +74,13 @@ TEST(OnnxModelTest, InputAndOutputHaveASymbolicBatch) {
   EXPECT_EQ(model.graph().output(0).type().tensor_type().shape().dim(1).dim_value(), 10);
 }
 
+TEST(OnnxModelTest, ModelAndInputSayWhatTheyTake) {
+  const onnx::ModelProto model = Encode(MakeModel(model::ReferenceNet("adam-mnist").value()));
+  for (const std::string& text : {model.doc_string(), model.graph().input(0).doc_string()}) {
+    EXPECT_NE(text.find("float32, NCHW, with values from 0 to 255"), std::string::npos) << text;
+  }
+}
+
 TEST(OnnxModelTest, EveryValueIsDefinedBeforeItsUseAndOnce) {
   const onnx::ModelProto model = Encode(MakeModel(fakes::EveryLayerKind()));
   std::set<std::string> defined = {"input"};
