@@ -55,9 +55,11 @@ struct Exported {
   absl::Status status;
 };
 
-/// The user wants the job to stop and to be resumed some time.
+/// The user wants the job to stop and to be resumed some time. May be repeated. `at_once`: without
+/// a last checkpoint.
 struct SuspendRequested {
   std::string reason{};
+  bool at_once = false;
 };
 
 /// The user has changed the job: the number of workers (at least 1), the deadlines, the restart

@@ -128,7 +128,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
   } else if (const auto* exported = std::get_if<Exported>(&event)) {
     OnExported(*exported, now);
   } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
-    End(Phase::kSuspended, suspend->reason);
+    OnSuspendRequested(*suspend, now);
   } else if (const auto* changed = std::get_if<SpecChanged>(&event)) {
     OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
@@ -200,7 +200,30 @@ void JobController::BeginWhenReady(TimePoint now) {
   }
 }
 
+// Of a job of which only checkpoints are stored, all that was trained since the last would be gone.
+void JobController::OnSuspendRequested(const SuspendRequested& event, TimePoint now) {
+  const bool is_stored = !settings_.only_checkpoints || !ready_ ||
+                         state_.step == Step::kEvaluating || state_.step == Step::kExporting;
+  if (is_stored || event.at_once) {
+    return End(Phase::kSuspended, event.reason);
+  }
+  if (!suspension_) {
+    suspension_ = Suspension{.reason = event.reason,
+                             .deadline = now + kLastCheckpoint,
+                             .checkpoint = state_.checkpoint.snapshot};
+    sequence_.RequestCheckpoint(now);
+  }
+}
+
+void JobController::SuspendWhenStored(TimePoint now) {
+  if (suspension_ &&
+      (now >= suspension_->deadline || state_.checkpoint.snapshot != suspension_->checkpoint)) {
+    End(Phase::kSuspended, suspension_->reason);
+  }
+}
+
 void JobController::OnTimer(TimePoint now) {
+  SuspendWhenStored(now);
   if (!IsFinal(state_.phase)) {
     CheckDeadlines();
   }
@@ -307,6 +330,9 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
   }
   consider(placement_.NextTimer());
   consider(sequence_.NextTimer());
+  if (suspension_) {
+    consider(suspension_->deadline);
+  }
   if (settings_.active_deadline) {
     consider(last_advance_ + (*settings_.active_deadline - state_.active));
   }

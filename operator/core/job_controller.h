@@ -81,6 +81,10 @@ class JobController {
   /// time before it counts them as silent.
   static constexpr std::chrono::milliseconds kHeldUp{2'000};
 
+  /// Where only checkpoints are stored, a job that is to stop takes one first, if that is done in
+  /// this time.
+  static constexpr std::chrono::milliseconds kLastCheckpoint{1'500};
+
   /// What is known of the processes that an earlier controller has started.
   struct Survivors {
     bool others = true;  ///< some may live that are not in `running`
@@ -151,6 +155,8 @@ class JobController {
   void LeaveVolume(MemberId id);
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
+  void OnSuspendRequested(const SuspendRequested& event, TimePoint now);
+  void SuspendWhenStored(TimePoint now);
 
   void LoseSilent(TimePoint now);
   void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
@@ -206,6 +212,12 @@ class JobController {
   std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last
   std::uint64_t counted_ = 0;                // examples of the epoch, when they were last looked at
   TimePoint last_progress_{};                // when something was counted, or could not be
+  struct Suspension {
+    std::string reason;
+    TimePoint deadline{};
+    std::uint64_t checkpoint = 0;  // the newest when it was asked for
+  };
+  std::optional<Suspension> suspension_;  // waits for a checkpoint
   bool finished_ = false;
   TimePoint last_advance_{};
   std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event

@@ -36,7 +36,8 @@ bool LeadOut::Step(const std::string& reason, TimePoint now) {
 
 void LeadOut::StopNextRole(const std::string& reason, TimePoint now) {
   const Stage& stage = kStages[stopped_++];
-  deadline_ = now + stage.time + settings_.exit_delay;
+  deadline_ =
+      now + (settings_.only_checkpoints ? stage.time / 2 : stage.time) + settings_.exit_delay;
   roster_.SendToAll(stage.role, Stop{reason});
   for (const Roster::Slot& slot : roster_.slots()) {
     if (slot.id.role == stage.role && slot.liveness == Roster::Liveness::kStarting) {

@@ -15,7 +15,8 @@ class LeadOut {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Time that each role has, 2.5 s together, and the body's to notice that they have left.
+  /// Time that each role has, 2.5 s together, and the body's to notice that they have left. Half of
+  /// it where only checkpoints are stored: what is handed over after the last one is given up.
   static constexpr std::chrono::milliseconds kWorkers{1'200};
   static constexpr std::chrono::milliseconds kDataServers{400};
   static constexpr std::chrono::milliseconds kParameterServers{900};

@@ -272,7 +272,9 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   if (HasCheckpointRunning()) {
     outbox_.Tell(Note::Kind::kRestored,
                  state_.epoch,
-                 std::string(why.message()) + "; the job goes back to checkpoint " +
+                 (settings_.only_checkpoints ? "nothing but checkpoints is stored"
+                                             : std::string(why.message())) +
+                     "; the job goes back to checkpoint " +
                      std::to_string(state_.checkpoint.snapshot));
     RollBack();
   }

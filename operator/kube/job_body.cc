@@ -270,7 +270,7 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   const bool wanted = view_->job->spec().run_policy().suspend();
   const bool suspended = controller_->state().phase == Phase::kSuspended;
   if (wanted && !suspended) {
-    Handle(controller::SuspendRequested{"spec.runPolicy.suspend is true"});
+    Handle(controller::SuspendRequested{.reason = "spec.runPolicy.suspend is true"});
   }
   if (!wanted && suspended && finished_ && AllEnded(pods)) {
     ADAMANT_ASSIGN_OR_RETURN(controller_,

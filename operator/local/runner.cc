@@ -254,8 +254,9 @@ void Runner::HandleSignals() {
     if (std::exchange(suspending_, true)) {
       launcher_.KillAll();
     }
-    Handle(controller::SuspendRequested{"stopped by " + SignalName(signal) +
-                                        "; adamant train --resume goes on from here"});
+    Handle(controller::SuspendRequested{
+        .reason = "stopped by " + SignalName(signal) + "; adamant train --resume goes on from here",
+        .at_once = again});
   }
 }
 

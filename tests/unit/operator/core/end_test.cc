@@ -81,7 +81,7 @@ TEST(EndTest, ABodyThatLearnsLateOfExitsKillsLater) {
   Harness job(settings);
   job.Begin();
   job.JoinAll();
-  job.Handle(SuspendRequested{"for a test"});
+  job.Handle(SuspendRequested{.reason = "for a test"});
   EXPECT_THAT(Pick<KillProcess>(job.Pass(seconds(30))), IsEmpty());
   EXPECT_THAT(Pick<KillProcess>(job.Pass(milliseconds(2'500))), SizeIs(6));
 }
@@ -90,7 +90,7 @@ TEST(EndTest, ProcessesThatHaveNotJoinedAreNotWantedOnceTheirRoleIsStopped) {
   Harness job;
   job.Begin();
   EXPECT_EQ(job.controller().Wanted().size(), 6u);
-  job.Handle(SuspendRequested{"for a test"});
+  job.Handle(SuspendRequested{.reason = "for a test"});
   EXPECT_EQ(job.controller().Wanted().size(), 4u);
   job.Exit(kWorker0);
   job.Exit(kWorker1);
@@ -131,7 +131,7 @@ TEST(EndTest, RolesLeaveInOrderAndTheLastExitFinishesTheJob) {
   Harness job;
   job.Begin();
   job.JoinAll();
-  EXPECT_THAT(Sent<Stop>(job.Handle(SuspendRequested{"interrupted"})), SizeIs(2));
+  EXPECT_THAT(Sent<Stop>(job.Handle(SuspendRequested{.reason = "interrupted"})), SizeIs(2));
   EXPECT_EQ(job.state().phase, Phase::kSuspended);
   job.Exit(kWorker0, "exited with code 0");
   EXPECT_THAT(Sent<Stop>(job.Exit(kWorker1, "exited with code 0")), SizeIs(2));
@@ -148,7 +148,7 @@ TEST(EndTest, WhoDoesNotLeaveIsKilledWithinThreeSeconds) {
   Harness job;
   job.Begin();
   job.JoinAll();
-  job.Handle(SuspendRequested{"interrupted"});
+  job.Handle(SuspendRequested{.reason = "interrupted"});
   const auto end = job.Pass(milliseconds(2900));
   EXPECT_THAT(Pick<KillProcess>(end), SizeIs(6));
   EXPECT_THAT(Pick<Finished>(end), SizeIs(1));
@@ -159,7 +159,7 @@ TEST(EndTest, ASuspendedJobGoesOnInTheSameEpoch) {
   job.Begin();
   job.JoinAll();
   job.TrainAndEvaluate(50);
-  job.Handle(SuspendRequested{"interrupted"});
+  job.Handle(SuspendRequested{.reason = "interrupted"});
   job.RestartController();
   const auto opened = Sent<OpenEpoch>(job.JoinAll("again"));
   ASSERT_THAT(opened, SizeIs(2));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "tests/unit/operator/core/going_back_fixture.h"
@@ -9,6 +10,7 @@
 namespace adamant::controller {
 namespace {
 
+using std::chrono::milliseconds;
 using testing::Contains;
 using testing::Each;
 using testing::Field;
@@ -143,6 +145,53 @@ TEST_F(LostParametersTest, AControllerThatTakesOverGoesOnGoingBack) {
   StartAgain();
   EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, checkpoint)));
   EXPECT_THAT(Sent<OpenEpoch>(Serve()), SizeIs(2));
+}
+
+TEST_F(LostParametersTest, AJobThatIsToStopTakesACheckpointFirst) {
+  RunEpoch(900);
+  const SuspendRequested stop{.reason = "Ctrl-C"};
+  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(stop)), SizeIs(2));
+  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(stop)), IsEmpty()) << "it is repeated";
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  const std::uint64_t snapshot = job_.state().last_snapshot;
+  for (const MemberId worker : {kWorker0, kWorker1}) {
+    job_.Tell(worker, PushesHeld{.checkpoint = snapshot, .sequence = 7});
+  }
+  const Actions stored = StoreSnapshot(snapshot);
+  EXPECT_THAT(Pick<WriteManifest>(stored), SizeIs(1));
+  EXPECT_THAT(Sent<Stop>(stored), SizeIs(2));
+  EXPECT_EQ(job_.state().phase, Phase::kSuspended);
+  EXPECT_EQ(job_.state().message, "Ctrl-C");
+  EXPECT_EQ(job_.state().checkpoint.snapshot, snapshot);
+}
+
+TEST_F(LostParametersTest, AJobThatIsToStopDoesNotWaitLongForItsCheckpoint) {
+  RunEpoch(900);
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
+  const Actions all = job_.Pass(milliseconds(2'900));
+  EXPECT_EQ(job_.state().phase, Phase::kSuspended);
+  EXPECT_THAT(Pick<KillProcess>(all), SizeIs(6));
+  EXPECT_THAT(Pick<Finished>(all), SizeIs(1));
+}
+
+TEST_F(LostParametersTest, AJobThatIsToStopAtOnceTakesNoCheckpoint) {
+  RunEpoch(900);
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C", .at_once = true});
+  EXPECT_EQ(job_.state().phase, Phase::kSuspended);
+}
+
+TEST_F(LostParametersTest, AModelThatIsBeingEvaluatedIsStoredAlready) {
+  job_.TrainOnly();
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
+  EXPECT_EQ(job_.state().phase, Phase::kSuspended);
+}
+
+TEST_F(LostParametersTest, AJobThatStoresItsParametersStopsWithoutACheckpoint) {
+  StartAs(RecoveringJob());
+  RunEpoch(900);
+  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(SuspendRequested{.reason = "Ctrl-C"})), IsEmpty());
+  EXPECT_EQ(job_.state().phase, Phase::kSuspended);
 }
 
 TEST_F(LostParametersTest, AJobThatStoresItsParametersWaitsForAPerson) {

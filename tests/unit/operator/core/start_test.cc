@@ -44,7 +44,7 @@ TEST(StartTest, AProcessThatAnotherControllerHasStartedMeanwhileIsSentAwayAsItIs
   join.generation = job.state().slots[SlotIndex(SmallJob(), kWorker0)].generation + 1;
   for (const bool suspended : {false, true}) {
     if (suspended) {
-      job.Handle(SuspendRequested{"it is wanted"});
+      job.Handle(SuspendRequested{.reason = "it is wanted"});
     }
     const auto actions = job.Handle(Received{99, join});
     EXPECT_THAT(Pick<Send>(actions), IsEmpty());
