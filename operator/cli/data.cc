@@ -9,6 +9,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "services/common/dataset/digits.h"
 #include "services/common/dataset/mnist.h"
@@ -36,12 +37,23 @@ int Report(const absl::Status& status, const std::string& folder) {
   return kCannotRun;
 }
 
+int CheckFolder(const std::string& folder) {
+  const absl::Status status = CheckOutputFolder(folder);
+  if (!status.ok()) {
+    PrintError("--out " + std::string(status.message()));
+  }
+  return status.ok() ? kOk : kBadInput;
+}
+
 struct DigitsFlags {
   std::string folder;
   dataset::DigitsFilesOptions options;
 };
 
 int Digits(const DigitsFlags& flags) {
+  if (const int code = CheckFolder(flags.folder); code != kOk) {
+    return code;
+  }
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const absl::Status status = dataset::WriteDigits(
       flags.folder, flags.options, [&](std::uint64_t done, std::uint64_t total) {
@@ -62,6 +74,9 @@ struct MnistFlags {
 };
 
 int Mnist(const MnistFlags& flags) {
+  if (const int code = CheckFolder(flags.folder); code != kOk) {
+    return code;
+  }
   return Report(dataset::FetchMnist(
                     flags.folder,
                     flags.options,

@@ -14,6 +14,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/local/model_file.h"
@@ -130,6 +131,10 @@ std::string LossText(double loss) {
 }
 
 int Eval(const EvalFlags& flags) {
+  if (const absl::Status status = CheckOutputFile(flags.predictions); !status.ok()) {
+    PrintError("--predictions " + std::string(status.message()));
+    return kBadInput;
+  }
   std::filesystem::path model = flags.model;
   std::filesystem::path manifest = flags.job;
   std::error_code error;
@@ -162,18 +167,19 @@ int Eval(const EvalFlags& flags) {
     return kBadInput;
   }
   if (!flags.predictions.empty()) {
-    const absl::Status written = WriteFileAtomically(flags.predictions, evaluation->predictions);
+    const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);
     if (!written.ok()) {
       PrintError(std::string(written.message()));
       return kCannotRun;
     }
   }
   const auto examples = static_cast<double>(evaluation->examples);
-  std::printf("top-1 %.2f%% (%llu of %llu), %s\n",
-              100 * static_cast<double>(evaluation->correct) / examples,
-              Wide(evaluation->correct),
-              Wide(evaluation->examples),
-              LossText(evaluation->loss_sum / examples).c_str());
+  std::fprintf(SummaryStream(flags.predictions),
+               "top-1 %.2f%% (%llu of %llu), %s\n",
+               100 * static_cast<double>(evaluation->correct) / examples,
+               Wide(evaluation->correct),
+               Wide(evaluation->examples),
+               LossText(evaluation->loss_sum / examples).c_str());
   return kOk;
 }
 

@@ -10,6 +10,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
@@ -67,6 +68,10 @@ void WarnOfDivergence(const std::string& run_dir) {
 }
 
 int Export(const ExportFlags& flags) {
+  if (const absl::Status status = CheckOutputFile(flags.out); !status.ok()) {
+    PrintError("--out " + std::string(status.message()));
+    return kBadInput;
+  }
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
     PrintError(flags.run_dir + " holds no run (it has no job.yaml)");
@@ -87,7 +92,7 @@ int Export(const ExportFlags& flags) {
     return bad_input ? kBadInput : kCannotRun;
   }
   WarnOfDivergence(flags.run_dir);
-  std::printf("%s\n", flags.out.c_str());
+  std::fprintf(SummaryStream(flags.out), "%s\n", flags.out.c_str());
   return kOk;
 }
 

@@ -1,6 +1,8 @@
 """What is wrong from the start ends in one clear message and the documented exit code."""
 
 import gzip
+import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -151,6 +153,51 @@ class InputTest(adamant.TestCase):
         result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
                                  self.folder / "model.onnx")
         self.assert_refused(result, 2, "holds no checkpoint 77; it has 2")
+
+    def test_output_goes_through_what_is_no_regular_file(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        model = (run.folder / "model.onnx").read_bytes()
+        self.assertEqual(adamant.adamant("eval", run.folder, "--predictions",
+                                         self.folder / "classes.txt").returncode, 0)
+        classes = (self.folder / "classes.txt").read_bytes()
+        link = self.folder / "link"
+        link.symlink_to(self.folder / "target")
+        self.assert_refused(adamant.adamant("export", run.folder, "--format", "onnx", "--out", link), 0, str(link))
+        self.assertTrue(link.is_symlink())
+        self.assertEqual((self.folder / "target").read_bytes(), model)
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for command, content in ((["export", run.folder, "--format", "onnx", "--out"], model),
+                                 (["eval", run.folder, "--predictions"], classes)):
+            with subprocess.Popen([adamant.binary_folder() / "adamant", *command, pipe],
+                                  stdout=subprocess.DEVNULL) as process:
+                self.assertEqual(pipe.read_bytes(), content)
+                self.assertEqual(process.wait(timeout=60), 0)
+            self.assertTrue(pipe.is_fifo())
+            shown = subprocess.run([adamant.binary_folder() / "adamant", *command, "/dev/stdout"],
+                                   capture_output=True, timeout=60, check=True)
+            self.assertEqual(shown.stdout, content)  # and nothing else
+            self.assertNotEqual(shown.stderr, b"")
+            self.assert_refused(adamant.adamant(*command, "/dev/full"), 4, "cannot write /dev/full")
+            self.assertTrue(pathlib.Path("/dev/full").is_char_device())
+        data = self.folder / "data"
+        data.mkdir()
+        (data / "t10k-labels-idx1-ubyte.gz").symlink_to(self.folder / "labels")
+        made = adamant.adamant("data", "digits", "--out", data, "--train", 20, "--validation", 5)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertTrue((data / "t10k-labels-idx1-ubyte.gz").is_symlink())
+        self.assertGreater((self.folder / "labels").stat().st_size, 0)
+
+    def test_output_that_has_no_place_is_a_bad_flag(self):
+        nowhere = self.folder / "nowhere" / "file"
+        (self.folder / "file").touch()
+        for command in (["export", self.folder, "--format", "onnx", "--out"], ["eval", self.folder, "--predictions"]):
+            self.assert_refused(adamant.adamant(*command, nowhere), 2, f"{nowhere}: there is no folder")
+            self.assert_refused(adamant.adamant(*command, self.folder), 2, f"{self.folder}: is a folder")
+        for folder in (self.folder / "file", self.folder / "file" / "digits"):
+            self.assert_refused(adamant.adamant("data", "digits", "--out", folder), 2, "file: is a file")
+            self.assert_refused(adamant.adamant("data", "mnist", "--out", folder), 2, "file: is a file")
 
     def test_looking_at_a_run_disturbs_nobody(self):
         run = self.run_in().train(self.job(epochs=10000))

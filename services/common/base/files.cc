@@ -33,13 +33,10 @@ class File {
   const int descriptor_;
 };
 
-absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view content) {
-  const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (file.get() < 0) {
-    return SystemError(errno, "cannot create", path);
-  }
+// Writes all of it. `path`: for messages.
+absl::Status WriteAll(int descriptor, std::string_view content, const std::filesystem::path& path) {
   while (!content.empty()) {
-    const ssize_t count = write(file.get(), content.data(), content.size());
+    const ssize_t count = write(descriptor, content.data(), content.size());
     if (count < 0) {
       if (errno == EINTR) {
         continue;
@@ -48,10 +45,29 @@ absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view co
     }
     content.remove_prefix(static_cast<std::size_t>(count));
   }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view content) {
+  const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file.get() < 0) {
+    return SystemError(errno, "cannot create", path);
+  }
+  ADAMANT_RETURN_IF_ERROR(WriteAll(file.get(), content, path));
   if (fsync(file.get()) != 0) {
     return SystemError(errno, "cannot sync", path);
   }
   return absl::OkStatus();
+}
+
+// Where the links end that `path` may be the first of.
+std::filesystem::path EndOfLinks(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel's
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return path;
 }
 
 }  // namespace
@@ -119,6 +135,22 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
     return SystemError(errno, "cannot sync", parent);
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::filesystem::path& path, std::string_view content) {
+  struct stat found {};
+  const bool is_there = stat(path.c_str(), &found) == 0;
+  if (!is_there && errno != ENOENT) {
+    return SystemError(errno, "cannot open", path);
+  }
+  if (!is_there || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)) {
+    return WriteFileAtomically(EndOfLinks(path), content);
+  }
+  const File file(path, O_WRONLY);
+  if (file.get() < 0) {
+    return SystemError(errno, "cannot open", path);
+  }
+  return WriteAll(file.get(), content, path);
 }
 
 }  // namespace adamant

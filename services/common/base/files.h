@@ -20,6 +20,11 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uin
 /// PermissionDenied, else Unavailable, naming the path.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
+/// Writes a file that a user has named. Where nothing or a regular file is, at the end of links, as
+/// WriteFileAtomically; all else, as a pipe or a device, is written through, and never replaced: it
+/// may be somebody's /dev/null. Errors: as WriteFileAtomically.
+absl::Status WriteFile(const std::filesystem::path& path, std::string_view content);
+
 /// The status for a failed system call: what was done, to which path, and the system's reason for
 /// `error` (an errno).
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path);

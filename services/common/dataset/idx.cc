@@ -259,7 +259,7 @@ absl::Status WriteArray(const std::string& path,
     AppendBigEndian(content, dimension);
   }
   content.insert(content.end(), elements.begin(), elements.end());
-  return WriteFileAtomically(path, Gzip(content));
+  return WriteFile(path, Gzip(content));
 }
 
 }  // namespace

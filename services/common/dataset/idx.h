@@ -51,8 +51,8 @@ absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits =
 /// The names MNIST uses, in `folder`: `prefix` is "train" or "t10k".
 IdxPaths MnistPaths(const std::string& folder, const std::string& prefix);
 
-/// Writes a data set, compressed by gzip, each file at once or not at all. Equal data sets give
-/// equal files. Errors: as WriteFileAtomically.
+/// Writes a data set, compressed by gzip, each file as WriteFile does. Equal data sets give
+/// equal files. Errors: as WriteFile.
 absl::Status WriteIdx(const Dataset& dataset, const IdxPaths& paths);
 
 }  // namespace adamant::dataset

@@ -91,12 +91,13 @@ absl::Status RunCurl(const std::string& url, const std::filesystem::path& target
                                 (message.empty() ? "curl failed" : message));
 }
 
-// OK if the file at `path` is what was published.
-absl::Status Verify(const std::filesystem::path& path, const MnistFile& file) {
-  ADAMANT_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kMaxFileBytes));
+// The content of the file at `path`, if it is what was published.
+absl::StatusOr<std::string> ReadPublished(const std::filesystem::path& path,
+                                          const MnistFile& file) {
+  ADAMANT_ASSIGN_OR_RETURN(std::string content, ReadFile(path, kMaxFileBytes));
   const std::string found = Sha256(content);
   if (found == file.sha256) {
-    return absl::OkStatus();
+    return content;
   }
   return absl::DataLossError(path.string() + ": expected SHA-256 " + file.sha256 + ", found " +
                              found);
@@ -105,17 +106,14 @@ absl::Status Verify(const std::filesystem::path& path, const MnistFile& file) {
 absl::Status FetchFrom(const std::string& url,
                        const std::filesystem::path& path,
                        const MnistFile& file) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  absl::Status status = RunCurl(url, temporary);
+  const std::filesystem::path fetched = path.string() + ".fetched";
+  absl::Status status = RunCurl(url, fetched);
   if (status.ok()) {
-    status = Verify(temporary, file);
+    const absl::StatusOr<std::string> content = ReadPublished(fetched, file);
+    status = content.ok() ? WriteFile(path, *content) : content.status();
   }
-  std::error_code error;
-  if (status.ok()) {
-    std::filesystem::rename(temporary, path, error);
-    return error ? SystemError(error.value(), "cannot rename to", path) : absl::OkStatus();
-  }
-  std::filesystem::remove(temporary, error);
+  std::error_code ignored;
+  std::filesystem::remove(fetched, ignored);
   return status;
 }
 
@@ -131,7 +129,7 @@ absl::Status FetchMnist(const std::string& folder,
   }
   for (const MnistFile& file : kFiles) {
     const std::filesystem::path path = std::filesystem::path(folder) / file.name;
-    if (Verify(path, file).ok()) {
+    if (ReadPublished(path, file).ok()) {
       continue;
     }
     if (progress) {
@@ -139,7 +137,8 @@ absl::Status FetchMnist(const std::string& folder,
     }
     absl::Status status = absl::InvalidArgumentError("no mirror of MNIST is given");
     for (const std::string& mirror : options.mirrors) {
-      status = FetchFrom(mirror + "/" + file.name, path, file);
+      const bool has_slash = mirror.ends_with('/');
+      status = FetchFrom(mirror + (has_slash ? "" : "/") + file.name, path, file);
       if (status.ok() || absl::IsFailedPrecondition(status)) {
         break;
       }

@@ -276,7 +276,7 @@ absl::Status WriteOnnx(const std::filesystem::path& path,
                        const Metadata& metadata) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes,
                            EncodeOnnx(graph, weights, normalisation, metadata));
-  return WriteFileAtomically(path, bytes);
+  return WriteFile(path, bytes);
 }
 
 }  // namespace adamant::exports

@@ -31,7 +31,7 @@ absl::StatusOr<std::string> EncodeOnnx(const model::Graph& graph,
                                        const Normalisation& normalisation,
                                        const Metadata& metadata);
 
-/// Writes atomically; errors as EncodeOnnx and WriteFileAtomically.
+/// Writes the file; errors as EncodeOnnx and WriteFile.
 absl::Status WriteOnnx(const std::filesystem::path& path,
                        const model::Graph& graph,
                        std::span<const float> weights,

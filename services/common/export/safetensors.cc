@@ -190,7 +190,7 @@ absl::Status WriteSafetensors(const std::filesystem::path& path,
                               const std::vector<TensorView>& tensors,
                               const Metadata& metadata) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, EncodeSafetensors(tensors, metadata));
-  return WriteFileAtomically(path, bytes);
+  return WriteFile(path, bytes);
 }
 
 absl::StatusOr<TensorFile> ReadSafetensors(const std::filesystem::path& path,

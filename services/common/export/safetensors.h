@@ -47,7 +47,7 @@ absl::StatusOr<std::string> EncodeSafetensors(const std::vector<TensorView>& ten
 /// types than F32. The message names the tensor.
 absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes);
 
-/// Writes atomically; errors as EncodeSafetensors and WriteFileAtomically.
+/// Writes the file; errors as EncodeSafetensors and WriteFile.
 absl::Status WriteSafetensors(const std::filesystem::path& path,
                               const std::vector<TensorView>& tensors,
                               const Metadata& metadata);

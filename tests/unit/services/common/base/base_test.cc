@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -68,6 +71,59 @@ TEST(BackoffTest, StaysWithinItsBoundsAndStartsOver) {
   }
   backoff.Reset();
   EXPECT_LE(backoff.Next(), 3 * options.initial);
+}
+
+class WriteFileTest : public testing::Test {
+ protected:
+  WriteFileTest() { std::filesystem::create_directories(folder_); }
+  ~WriteFileTest() override { std::filesystem::remove_all(folder_); }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("write_file_" + std::to_string(getpid()));
+  const std::filesystem::path file_ = folder_ / "file";
+  const std::filesystem::path link_ = folder_ / "link";
+};
+
+TEST_F(WriteFileTest, ARegularFileIsReplaced) {
+  ASSERT_TRUE(WriteFile(file_, "a long first content").ok());
+  ASSERT_TRUE(WriteFile(file_, "second").ok());
+  EXPECT_EQ(ReadFile(file_, 100).value(), "second");
+}
+
+TEST_F(WriteFileTest, LinksStayAndWhatTheyEndAtIsWritten) {
+  std::filesystem::create_directories(folder_ / "inner");
+  std::filesystem::create_symlink("../file", folder_ / "inner" / "second");
+  std::filesystem::create_symlink("inner/second", link_);
+  for (const std::string content : {"a long first content", "second"}) {  // made, then replaced
+    ASSERT_TRUE(WriteFile(link_, content).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(link_));
+    EXPECT_FALSE(std::filesystem::is_symlink(file_));
+    EXPECT_EQ(ReadFile(file_, 100).value(), content);
+  }
+}
+
+TEST_F(WriteFileTest, LinksInACircleAreAnError) {
+  std::filesystem::create_symlink("link", link_);
+  EXPECT_FALSE(WriteFile(link_, "content").ok());
+}
+
+TEST_F(WriteFileTest, APipeIsWrittenThrough) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  std::filesystem::create_symlink("file", link_);
+  const int reader = open(file_.c_str(), O_RDWR | O_CLOEXEC);  // so that writers need not wait
+  ASSERT_TRUE(WriteFile(link_, "content").ok());
+  char read_back[16] = {};
+  EXPECT_EQ(read(reader, read_back, sizeof(read_back)), 7);
+  EXPECT_STREQ(read_back, "content");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(file_));
+}
+
+TEST_F(WriteFileTest, ADeviceIsWrittenThrough) {
+  const absl::Status status = WriteFile("/dev/full", "content");
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_TRUE(WriteFile("/dev/null", "content").ok());
 }
 
 TEST(FilesTest, WrittenFileIsReadBackAndLimitIsKept) {
