@@ -223,6 +223,15 @@ class RunChecker {
 
 }  // namespace
 
+void CompleteOptimiser(v1::JobSpec& spec, const Locations& given) {
+  v1::Optimiser& optimiser = *spec.mutable_optimiser();
+  if (optimiser.has_kind() && !given.contains("spec.optimiser.location")) {
+    optimiser.set_location(optimiser.kind() == v1::Optimiser::KIND_ADAGRAD
+                               ? v1::Optimiser::LOCATION_SERVER
+                               : v1::Optimiser::LOCATION_WORKER);
+  }
+}
+
 void CheckRun(const v1::JobSpec& spec,
               const model::Graph* graph,
               std::optional<std::int64_t> examples,

@@ -45,6 +45,7 @@ void Build(const YamlNode& root,
   v1::JobSpec& spec = *job.mutable_spec();
   ConnectLayers(spec, given);
   CompleteServers(spec, given);
+  CompleteOptimiser(spec, given);
   if (place == DataPlace::kHere) {
     ResolvePaths(spec, FolderOf(file_name));
   }

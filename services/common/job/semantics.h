@@ -29,6 +29,9 @@ void ConnectLayers(v1::JobSpec& spec, const Locations& given);
 void CompleteServers(v1::JobSpec& spec, const Locations& given);
 
 /// Makes relative paths of data files on this machine absolute; they start at `folder`.
+/// Fills in who runs the optimiser, which depends on its kind.
+void CompleteOptimiser(v1::JobSpec& spec, const Locations& given);
+
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
 
 /// Checks the net: names, shapes, cycles, sizes. Returns its graph if that is right.

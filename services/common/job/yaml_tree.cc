@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <sstream>
@@ -251,6 +252,22 @@ class DocumentProbe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
+/// A tab among the blanks that a line begins with, where the parser stopped or on the line before,
+/// which it may have read as a part of what it was at.
+std::optional<Position> IndentingTab(std::string_view text, int stopped) {
+  std::optional<Position> found;
+  for (int line = 1; line <= stopped && !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view blanks = text.substr(0, std::min(end, text.find_first_not_of(" \t")));
+    const std::size_t tab = blanks.find('\t');
+    if (line + 1 >= stopped && tab != std::string_view::npos) {
+      found = Position{line, static_cast<int>(tab) + 1};
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
@@ -281,7 +298,12 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
     }
     return builder.TakeRoot();
   } catch (const YAML::Exception& error) {
-    problems.Add(PositionOf(error.mark), "", "not valid YAML: " + error.msg);
+    const Position at = PositionOf(error.mark);
+    if (const std::optional<Position> tab = IndentingTab(text, at.line)) {
+      problems.Add(*tab, "", "not valid YAML: a tab indents this line; use spaces");
+    } else {
+      problems.Add(at, "", "not valid YAML: " + error.msg);
+    }
     return std::nullopt;
   }
 }

@@ -82,7 +82,7 @@ Json Minimal() {
 
 TEST(JobObjectTest, ProblemsHaveThePathsAndMessagesOfManifests) {
   Json object = Minimal();
-  object["spec"]["optimiser"] = {{"kind", "Adagrad"}, {"momentum", 0.5}};
+  object["spec"]["optimiser"] = {{"kind", "Adagrad"}, {"location", "Worker"}, {"momentum", 0.5}};
   object["spec"]["distribution"] = {{"workers", 0}, {"parameterServers", {{"copies", 4}}}};
   object["spec"]["runPolicy"] = {{"activeDeadline", 5}, {"epoch", 2}};
   const job::ParseResult as_object = ReadJob(object);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
 
@@ -86,6 +87,19 @@ TEST(JobTest, TheDataSeedIsThatOfTheRunUnlessGiven) {
   EXPECT_EQ(ParseJob(manifest, "job.yaml").job->spec().data().seed(), 5);
   const std::string own = std::string(kMinimal) + "    seed: 7\n  runPolicy: {seed: 5}\n";
   EXPECT_EQ(ParseJob(own, "job.yaml").job->spec().data().seed(), 7);
+}
+
+TEST(JobTest, WhoRunsTheOptimiserDependsOnItsKind) {
+  for (const auto& [optimiser, location] :
+       {std::pair("{kind: Adagrad}", v1::Optimiser::LOCATION_SERVER),
+        std::pair("{kind: Sgd}", v1::Optimiser::LOCATION_WORKER),
+        std::pair("{}", v1::Optimiser::LOCATION_WORKER),
+        std::pair("{kind: Sgd, location: Server}", v1::Optimiser::LOCATION_SERVER)}) {
+    const ParseResult result =
+        ParseJob(kMinimal + ("  optimiser: " + std::string(optimiser)) + "\n", "job.yaml");
+    ASSERT_NE(result.job, nullptr) << ProblemsOf(result);
+    EXPECT_EQ(result.job->spec().optimiser().location(), location) << optimiser;
+  }
 }
 
 TEST(JobTest, AllProblemsAreReportedAtOnceInTheirOrder) {

@@ -82,6 +82,7 @@ TEST(SchemaTest, EveryScalarIsRequiredHasADefaultOrSaysWhatAbsenceMeans) {
       "adamant.v1.Metadata.namespace",
       "adamant.v1.Network.output",
       "adamant.v1.Layer.inputs",
+      "adamant.v1.Optimiser.location",
       "adamant.v1.LayerOptimiser.rate",
       "adamant.v1.LayerOptimiser.weight_decay",
       "adamant.v1.Distribution.share_every",
