@@ -93,7 +93,8 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
       return kBadInput;
     }
   }
-  job::ParseResult parsed = job::LoadJob(flags.job);
+  job::ParseResult parsed =
+      job::LoadJob(flags.job, resume ? job::DataReading::kLabels : job::DataReading::kWhole);
   for (const job::Diagnostic& problem : parsed.problems) {
     std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
   }

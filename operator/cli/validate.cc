@@ -27,7 +27,7 @@ struct ValidateFlags {
 };
 
 int Validate(const ValidateFlags& flags) {
-  const job::ParseResult parsed = job::LoadJob(flags.job);
+  const job::ParseResult parsed = job::LoadJob(flags.job, job::DataReading::kWhole);
   for (const job::Diagnostic& problem : parsed.problems) {
     std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
   }

@@ -3,7 +3,6 @@
 import gzip
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import threading
@@ -107,10 +106,17 @@ class InputTest(adamant.TestCase):
                                        f"labels: {data}/t10k-labels-idx1-ubyte.gz}}}}", epochs=1)
         self.assert_refused(adamant.adamant("validate", job()), 0)
         images = data / "train-images-idx3-ubyte.gz"
-        content = gzip.decompress(images.read_bytes())
-        images.write_bytes(gzip.compress(content[:-100]))
-        self.assert_refused(self.train(job()), 1, "train-images-idx3-ubyte.gz")
-        shutil.rmtree(self.folder / "run")
+        whole = images.read_bytes()
+        content = gzip.decompress(whole)
+        for damaged in (gzip.compress(content[:-100]),        # shorter than it says
+                        gzip.compress(content + b"more"),
+                        whole[:-100],                         # cut
+                        whole[:-8] + b"\0\0\0\0" + whole[-4:],  # another check sum
+                        whole + b"trailing"):
+            images.write_bytes(damaged)
+            for result in (adamant.adamant("validate", job()), self.train(job())):
+                self.assert_refused(result, 2, "spec.data.train.idx.images: ", "train-images-idx3-ubyte.gz: offset ")
+            self.assertFalse((self.folder / "run").exists())
         images.write_bytes(b"no images at all")
         self.assert_refused(self.train(job()), 2, "train-images-idx3-ubyte.gz")
         images.unlink()
@@ -146,13 +152,6 @@ class InputTest(adamant.TestCase):
         result = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
         self.assert_refused(result, 2, "no model yet")
         self.assertFalse((self.folder / "model.onnx").exists())
-
-    def test_a_checkpoint_that_does_not_exist_is_not_exported(self):
-        run = self.run_in().train(self.job(epochs=1))
-        self.assertEqual(run.wait()[0], 0)
-        result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
-                                 self.folder / "model.onnx")
-        self.assert_refused(result, 2, "holds no checkpoint 77; it has 2")
 
     def test_output_goes_through_what_is_no_regular_file(self):
         run = self.run_in().train(self.job(epochs=1))
@@ -198,6 +197,13 @@ class InputTest(adamant.TestCase):
         for folder in (self.folder / "file", self.folder / "file" / "digits"):
             self.assert_refused(adamant.adamant("data", "digits", "--out", folder), 2, "file: is a file")
             self.assert_refused(adamant.adamant("data", "mnist", "--out", folder), 2, "file: is a file")
+
+    def test_a_checkpoint_that_does_not_exist_is_not_exported(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
+                                 self.folder / "model.onnx")
+        self.assert_refused(result, 2, "holds no checkpoint 77; it has 2")
 
     def test_looking_at_a_run_disturbs_nobody(self):
         run = self.run_in().train(self.job(epochs=10000))

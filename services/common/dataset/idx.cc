@@ -181,14 +181,13 @@ absl::StatusOr<Array> OpenArray(const std::string& path,
   return array;
 }
 
-absl::StatusOr<std::vector<std::uint8_t>> ReadElements(Array& array) {
-  std::vector<std::uint8_t> elements(array.elements);
-  ADAMANT_ASSIGN_OR_RETURN(const std::size_t count, array.file.Read(elements));
-  if (count < elements.size()) {
-    return Truncated(array.file,
-                     std::to_string(elements.size()) + " elements (dimensions " +
-                         Product(array.dimensions) + ")");
-  }
+absl::Status NoElements(const Array& array) {
+  return Truncated(
+      array.file,
+      std::to_string(array.elements) + " elements (dimensions " + Product(array.dimensions) + ")");
+}
+
+absl::Status CheckEnd(Array& array) {
   std::uint8_t beyond = 0;
   ADAMANT_ASSIGN_OR_RETURN(const std::size_t trailing, array.file.Read(std::span(&beyond, 1)));
   if (trailing > 0) {
@@ -197,7 +196,32 @@ absl::StatusOr<std::vector<std::uint8_t>> ReadElements(Array& array) {
               "expected the end of the content, found trailing bytes; dimensions " +
                   Product(array.dimensions));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::uint8_t>> ReadElements(Array& array) {
+  std::vector<std::uint8_t> elements(array.elements);
+  ADAMANT_ASSIGN_OR_RETURN(const std::size_t count, array.file.Read(elements));
+  if (count < elements.size()) {
+    return NoElements(array);
+  }
+  ADAMANT_RETURN_IF_ERROR(CheckEnd(array));
   return elements;
+}
+
+absl::Status SkipElements(Array& array) {
+  constexpr std::uint64_t kBlockBytes = std::uint64_t{256} << 10;
+  std::vector<std::uint8_t> block(std::min(kBlockBytes, array.elements));
+  for (std::uint64_t left = array.elements; left > 0;) {
+    const std::span<std::uint8_t> next =
+        std::span(block).first(std::min<std::uint64_t>(block.size(), left));
+    ADAMANT_ASSIGN_OR_RETURN(const std::size_t count, array.file.Read(next));
+    if (count < next.size()) {
+      return NoElements(array);
+    }
+    left -= count;
+  }
+  return CheckEnd(array);
 }
 
 absl::Status CheckLabels(const Array& array,
@@ -212,6 +236,12 @@ absl::Status CheckLabels(const Array& array,
             array.header_bytes() + static_cast<std::uint64_t>(bad - labels.begin()),
             "expected a label below " + std::to_string(classes) +
                 " (the number of classes), found " + std::to_string(*bad));
+}
+
+absl::StatusOr<std::vector<std::uint8_t>> ReadLabels(Array& array, const IdxLimits& limits) {
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<std::uint8_t> labels, ReadElements(array));
+  ADAMANT_RETURN_IF_ERROR(CheckLabels(array, labels, limits.classes));
+  return labels;
 }
 
 // Both files of a data set, read up to the end of their headers.
@@ -271,8 +301,14 @@ absl::StatusOr<IdxInfo> InspectIdx(const IdxPaths& paths, const IdxLimits& limit
 
 absl::StatusOr<IdxInfo> CheckIdx(const IdxPaths& paths, const IdxLimits& limits) {
   ADAMANT_ASSIGN_OR_RETURN(Pair pair, OpenPair(paths, limits));
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> labels, ReadElements(pair.labels));
-  ADAMANT_RETURN_IF_ERROR(CheckLabels(pair.labels, labels, limits.classes));
+  ADAMANT_RETURN_IF_ERROR(ReadLabels(pair.labels, limits).status());
+  return pair.info();
+}
+
+absl::StatusOr<IdxInfo> VerifyIdx(const IdxPaths& paths, const IdxLimits& limits) {
+  ADAMANT_ASSIGN_OR_RETURN(Pair pair, OpenPair(paths, limits));
+  ADAMANT_RETURN_IF_ERROR(ReadLabels(pair.labels, limits).status());
+  ADAMANT_RETURN_IF_ERROR(SkipElements(pair.images));
   return pair.info();
 }
 
@@ -284,8 +320,7 @@ absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits) 
                   .width = info.width,
                   .images = {},
                   .labels = {}};
-  ADAMANT_ASSIGN_OR_RETURN(dataset.labels, ReadElements(pair.labels));
-  ADAMANT_RETURN_IF_ERROR(CheckLabels(pair.labels, dataset.labels, limits.classes));
+  ADAMANT_ASSIGN_OR_RETURN(dataset.labels, ReadLabels(pair.labels, limits));
   ADAMANT_ASSIGN_OR_RETURN(dataset.images, ReadElements(pair.images));
   return dataset;
 }

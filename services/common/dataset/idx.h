@@ -39,6 +39,10 @@ absl::StatusOr<IdxInfo> InspectIdx(const IdxPaths& paths, const IdxLimits& limit
 /// Reads the labels and both headers; checks all but the pixels. Errors as ReadIdx.
 absl::StatusOr<IdxInfo> CheckIdx(const IdxPaths& paths, const IdxLimits& limits = {});
 
+/// Reads both files to their ends, in constant memory but for the labels: finds all that ReadIdx
+/// finds. Errors as ReadIdx.
+absl::StatusOr<IdxInfo> VerifyIdx(const IdxPaths& paths, const IdxLimits& limits = {});
+
 /// Reads a whole data set.
 /// Memory: what the headers promise is refused before it is allocated, when the files cannot hold
 /// it or `limits` do not allow it.

@@ -113,7 +113,9 @@ class SourceChecker {
     if (graph_ != nullptr) {
       limits.classes = static_cast<std::uint32_t>(graph_->classes);  // at most 2^20
     }
-    const absl::StatusOr<dataset::IdxInfo> info = dataset::CheckIdx(files, limits);
+    const absl::StatusOr<dataset::IdxInfo> info = place_ == DataPlace::kHereWhole
+                                                      ? dataset::VerifyIdx(files, limits)
+                                                      : dataset::CheckIdx(files, limits);
     if (!info.ok()) {
       const DataProblem problem = ProblemOf(info.status(), source);
       Report(problem.field, problem.message);

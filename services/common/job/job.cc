@@ -46,7 +46,7 @@ void Build(const YamlNode& root,
   ConnectLayers(spec, given);
   CompleteServers(spec, given);
   CompleteOptimiser(spec, given);
-  if (place == DataPlace::kHere) {
+  if (place != DataPlace::kElsewhere) {
     ResolvePaths(spec, FolderOf(file_name));
   }
   const std::optional<model::Graph> graph = CheckModel(job, given, problems);
@@ -55,6 +55,18 @@ void Build(const YamlNode& root,
   CheckServers(spec, given, problems);
   CheckPods(spec, given, problems);
   CheckRun(spec, net, examples, given, problems);
+}
+
+DataPlace PlaceOf(DataReading reading) {
+  switch (reading) {
+    case DataReading::kNone:
+      return DataPlace::kElsewhere;
+    case DataReading::kLabels:
+      return DataPlace::kHere;
+    case DataReading::kWhole:
+      return DataPlace::kHereWhole;
+  }
+  return DataPlace::kHere;
 }
 
 ParseResult Result(std::unique_ptr<v1::TrainingJob> job, Problems& problems) {
@@ -73,11 +85,11 @@ ParseResult::~ParseResult() = default;
 ParseResult::ParseResult(ParseResult&&) noexcept = default;
 ParseResult& ParseResult::operator=(ParseResult&&) noexcept = default;
 
-ParseResult ParseJob(std::string_view yaml, const std::string& file_name) {
+ParseResult ParseJob(std::string_view yaml, const std::string& file_name, DataReading reading) {
   Problems problems(file_name);
   auto job = std::make_unique<v1::TrainingJob>();
   if (const std::optional<YamlNode> root = ReadYaml(yaml, problems)) {
-    Build(*root, DataPlace::kHere, file_name, *job, problems);
+    Build(*root, PlaceOf(reading), file_name, *job, problems);
   }
   return Result(std::move(job), problems);
 }
@@ -94,10 +106,10 @@ std::vector<Diagnostic> CheckExamples(const v1::TrainingJob& job, std::int64_t e
   return problems.Take();
 }
 
-ParseResult LoadJob(const std::filesystem::path& path) {
+ParseResult LoadJob(const std::filesystem::path& path, DataReading reading) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
   if (text.ok()) {
-    return ParseJob(*text, path.string());
+    return ParseJob(*text, path.string(), reading);
   }
   Problems problems(path.string());
   problems.Add({}, "", std::string(text.status().message()));

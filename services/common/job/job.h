@@ -40,17 +40,26 @@ struct ParseResult {
   std::vector<Diagnostic> problems;      ///< by line and column
 };
 
+/// How much of the data files that a manifest names is read to check them.
+enum class DataReading {
+  kNone,    ///< nothing: they need not be here
+  kLabels,  ///< the headers, and the labels
+  kWhole,   ///< all, as training does: damage that only shows at the end of compressed files is
+            ///< found
+};
+
 /// Reads a manifest of at most 1 MB: YAML (one document, no aliases, at most 32 deep), strict
 /// against job.proto, with every default filled in, and checked as a whole: the net's shapes, the
 /// data's headers against the net, limits. Relative paths of data start at the manifest's folder
-/// and come out absolute. All problems are returned at once. Reads the headers of the data files
-/// and the labels.
+/// and come out absolute, unless no data is read. All problems are returned at once.
 /// Threads: any.
-ParseResult LoadJob(const std::filesystem::path& path);
+ParseResult LoadJob(const std::filesystem::path& path, DataReading reading = DataReading::kLabels);
 
 /// LoadJob for a text; `file_name` stands in the problems and its folder is where relative paths
 /// start.
-ParseResult ParseJob(std::string_view yaml, const std::string& file_name);
+ParseResult ParseJob(std::string_view yaml,
+                     const std::string& file_name,
+                     DataReading reading = DataReading::kLabels);
 
 struct YamlNode;
 class Problems;

@@ -19,6 +19,7 @@ namespace adamant::job {
 /// Where the files of a job's data are.
 enum class DataPlace {
   kHere,       ///< on this machine; relative paths start at the manifest's folder
+  kHereWhole,  ///< the same, and they are read to their ends
   kElsewhere,  ///< where the data servers will run: nothing can be looked at
 };
 
@@ -28,10 +29,10 @@ void ConnectLayers(v1::JobSpec& spec, const Locations& given);
 /// Fills in minInSync, whose default depends on the number of copies.
 void CompleteServers(v1::JobSpec& spec, const Locations& given);
 
-/// Makes relative paths of data files on this machine absolute; they start at `folder`.
 /// Fills in who runs the optimiser, which depends on its kind.
 void CompleteOptimiser(v1::JobSpec& spec, const Locations& given);
 
+/// Makes relative paths of data files on this machine absolute; they start at `folder`.
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
 
 /// Checks the net: names, shapes, cycles, sizes. Returns its graph if that is right.

@@ -55,6 +55,7 @@ TEST(IdxTest, ReadsPlainAndCompressedFilesAlike) {
   for (const IdxPaths& paths : {plain, compressed}) {
     const absl::StatusOr<Dataset> set = ReadIdx(paths, {.classes = 5});
     ASSERT_TRUE(set.ok()) << set.status();
+    EXPECT_TRUE(VerifyIdx(paths, {.classes = 5}).ok());
     EXPECT_EQ(set->size(), 5u);
     EXPECT_EQ(set->channels, 1u);
     EXPECT_EQ(set->height, 4u);
@@ -184,6 +185,7 @@ TEST_P(IdxFaultTest, IsRefusedNamingFileOffsetAndWhatWasExpected) {
                             folder.Write("labels", fault.labels)};
     const absl::Status status = ReadIdx(paths, {.classes = 10}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(VerifyIdx(paths, {.classes = 10}).status(), status) << "though it keeps no pixels";
     EXPECT_EQ(status.message().find(folder.path() + "/" + fault.file + ": "), 0u) << status;
     for (const std::string& part : fault.expected) {
       EXPECT_NE(status.message().find(part), std::string::npos)
