@@ -1,5 +1,6 @@
 #include "services/common/storage/rocksdb_store.h"
 
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/iterator.h>
@@ -16,7 +17,8 @@
 
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/storage/log_check.h"
+#include "services/common/storage/file_check.h"
+#include "services/common/storage/file_mark.h"
 #include "services/common/storage/rocksdb_status.h"
 
 namespace adamant::storage {
@@ -132,17 +134,17 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   return result;
 }
 
-// Recovery writes the log into tables, up to the first damage, and removes it. Nobody else may have
-// the store open while it is looked at; should anybody open it then, RocksDB will say so.
+// Recovery writes the logs into tables, up to the first damage, and removes them. Nobody else may
+// have the store open while they are looked at; should anybody open it then, RocksDB will say so.
 absl::Status CheckBeforeRecovery(rocksdb::Env& env, const std::filesystem::path& folder) {
   if (env.FileExists(folder.string()).IsNotFound()) {
     return absl::OkStatus();
   }
   rocksdb::FileLock* lock = nullptr;
   ADAMANT_RETURN_IF_ERROR(ReadStatus(env.LockFile((folder / "LOCK").string(), &lock), folder));
-  absl::Status status = CheckLog(env, folder);
+  absl::Status status = CheckFiles(env, folder);
   if (status.ok()) {
-    status = RemoveClosedMark(env, folder);
+    status = RemoveMark(env, folder);
   }
   status.Update(ReadStatus(env.UnlockFile(lock), folder));
   return status;
@@ -156,8 +158,12 @@ RocksDbStore::RocksDbStore(std::filesystem::path folder,
     : folder_(std::move(folder)), env_(env), db_(std::move(db)) {}
 
 RocksDbStore::~RocksDbStore() {
-  if (env_ != nullptr && !stopped_.load() && db_->SyncWAL().ok()) {
-    static_cast<void>(MarkClosed(*env_, folder_));  // without it, less is demanded of the log
+  if (env_ == nullptr) {
+    return;
+  }
+  rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);  // the files change no more
+  if (!stopped_.load() && db_->SyncWAL().ok()) {
+    Mark(/*closed=*/true);
   }
 }
 
@@ -169,18 +175,23 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
   rocksdb::DB* db = nullptr;
   ADAMANT_RETURN_IF_ERROR(
       ReadStatus(rocksdb::DB::Open(rocksdb_options, folder.string(), &db), folder));
-  return std::unique_ptr<RocksDbStore>(
-      new RocksDbStore(folder, env, std::unique_ptr<rocksdb::DB>(db)));
+  std::unique_ptr<rocksdb::DB> opened(db);
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(opened->VerifyChecksum(), folder));
+  std::unique_ptr<RocksDbStore> store(new RocksDbStore(folder, env, std::move(opened)));
+  store->KeepMark();
+  return store;
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
     const std::filesystem::path& folder) {
+  const rocksdb::Options options = MakeOptions({});
+  ADAMANT_RETURN_IF_ERROR(CheckFiles(*options.env, folder));
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::OpenForReadOnly(MakeOptions({}), folder.string(), &db);
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &db);
   ADAMANT_RETURN_IF_ERROR(ReadStatus(status, folder));
-  return std::unique_ptr<RocksDbStore>(
-      new RocksDbStore(folder, nullptr, std::unique_ptr<rocksdb::DB>(db)));
+  std::unique_ptr<rocksdb::DB> opened(db);
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(opened->VerifyChecksum(), folder));
+  return std::unique_ptr<RocksDbStore>(new RocksDbStore(folder, nullptr, std::move(opened)));
 }
 
 absl::StatusOr<std::string> RocksDbStore::Get(std::string_view key) const {
@@ -263,7 +274,30 @@ absl::Status RocksDbStore::Put(const std::vector<Change>& changes, bool sync) {
 
 absl::Status RocksDbStore::AfterWrite(const rocksdb::Status& status) {
   stopped_ = !status.ok();
+  if (status.ok()) {
+    KeepMark();
+  }
   return WriteStatus(status, folder_);
+}
+
+// RocksDB counts its changes of files: a new log, tables that were written or merged.
+void RocksDbStore::KeepMark() {
+  std::uint64_t changes = 0;
+  db_->GetIntProperty(rocksdb::DB::Properties::kCurrentSuperVersionNumber, &changes);
+  if (changes == marked_.load()) {
+    return;
+  }
+  const MutexLock lock(mark_mutex_);
+  if (Mark(/*closed=*/false)) {
+    marked_ = changes;
+  }
+}
+
+// An old mark, or none, demands less.
+bool RocksDbStore::Mark(bool closed) {
+  absl::StatusOr<FileMark> mark = MarkOf(*db_, *env_, folder_);
+  return mark.ok() && (!closed || CloseMark(*env_, folder_, *mark).ok()) &&
+         WriteMark(*env_, folder_, *mark).ok();
 }
 
 }  // namespace adamant::storage

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/mutex.h"
 #include "services/common/storage/kv_store.h"
 
 namespace rocksdb {
@@ -32,18 +33,19 @@ struct RocksDbOptions {
 /// takes with it what is there when the call begins; what others write into it meanwhile may stay.
 class RocksDbStore final : public KvStore {
  public:
-  /// Opens or creates the store in `folder`; its parent must exist.
-  /// Errors: Unavailable when another process has it open; DataLoss when its files are damaged, the
-  /// log before its end too (CheckLog); ResourceExhausted when the disk is full; all name the
-  /// folder.
+  /// Opens or creates the store in `folder`; its parent must exist. Reads all files, and checks
+  /// them: what is damaged is found here, and not when it happens to be read.
+  /// Errors: Unavailable when another process has it open; DataLoss when files are damaged or
+  /// missing (CheckFiles has what cannot be told); ResourceExhausted when the disk is full; all
+  /// name the folder.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const std::filesystem::path& folder,
                                                             const RocksDbOptions& options = {});
   /// Opens what is there for reading, and writes nothing. It needs no lock: another process may
-  /// have the store open, whose later changes are not seen, and nobody looks for damage in its log.
-  /// Errors: as Open; writes fail.
+  /// have the store open, whose later changes are not seen.
+  /// Errors: as Open; what is being written may look damaged. Writes fail.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> OpenToRead(
       const std::filesystem::path& folder);
-  /// Leaves the mark of an orderly end, unless the last write failed.
+  /// Leaves the mark of an orderly end (FileMark), unless the last write failed.
   ~RocksDbStore() override;
 
   absl::StatusOr<std::string> Get(std::string_view key) const override;
@@ -63,6 +65,8 @@ class RocksDbStore final : public KvStore {
   rocksdb::Status FillMemtable();
   absl::Status Put(const std::vector<Change>& changes, bool sync);
   absl::Status AfterWrite(const rocksdb::Status& status);
+  void KeepMark();
+  bool Mark(bool closed);
 
   // Constant after construction.
   const std::filesystem::path folder_;
@@ -70,6 +74,9 @@ class RocksDbStore final : public KvStore {
   const std::unique_ptr<rocksdb::DB> db_;
 
   std::atomic<bool> stopped_ = false;  // the last write failed
+
+  Mutex mark_mutex_;                       // one change of the mark at a time, held over the disk
+  std::atomic<std::uint64_t> marked_ = 0;  // how often the files had changed when they were marked
 };
 
 }  // namespace adamant::storage

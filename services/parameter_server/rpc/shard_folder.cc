@@ -1,27 +1,15 @@
 #include "services/parameter_server/rpc/shard_folder.h"
 
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/storage/segment_store.h"
+#include "services/common/storage/set_aside.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-absl::Status MoveAside(const std::filesystem::path& folder) {
-  std::filesystem::path aside = folder;
-  aside += ".damaged";
-  std::error_code error;
-  std::filesystem::remove_all(aside, error);
-  if (!error) {
-    std::filesystem::rename(folder, aside, error);
-  }
-  return error ? SystemError(error.value(), "cannot replace", aside) : absl::OkStatus();
-}
 
 // Of a disk that fails; a restart may cure it.
 absl::Status Unavailable(const std::string& damage, const absl::Status& status) {
@@ -41,7 +29,7 @@ absl::StatusOr<ShardFolder> OpenShardFolder(const std::filesystem::path& folder)
   std::string damage(store.status().message());
   LogError("the store is damaged: it is moved aside, and the server begins without it",
            {{"error", damage}, {"moved to", folder.string() + ".damaged"}});
-  if (const absl::Status moved = MoveAside(folder); !moved.ok()) {
+  if (const absl::Status moved = storage::SetAside(folder); !moved.ok()) {
     return Unavailable(damage, moved);
   }
   store = storage::SegmentStore::Open(folder);

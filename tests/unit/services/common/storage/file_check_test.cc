@@ -25,9 +25,9 @@ std::string Value(int write) {
   return "value" + std::to_string(write) + "." + std::string(write % 7 == 3 ? 70'000 : 200, 'x');
 }
 
-class LogCheckTest : public testing::Test {
+class FileCheckTest : public testing::Test {
  protected:
-  LogCheckTest() {
+  FileCheckTest() {
     auto store = RocksDbStore::Open(closed_);
     EXPECT_TRUE(store.ok()) << store.status();
     for (int write = 0; write < kWrites; ++write) {
@@ -95,13 +95,13 @@ class LogCheckTest : public testing::Test {
   std::string log_;
 };
 
-TEST_F(LogCheckTest, AWholeLogIsNoReasonToRefuse) {
+TEST_F(FileCheckTest, AWholeLogIsNoReasonToRefuse) {
   EXPECT_EQ(Writes(killed_), kWrites);
   EXPECT_EQ(Writes(closed_), kWrites);
   EXPECT_EQ(Writes(closed_), kWrites) << "and closed again";
 }
 
-TEST_F(LogCheckTest, AFlippedBitBeforeTheLastWriteIsDataLossAndToldWithWhatToDo) {
+TEST_F(FileCheckTest, AFlippedBitBeforeTheLastWriteIsDataLossAndToldWithWhatToDo) {
   for (const auto& folder : {killed_, closed_}) {
     const auto damaged = With(folder, Flipped(log_.find("value7.")));
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -113,7 +113,7 @@ TEST_F(LogCheckTest, AFlippedBitBeforeTheLastWriteIsDataLossAndToldWithWhatToDo)
   }
 }
 
-TEST_F(LogCheckTest, WhereverABitFlipsNothingIsMissingBeforeTheLastWrite) {
+TEST_F(FileCheckTest, WhereverABitFlipsNothingIsMissingBeforeTheLastWrite) {
   ASSERT_LT(LastWrite(), log_.size());
   for (std::size_t at = 0; at < log_.size(); at += 1'999) {
     EXPECT_EQ(Writes(With(killed_, Flipped(at))), at < LastWrite() ? -1 : kWrites - 1) << at;
@@ -123,7 +123,7 @@ TEST_F(LogCheckTest, WhereverABitFlipsNothingIsMissingBeforeTheLastWrite) {
   }
 }
 
-TEST_F(LogCheckTest, WhatALossOfPowerLeavesOfTheLastWriteIsNoDamage) {
+TEST_F(FileCheckTest, WhatALossOfPowerLeavesOfTheLastWriteIsNoDamage) {
   for (const std::size_t size : {LastWrite(), LastWrite() + 1, LastWrite() + 50, log_.size() - 1}) {
     const std::string cut = log_.substr(0, size);
     EXPECT_EQ(Writes(With(killed_, cut)), kWrites - 1) << size;
@@ -133,7 +133,7 @@ TEST_F(LogCheckTest, WhatALossOfPowerLeavesOfTheLastWriteIsNoDamage) {
   EXPECT_EQ(Writes(With(killed_, log_.substr(0, long_one + 40'000))), 17);
 }
 
-TEST_F(LogCheckTest, AfterAnOrderlyEndNothingMayBeMissing) {
+TEST_F(FileCheckTest, AfterAnOrderlyEndNothingMayBeMissing) {
   EXPECT_EQ(Writes(With(closed_, log_.substr(0, LastWrite()))), -1);
   EXPECT_EQ(Writes(With(closed_, log_.substr(0, log_.size() - 1))), -1);
   EXPECT_EQ(Writes(With(closed_, Flipped(log_.size() - 1))), -1);
@@ -142,19 +142,19 @@ TEST_F(LogCheckTest, AfterAnOrderlyEndNothingMayBeMissing) {
   EXPECT_EQ(Writes(without), -1);
 }
 
-TEST_F(LogCheckTest, AStoreThatWasClosedBeforeThereWereMarksOpens) {
+TEST_F(FileCheckTest, AStoreThatWasClosedBeforeThereWereMarksOpens) {
   const auto earlier = With(closed_, log_);
-  ASSERT_TRUE(std::filesystem::remove(earlier / "CLOSED"));
+  ASSERT_TRUE(std::filesystem::remove(earlier / "MARK"));
   EXPECT_EQ(Writes(earlier), kWrites);
 }
 
-TEST_F(LogCheckTest, AMarkThatIsDamagedDemandsNothing) {
+TEST_F(FileCheckTest, AMarkThatIsDamagedDemandsNothing) {
   const auto folder = With(closed_, log_);
-  std::ofstream(folder / "CLOSED") << "1 0123456789abcdef\n000099.log 7\n";
+  std::ofstream(folder / "MARK") << "1 0123456789abcdef\n000099.log 7\n";
   EXPECT_EQ(Writes(folder), kWrites);
 }
 
-TEST_F(LogCheckTest, AStoreWithoutItsFirstFileIsNotANewOne) {
+TEST_F(FileCheckTest, AStoreWithoutItsFirstFileIsNotANewOne) {
   for (const auto& folder : {killed_, closed_}) {
     std::filesystem::remove(folder / "CURRENT");
     EXPECT_EQ(Writes(folder), -1);
