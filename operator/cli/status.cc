@@ -51,6 +51,9 @@ int Status(const StatusFlags& flags) {
     PrintError(std::string(run.status().message()));
     return absl::IsNotFound(run.status()) ? kBadInput : kCannotRun;
   }
+  if (!run->damage.empty()) {
+    std::fprintf(stderr, "warning: shown from the copy: %s\n", run->damage.c_str());
+  }
   v1::JobStatus status = control::Encode(run->report);
   if (!run->live && !controller::IsFinal(run->report.phase)) {
     status.set_phase("Interrupted");  // its controller is gone without having ended it

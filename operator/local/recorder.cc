@@ -3,7 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "operator/local/learning_curve.h"
@@ -36,6 +42,32 @@ absl::Status Append(int descriptor, const std::string& line, const std::filesyst
   return SystemError(error, "cannot write", path);
 }
 
+constexpr std::uint64_t kMaxMetricsBytes = std::uint64_t{1} << 30;
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) {
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+// The number in a column of a row of metrics.csv; nullopt if it is no such row.
+std::optional<std::uint64_t> NumberIn(std::string_view column, const std::string& row) {
+  const std::vector<std::string> columns = Split(MetricsCsvHeader(), ',');
+  const std::vector<std::string> fields = Split(row, ',');
+  const auto found = std::ranges::find(columns, column);
+  if (fields.size() != columns.size() || found == columns.end()) {
+    return std::nullopt;
+  }
+  const std::string& field = fields[static_cast<std::size_t>(found - columns.begin())];
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  return error == std::errc() && end == field.data() + field.size() ? std::optional(number)
+                                                                    : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
@@ -43,12 +75,9 @@ absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
                                         std::vector<controller::EpochResult> results) {
   SortByTime(results);
   Recorder recorder(paths, std::move(job), std::move(results));
-  std::string csv = MetricsCsvHeader();
-  for (const controller::EpochResult& result : recorder.results_) {
-    csv += MetricsCsvRow(result);
-  }
-  ADAMANT_RETURN_IF_ERROR(WriteFileAtomically(paths.metrics(), csv));
-  ADAMANT_ASSIGN_OR_RETURN(recorder.metrics_, OpenToAppend(paths.metrics()));
+  recorder.beyond_ = RowsBeyond(paths.metrics(), recorder.results_);
+  recorder.told_ = recorder.beyond_.empty();
+  ADAMANT_RETURN_IF_ERROR(recorder.WriteMetrics());
   ADAMANT_ASSIGN_OR_RETURN(recorder.events_, OpenToAppend(paths.events()));
   ADAMANT_RETURN_IF_ERROR(recorder.Finish());
   return recorder;
@@ -73,8 +102,57 @@ Recorder::Recorder(Recorder&& other) noexcept
       results_(std::move(other.results_)),
       events_(std::exchange(other.events_, -1)),
       metrics_(std::exchange(other.metrics_, -1)),
+      beyond_(std::move(other.beyond_)),
+      told_(other.told_),
       drawn_(other.drawn_),
       last_drawn_(other.last_drawn_) {}
+
+std::string Recorder::TakeAlarm() {
+  return std::exchange(told_, true)
+             ? ""
+             : paths_.metrics().string() + " has " + std::to_string(beyond_.size()) +
+                   " rows that the controller's state lacks: it has gone back, or could not be "
+                   "stored. They are kept until their epochs have ended again";
+}
+
+// They stand in the order of time, so that what a state lacks that has gone back is behind the rows
+// that it has.
+Recorder::Rows Recorder::RowsBeyond(const std::filesystem::path& path,
+                                    const std::vector<controller::EpochResult>& results) {
+  Rows rows;
+  const absl::StatusOr<std::string> csv = ReadFile(path, kMaxMetricsBytes);
+  if (!csv.ok() || !csv->starts_with(MetricsCsvHeader())) {
+    return rows;
+  }
+  const std::vector<std::string> lines = Split(*csv, '\n');
+  for (std::size_t i = 1 + results.size(); i < lines.size(); ++i) {
+    const auto attempt = NumberIn("attempt", lines[i]);
+    const auto epoch = NumberIn("epoch", lines[i]);
+    if (attempt.has_value() && epoch.has_value()) {
+      rows.emplace(Key(*attempt, *epoch), lines[i] + "\n");
+    }
+  }
+  for (const controller::EpochResult& result : results) {
+    rows.erase({result.attempt, result.epoch});
+  }
+  return rows;
+}
+
+absl::Status Recorder::WriteMetrics() {
+  std::string csv = MetricsCsvHeader();
+  for (const controller::EpochResult& result : results_) {
+    csv += MetricsCsvRow(result);
+  }
+  for (const auto& [key, row] : beyond_) {
+    csv += row;
+  }
+  ADAMANT_RETURN_IF_ERROR(WriteFileAtomically(paths_.metrics(), csv));
+  if (metrics_ >= 0) {
+    close(std::exchange(metrics_, -1));
+  }
+  ADAMANT_ASSIGN_OR_RETURN(metrics_, OpenToAppend(paths_.metrics()));
+  return absl::OkStatus();
+}
 
 absl::Status Recorder::Note(const controller::Note& note) {
   return Append(events_, NoteJson(TimeStamp(), note) + "\n", paths_.events());
@@ -83,7 +161,9 @@ absl::Status Recorder::Note(const controller::Note& note) {
 absl::Status Recorder::Epoch(const controller::EpochResult& result) {
   results_.push_back(result);
   ADAMANT_RETURN_IF_ERROR(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
-  ADAMANT_RETURN_IF_ERROR(Append(metrics_, MetricsCsvRow(result), paths_.metrics()));
+  ADAMANT_RETURN_IF_ERROR(beyond_.erase({result.attempt, result.epoch}) > 0
+                              ? WriteMetrics()
+                              : Append(metrics_, MetricsCsvRow(result), paths_.metrics()));
   return std::chrono::steady_clock::now() - last_drawn_ < kCurveInterval ? absl::OkStatus()
                                                                          : DrawCurve();
 }

@@ -1,7 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,7 +21,9 @@ namespace adamant::local {
 class Recorder {
  public:
   /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier, in any order;
-  /// goes on with events.jsonl. Errors: those of the file system, naming the file.
+  /// goes on with events.jsonl. Rows of epochs that `results` lacks stay, behind the others, until
+  /// these epochs have ended again.
+  /// Errors: those of the file system, naming the file.
   static absl::StatusOr<Recorder> Open(const RunPaths& paths,
                                        std::string job,
                                        std::vector<controller::EpochResult> results);
@@ -32,6 +39,9 @@ class Recorder {
   /// Draws the curve if it is behind the results.
   absl::Status Finish();
 
+  /// That there were such rows; empty: none, or it was told.
+  std::string TakeAlarm();
+
   /// Those of all attempts, in the order in which their epochs ended.
   [[nodiscard]] const std::vector<controller::EpochResult>& results() const { return results_; }
 
@@ -41,6 +51,12 @@ class Recorder {
   /// The curve is drawn at most this often while the job runs.
   static constexpr std::chrono::seconds kCurveInterval{2};
 
+  using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt and epoch
+  using Rows = std::map<Key, std::string>;
+
+  static Rows RowsBeyond(const std::filesystem::path& path,
+                         const std::vector<controller::EpochResult>& results);
+  absl::Status WriteMetrics();
   absl::Status DrawCurve();
 
   RunPaths paths_;
@@ -48,6 +64,8 @@ class Recorder {
   std::vector<controller::EpochResult> results_;
   int events_ = -1;
   int metrics_ = -1;
+  Rows beyond_;            // of metrics.csv, without a result
+  bool told_ = false;      // of those
   std::size_t drawn_ = 0;  // results in the curve
   std::chrono::steady_clock::time_point last_drawn_{};
 };

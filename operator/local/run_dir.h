@@ -32,6 +32,7 @@ struct RunPaths {
     return data() / ("parameter-server-" + std::to_string(parameter_server));
   }
   [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
+  [[nodiscard]] std::filesystem::path controller_copy() const { return root / "controller.copy"; }
   [[nodiscard]] std::filesystem::path endpoint() const { return root / "endpoint"; }
   [[nodiscard]] std::filesystem::path lock() const { return root / "lock"; }
 };

@@ -10,13 +10,13 @@
 
 #include "operator/control/codec.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/state_copies.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/status_grpc.h"
-#include "services/common/storage/rocksdb_store.h"
 
 namespace adamant::local {
 namespace {
@@ -54,11 +54,16 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
-  ADAMANT_ASSIGN_OR_RETURN(const auto store, storage::RocksDbStore::OpenToRead(paths.controller()));
-  ADAMANT_ASSIGN_OR_RETURN(const std::string state, store->Get(controller::kStateKey));
+  ADAMANT_ASSIGN_OR_RETURN(StateCopies::Stored stored,
+                           StateCopies::Read({paths.controller(), paths.controller_copy()}));
+  const auto state = stored.snapshot.entries.find(controller::kStateKey);
+  if (state == stored.snapshot.entries.end()) {
+    return absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
+  }
   ADAMANT_ASSIGN_OR_RETURN(
-      const auto job, controller::JobController::Restore(control::SettingsOf(*parsed.job), state));
-  return RunStatus{.live = false, .report = job->Report()};
+      const auto job,
+      controller::JobController::Restore(control::SettingsOf(*parsed.job), state->second));
+  return RunStatus{.live = false, .report = job->Report(), .damage = std::move(stored.damage)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "operator/core/job_controller.h"
@@ -12,6 +13,7 @@ namespace adamant::local {
 struct RunStatus {
   bool live = false;
   controller::JobReport report;
+  std::string damage = {};  ///< of what is stored, and is not needed as there is a copy
 };
 
 /// Errors: NotFound when the folder holds no run; Unavailable when its controller does not answer

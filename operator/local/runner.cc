@@ -27,6 +27,7 @@
 #include "operator/local/recorder.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/run_metrics.h"
+#include "operator/local/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/failpoint.h"
@@ -35,7 +36,6 @@
 #include "services/common/job/job.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
-#include "services/common/storage/rocksdb_store.h"
 
 namespace adamant::local {
 namespace {
@@ -131,6 +131,7 @@ class Runner {
   void Start(const controller::StartProcess& start);
   void StartExport(std::uint64_t snapshot);
   void Tell(const controller::Note& note);
+  void TellAlarms();
   void Record(const absl::Status& status);
   void ShowProgress();
 
@@ -149,7 +150,7 @@ class Runner {
   std::unique_ptr<metrics::Exposer> exposer_;  // null: nobody asked for it
 
   std::optional<RunLock> lock_;
-  std::unique_ptr<storage::RocksDbStore> store_;
+  std::unique_ptr<StateCopies> store_;
   std::unique_ptr<controller::StateStore> state_;
   std::uint64_t version_ = 0;  // of the state that is stored
   absl::Status stored_;        // not OK: it could not be, and so the job ends
@@ -171,7 +172,7 @@ class Runner {
 absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
-  auto store = storage::RocksDbStore::Open(paths_.controller());
+  auto store = StateCopies::Open({paths_.controller(), paths_.controller_copy()});
   ADAMANT_RETURN_IF_ERROR(WithAdvice(store.status()));
   store_ = *std::move(store);
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
@@ -219,6 +220,7 @@ void Runner::Run() {
   for (const std::string& warning : warnings_) {
     Tell({.kind = controller::Note::Kind::kWarning, .text = warning});
   }
+  TellAlarms();
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
   Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
   while (!finished_) {
@@ -305,6 +307,7 @@ void Runner::Perform(std::vector<Action> actions) {
 // stored or not.
 bool Runner::Persist(const controller::Persist& persist) {
   const absl::Status status = state_->CompareAndSwap(version_, persist.entries);
+  TellAlarms();
   if (status.ok()) {
     ++version_;
     return true;
@@ -371,6 +374,20 @@ void Runner::StartExport(std::uint64_t snapshot) {
 void Runner::Tell(const controller::Note& note) {
   Record(recorder_->Note(note));
   observer_.OnNote(note);
+}
+
+// Of what was damaged and could be made good.
+void Runner::TellAlarms() {
+  std::vector<std::string> alarms = store_->TakeAlarms();
+  if (std::string missing = recorder_->TakeAlarm(); !missing.empty()) {
+    alarms.push_back(std::move(missing));
+  }
+  for (std::string& alarm : alarms) {
+    Tell({.kind = controller::Note::Kind::kAlarm,
+          .member = std::nullopt,
+          .epoch = controller_->state().epoch,
+          .text = std::move(alarm)});
+  }
 }
 
 // What tells the story of the run is not worth stopping it for; the user hears once.

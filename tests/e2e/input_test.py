@@ -251,11 +251,11 @@ class InputTest(adamant.TestCase):
         self.assert_refused(result, 4, "adamant-data-server", "--bin-dir")
         self.assertFalse((self.folder / "run").exists())
 
-    def test_a_damaged_controller_state(self):
+    def test_a_controller_state_that_is_damaged_twice(self):
         run = self.run_in().train(self.job(epochs=10000))
         run.await_epoch(1)
         run.kill_all()
-        for path in (run.folder / "controller").iterdir():
+        for path in [*(run.folder / "controller").iterdir(), *(run.folder / "controller.copy").iterdir()]:
             if path.suffix in (".log", ".sst"):
                 content = bytearray(path.read_bytes())
                 for i in range(0, len(content), 50):

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -243,6 +244,52 @@ TEST_F(RunDirTest, TheRecorderGoesOnWhereTheStoredResultsEnd) {
   EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
             MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)));
   EXPECT_THAT(ReadFile(paths_.curve(), 100'000).value(), HasSubstr("</svg>"));
+}
+
+TEST_F(RunDirTest, RowsThatTheStoredResultsLackAreKeptUntilTheirEpochsHaveEndedAgain) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  {
+    auto recorder = Recorder::Open(paths_, "job", {Result(1)});
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    EXPECT_EQ(recorder->TakeAlarm(), "");
+    EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
+    EXPECT_TRUE(recorder->Epoch(Result(3)).ok());
+  }
+  EpochResult again = Result(2);
+  again.counted = 777;
+  for (int start = 0; start < 2; ++start) {
+    auto recorder = Recorder::Open(paths_, "job", {Result(1)});
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
+              MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)) +
+                  MetricsCsvRow(Result(3)));
+    EXPECT_THAT(recorder->TakeAlarm(), HasSubstr(paths_.metrics().string() + " has 2 rows"));
+    EXPECT_EQ(recorder->TakeAlarm(), "");
+    if (start == 1) {
+      EXPECT_TRUE(recorder->Epoch(again).ok());
+    }
+  }
+  auto recorder = Recorder::Open(paths_, "job", {Result(1), again});
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
+            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(again) +
+                MetricsCsvRow(Result(3)));
+}
+
+TEST_F(RunDirTest, DamageOfARowIsMadeGoodAndNoRowOfItsOwn) {
+  ASSERT_TRUE(CreateRunDir(paths_).ok());
+  const std::string whole =
+      MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2));
+  std::string other_epoch = whole;
+  other_epoch[whole.rfind("2,1000")] = '6';
+  for (const std::string& damaged :
+       {other_epoch, whole.substr(0, whole.size() - 9), whole.substr(40), std::string()}) {
+    std::ofstream(paths_.metrics()) << damaged;
+    auto recorder = Recorder::Open(paths_, "job", {Result(1), Result(2)});
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(), whole);
+    EXPECT_EQ(recorder->TakeAlarm(), "");
+  }
 }
 
 }  // namespace

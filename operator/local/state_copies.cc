@@ -1,0 +1,181 @@
+#include "operator/local/state_copies.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "operator/local/kv_state_store.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/storage/rocksdb_store.h"
+#include "services/common/storage/set_aside.h"
+
+namespace adamant::local {
+namespace {
+
+constexpr std::size_t kCopies = 2;
+
+using controller::StateStore;
+
+absl::StatusOr<StateStore::Snapshot> SnapshotOf(storage::KvStore& store) {
+  return KvStateStore(store, 0).Load();
+}
+
+absl::Status BothDamaged(const absl::Status& first, const absl::Status& second) {
+  return absl::DataLossError(std::string(first.message()) +
+                             "; and so is its copy: " + std::string(second.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& folders) {
+  return Open(folders, [](const std::filesystem::path& folder) {
+    return storage::RocksDbStore::Open(folder);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& folders,
+                                                               const Opener& opener) {
+  std::unique_ptr<StateCopies> copies(new StateCopies(folders, opener));
+  std::array<absl::Status, kCopies> opened;
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    auto store = opener(folders[i]);
+    opened[i] = store.status();
+    if (store.ok()) {
+      copies->stores_[i] = *std::move(store);
+    } else if (!absl::IsDataLoss(opened[i])) {
+      return opened[i];
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(copies->Reconcile(opened));
+  return copies;
+}
+
+absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
+  Stored latest;
+  absl::Status problem;  // the first
+  for (const std::filesystem::path& folder : folders) {
+    const auto store = storage::RocksDbStore::OpenToRead(folder);
+    auto snapshot = store.ok() ? SnapshotOf(**store) : store.status();
+    problem.Update(snapshot.status());
+    if (snapshot.ok() && snapshot->version >= latest.snapshot.version) {
+      latest.snapshot = *std::move(snapshot);
+    }
+  }
+  if (latest.snapshot.version == 0 && !problem.ok()) {
+    return problem;
+  }
+  if (absl::IsDataLoss(problem)) {  // a run of an earlier version has no second one
+    latest.damage = std::string(problem.message());
+  }
+  return latest;
+}
+
+StateCopies::StateCopies(const Folders& folders, const Opener& opener)
+    : folders_(folders), opener_(opener) {}
+
+// The first one is written first: it is as late as the second, or one change ahead.
+absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& opened) {
+  std::array<absl::Status, kCopies> readable = opened;
+  std::array<std::uint64_t, kCopies> versions{};
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    if (readable[i].ok()) {
+      const auto snapshot = SnapshotOf(*stores_[i]);
+      readable[i] = snapshot.status();
+      versions[i] = snapshot.ok() ? snapshot->version : 0;
+    }
+  }
+  if (!readable[0].ok() && !readable[1].ok()) {
+    return BothDamaged(readable[0], readable[1]);
+  }
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    if (!readable[i].ok()) {
+      const bool replaceable = absl::IsDataLoss(readable[i]) && versions[1 - i] > 0;
+      return replaceable ? Renew(i, std::string(readable[i].message())) : readable[i];
+    }
+  }
+  if (versions[0] == versions[1]) {
+    return absl::OkStatus();
+  }
+  const std::size_t behind = versions[0] < versions[1] ? 0 : 1;
+  if (behind == 0 || (versions[1] > 0 && versions[0] - versions[1] > 1)) {
+    alarms_.push_back(folders_[behind].string() + ": has only version " +
+                      std::to_string(versions[behind]) + " of the controller's state, and " +
+                      folders_[1 - behind].string() + " has " +
+                      std::to_string(versions[1 - behind]) +
+                      ": it has lost changes, and got them anew. Check the disk");
+  }
+  return Fill(behind);
+}
+
+absl::Status StateCopies::Renew(std::size_t copy, const std::string& damage) {
+  stores_[copy].reset();
+  ADAMANT_RETURN_IF_ERROR(storage::SetAside(folders_[copy]));
+  ADAMANT_ASSIGN_OR_RETURN(stores_[copy], opener_(folders_[copy]));
+  ADAMANT_RETURN_IF_ERROR(Fill(copy));
+  alarms_.push_back("the controller's state is damaged, and was made anew from " +
+                    folders_[1 - copy].string() + "; what is damaged is kept as " +
+                    folders_[copy].string() + ".damaged: " + damage);
+  return absl::OkStatus();
+}
+
+// No key is ever erased, so what is there need not go.
+absl::Status StateCopies::Fill(std::size_t copy) {
+  std::vector<storage::Change> all;
+  ADAMANT_RETURN_IF_ERROR(
+      stores_[1 - copy]->Scan("", [&](std::string_view key, std::string_view value) {
+        all.push_back({.key = std::string(key), .value = std::string(value)});
+        return true;
+      }));
+  return stores_[copy]->Write(all);
+}
+
+absl::StatusOr<std::string> StateCopies::Get(std::string_view key) const {
+  absl::StatusOr<std::string> value = absl::UnavailableError(folders_[0].string() + ": not open");
+  for (const auto& store : stores_) {
+    if (store != nullptr) {
+      value = store->Get(key);
+      if (!absl::IsDataLoss(value.status())) {
+        return value;
+      }
+    }
+  }
+  return value;
+}
+
+absl::Status StateCopies::Write(const std::vector<storage::Change>& changes) {
+  ADAMANT_RETURN_IF_ERROR(WriteTo(0, changes));
+  return WriteTo(1, changes);
+}
+
+// Each is synced, as all that a controller stores is.
+absl::Status StateCopies::WriteLogged(const std::vector<storage::Change>& changes) {
+  return Write(changes);
+}
+
+absl::Status StateCopies::WriteLazily(const std::vector<storage::Change>& changes) {
+  return Write(changes);
+}
+
+absl::Status StateCopies::Flush() { return absl::OkStatus(); }
+
+absl::Status StateCopies::Scan(
+    std::string_view prefix,
+    const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  return stores_[0] != nullptr ? stores_[0]->Scan(prefix, visit) : stores_[1]->Scan(prefix, visit);
+}
+
+// One that the disk fails is made anew from the other, once: that it fails again is told.
+absl::Status StateCopies::WriteTo(std::size_t copy, const std::vector<storage::Change>& changes) {
+  const absl::Status written = stores_[copy] == nullptr
+                                   ? absl::DataLossError(folders_[copy].string() + ": not open")
+                                   : stores_[copy]->Write(changes);
+  if (!absl::IsDataLoss(written) || stores_[1 - copy] == nullptr) {
+    return written;
+  }
+  ADAMANT_RETURN_IF_ERROR(Renew(copy, std::string(written.message())));
+  return stores_[copy]->Write(changes);
+}
+
+std::vector<std::string> StateCopies::TakeAlarms() { return std::exchange(alarms_, {}); }
+
+}  // namespace adamant::local

@@ -1,0 +1,228 @@
+#include "operator/local/state_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "operator/local/kv_state_store.h"
+#include "services/common/storage/memory_store.h"
+#include "tests/unit/services/common/storage/test_folder.h"
+
+namespace adamant::local {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class StateCopiesTest : public testing::Test {
+ protected:
+  std::unique_ptr<StateCopies> Open() {
+    auto copies = StateCopies::Open(folders_);
+    EXPECT_TRUE(copies.ok()) << copies.status();
+    return copies.ok() ? *std::move(copies) : nullptr;
+  }
+
+  /// Stores "v<from + 1>" and so on, up to "v<to>".
+  void Store(std::uint64_t from, std::uint64_t to) {
+    const auto copies = Open();
+    KvStateStore state(*copies, 1);
+    for (std::uint64_t version = from; version < to; ++version) {
+      ASSERT_TRUE(
+          state.CompareAndSwap(version, {{"state", "v" + std::to_string(version + 1)}}).ok());
+    }
+  }
+
+  /// What is stored, and the alarms of opening it.
+  std::pair<std::string, std::vector<std::string>> Load() {
+    const auto copies = Open();
+    auto snapshot = KvStateStore(*copies, 2).Load();
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return {snapshot->entries["state"], copies->TakeAlarms()};
+  }
+
+  static void Damage(const fs::path& folder) { std::ofstream(folder / "CURRENT") << "rubbish"; }
+
+  const TestFolder root_;
+  const StateCopies::Folders folders_ = {root_.path() / "state", root_.path() / "state.copy"};
+};
+
+TEST_F(StateCopiesTest, EitherOfThemIsEnough) {
+  for (const std::size_t damaged : {0u, 1u}) {
+    SCOPED_TRACE(damaged);
+    Store(damaged * 3, damaged * 3 + 3);
+    Damage(folders_[damaged]);
+    const auto read = StateCopies::Read(folders_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->snapshot.entries.at("state"), "v" + std::to_string(damaged * 3 + 3));
+    EXPECT_THAT(read->damage, HasSubstr((folders_[damaged] / "CURRENT").string()));
+    const auto [state, alarms] = Load();
+    EXPECT_EQ(state, "v" + std::to_string(damaged * 3 + 3));
+    EXPECT_THAT(alarms,
+                ElementsAre(AllOf(HasSubstr((folders_[damaged] / "CURRENT").string()),
+                                  HasSubstr(folders_[damaged].string() + ".damaged"))));
+    EXPECT_TRUE(fs::exists(folders_[damaged].string() + ".damaged"));
+    EXPECT_THAT(Load().second, IsEmpty()) << "and it is made anew";
+  }
+}
+
+TEST_F(StateCopiesTest, WhatWasMadeAnewIsAsGoodAsTheOther) {
+  Store(0, 3);
+  Damage(folders_[0]);
+  Load();
+  Damage(folders_[1]);
+  EXPECT_EQ(Load().first, "v3");
+}
+
+TEST_F(StateCopiesTest, WhenBothAreDamagedBothAreNamedAndNothingIsTouched) {
+  Store(0, 3);
+  Damage(folders_[0]);
+  Damage(folders_[1]);
+  for (const absl::Status& status :
+       {StateCopies::Open(folders_).status(), StateCopies::Read(folders_).status()}) {
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr((folders_[0] / "CURRENT").string()));
+  }
+  EXPECT_THAT(std::string(StateCopies::Open(folders_).status().message()),
+              HasSubstr((folders_[1] / "CURRENT").string()));
+  EXPECT_FALSE(fs::exists(folders_[0].string() + ".damaged"));
+}
+
+TEST_F(StateCopiesTest, AnEmptyOneDoesNotStandInForADamagedOne) {
+  Store(0, 3);
+  Damage(folders_[0]);
+  fs::remove_all(folders_[1]);
+  EXPECT_TRUE(absl::IsDataLoss(StateCopies::Open(folders_).status()));
+  EXPECT_TRUE(absl::IsDataLoss(StateCopies::Read(folders_).status()));
+  EXPECT_FALSE(fs::exists(folders_[0].string() + ".damaged"));
+}
+
+TEST_F(StateCopiesTest, ARunOfAnEarlierVersionHasOneAndGetsTheOther) {
+  Store(0, 3);
+  fs::remove_all(folders_[1]);
+  const auto read = StateCopies::Read(folders_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->snapshot.version, 3u);
+  EXPECT_EQ(read->damage, "");
+  EXPECT_THAT(Load(), testing::Pair("v3", IsEmpty()));
+  fs::remove_all(folders_[0]);
+  EXPECT_EQ(Load().first, "v3");
+}
+
+TEST_F(StateCopiesTest, OneThatHasGoneBackIsToldOfAndFilled) {
+  Store(0, 3);
+  fs::copy(folders_[0], root_.path() / "old", fs::copy_options::recursive);
+  Store(3, 7);
+  fs::remove_all(folders_[0]);
+  fs::rename(root_.path() / "old", folders_[0]);
+  const auto [state, alarms] = Load();
+  EXPECT_EQ(state, "v7");
+  EXPECT_THAT(alarms,
+              ElementsAre(AllOf(HasSubstr(folders_[0].string() + ": "), HasSubstr("version 3"))));
+  EXPECT_THAT(Load(), testing::Pair("v7", IsEmpty()));
+}
+
+TEST_F(StateCopiesTest, AChangeThatADeathKeptFromTheSecondOneIsNoReasonForAnAlarm) {
+  Store(0, 3);
+  fs::copy(folders_[1], root_.path() / "old", fs::copy_options::recursive);
+  Store(3, 4);
+  fs::remove_all(folders_[1]);
+  fs::rename(root_.path() / "old", folders_[1]);
+  EXPECT_THAT(Load(), testing::Pair("v4", IsEmpty()));
+}
+
+// Stores in memory, one of which fails when it is told to; what replaces it is a new one.
+class FailingCopiesTest : public testing::Test {
+ protected:
+  class Store final : public storage::KvStore {
+   public:
+    absl::StatusOr<std::string> Get(std::string_view key) const override { return memory.Get(key); }
+    absl::Status Write(const std::vector<storage::Change>& changes) override {
+      return status.ok() ? memory.Write(changes) : status;
+    }
+    absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
+      return Write(changes);
+    }
+    absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
+      return Write(changes);
+    }
+    absl::Status Flush() override { return status; }
+    absl::Status Scan(
+        std::string_view prefix,
+        const std::function<bool(std::string_view, std::string_view)>& visit) const override {
+      return memory.Scan(prefix, visit);
+    }
+
+    storage::MemoryStore memory;
+    absl::Status status;
+  };
+
+  FailingCopiesTest() {
+    auto copies = StateCopies::Open(folders_, [this](const fs::path& folder) {
+      fs::create_directory(folder);
+      auto store = std::make_unique<Store>();
+      opened_[folder.string()] = store.get();
+      return absl::StatusOr<std::unique_ptr<storage::KvStore>>(std::move(store));
+    });
+    EXPECT_TRUE(copies.ok()) << copies.status();
+    copies_ = *std::move(copies);
+    state_ = std::make_unique<KvStateStore>(*copies_, 1);
+    EXPECT_TRUE(state_->CompareAndSwap(0, {{"old", "1"}}).ok());
+  }
+
+  Store& At(std::size_t copy) { return *opened_.at(folders_[copy].string()); }
+
+  const TestFolder root_;
+  const StateCopies::Folders folders_ = {root_.path() / "state", root_.path() / "state.copy"};
+  std::map<std::string, Store*> opened_;
+  std::unique_ptr<StateCopies> copies_;
+  std::unique_ptr<KvStateStore> state_;
+};
+
+TEST_F(FailingCopiesTest, OneThatFailsWhileItIsWrittenIsMadeAnewFromTheOther) {
+  for (const std::size_t failing : {0u, 1u}) {
+    At(failing).status = absl::DataLossError("bad block");
+    ASSERT_TRUE(state_->CompareAndSwap(1 + failing, {{"new", std::to_string(failing)}}).ok());
+    for (const std::size_t copy : {0u, 1u}) {
+      EXPECT_EQ(At(copy).memory.Get("old").value(), "1");
+      EXPECT_EQ(At(copy).memory.Get("new").value(), std::to_string(failing));
+      EXPECT_EQ(At(copy).memory.Get("version").value(), std::to_string(2 + failing));
+    }
+    EXPECT_THAT(copies_->TakeAlarms(), ElementsAre(HasSubstr("bad block")));
+    EXPECT_THAT(copies_->TakeAlarms(), IsEmpty());
+  }
+}
+
+TEST_F(FailingCopiesTest, AFullDiskIsAnErrorAndNoDamage) {
+  for (const std::size_t full : {0u, 1u}) {
+    At(full).status = absl::ResourceExhaustedError("no space left");
+    EXPECT_TRUE(absl::IsResourceExhausted(state_->CompareAndSwap(1 + full, {{"new", "1"}})));
+    At(full).status = absl::OkStatus();
+    EXPECT_TRUE(state_->CompareAndSwap(1 + full, {{"newer", "1"}}).ok());
+    EXPECT_EQ(At(full).memory.Get("new").value(), "1");
+    EXPECT_EQ(At(full).memory.Get("version").value(), std::to_string(2 + full));
+  }
+  EXPECT_THAT(copies_->TakeAlarms(), IsEmpty());
+}
+
+TEST_F(FailingCopiesTest, ADiskOnWhichNothingCanBeMadeAnewIsAnError) {
+  At(1).status = absl::DataLossError("bad block");
+  fs::remove_all(folders_[1]);
+  EXPECT_FALSE(state_->CompareAndSwap(1, {{"new", "1"}}).ok());
+  EXPECT_FALSE(state_->CompareAndSwap(1, {{"new", "1"}}).ok());
+  fs::create_directory(folders_[1]);
+  EXPECT_TRUE(state_->CompareAndSwap(1, {{"new", "2"}}).ok());
+  EXPECT_EQ(At(1).memory.Get("new").value(), "2");
+  EXPECT_EQ(At(1).memory.Get("old").value(), "1");
+}
+
+}  // namespace
+}  // namespace adamant::local
