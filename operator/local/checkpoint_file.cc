@@ -59,6 +59,21 @@ Manifest FromJson(const Json& json) {
   return manifest;
 }
 
+// Of what a file holds, not of reading it.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+absl::StatusOr<Manifest> ReadFrom(const std::filesystem::path& path) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  absl::StatusOr<Manifest> manifest = DecodeManifest(text);
+  if (!manifest.ok()) {
+    return absl::Status(manifest.status().code(),
+                        path.string() + ": " + std::string(manifest.status().message()));
+  }
+  return manifest;
+}
+
 }  // namespace
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -107,6 +122,10 @@ absl::StatusOr<Manifest> DecodeManifest(std::string_view text) {
   }
 }
 
+absl::StatusOr<Manifest> ReadManifest(const RunPaths& paths, std::uint64_t snapshot) {
+  return ReadFrom(paths.checkpoint(snapshot));
+}
+
 absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep) {
   const std::uint64_t snapshot = manifest.checkpoint.snapshot;
   std::error_code error;
@@ -129,21 +148,24 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
 
 absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
   std::vector<Manifest> manifests;
+  absl::Status damage;  // the first
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
-    const absl::StatusOr<std::string> text = ReadFile(entry.path(), kMaxBytes);
-    if (absl::IsNotFound(text.status())) {
-      continue;  // the controller has just written a newer one
-    }
-    ADAMANT_RETURN_IF_ERROR(text.status());
-    if (absl::StatusOr<Manifest> manifest = DecodeManifest(*text); manifest.ok()) {
+    absl::StatusOr<Manifest> manifest = ReadFrom(entry.path());
+    if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));
+    } else if (IsDamage(manifest.status())) {
+      damage.Update(manifest.status());
+    } else if (!absl::IsNotFound(
+                   manifest.status())) {  // the controller has just written a newer one
+      return manifest.status();
     }
   }
   std::sort(manifests.begin(), manifests.end(), [](const Manifest& a, const Manifest& b) {
     return a.checkpoint.snapshot > b.checkpoint.snapshot;
   });
   if (manifests.empty()) {
+    ADAMANT_RETURN_IF_ERROR(damage);
     return absl::NotFoundError(paths.root.string() +
                                " holds no model yet: no checkpoint has been taken");
   }

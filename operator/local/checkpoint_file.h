@@ -29,8 +29,12 @@ absl::StatusOr<Manifest> DecodeManifest(std::string_view text);
 /// Errors: those of the file system.
 absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep);
 
-/// The manifests of a run, newest first, without damaged ones. Errors: NotFound when there is none;
+/// The manifest of one checkpoint. Errors: NotFound; those of DecodeManifest, naming the file;
 /// those of the file system.
+absl::StatusOr<Manifest> ReadManifest(const RunPaths& paths, std::uint64_t snapshot);
+
+/// The manifests of a run, newest first, without damaged ones. Errors: NotFound when there is none;
+/// those of DecodeManifest, naming the file, when none can be read; those of the file system.
 absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths);
 
 }  // namespace adamant::local

@@ -148,6 +148,10 @@ absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::ui
     }
     names += (names.empty() ? "" : ", ") + std::to_string(manifest.checkpoint.snapshot);
   }
+  if (const absl::Status status = ReadManifest(paths, checkpoint).status();
+      !status.ok() && !absl::IsNotFound(status)) {
+    return status;
+  }
   return absl::NotFoundError(paths.root.string() + " holds no checkpoint " +
                              std::to_string(checkpoint) + "; it has " + names);
 }

@@ -87,6 +87,19 @@ TEST_F(CheckpointFileTest, DamagedManifestsAreLeftOut) {
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   ASSERT_THAT(*manifests, SizeIs(1));
   EXPECT_EQ((*manifests)[0].checkpoint.snapshot, 1u);
+  EXPECT_TRUE(ReadManifest(paths_, 1).ok());
+  EXPECT_TRUE(absl::IsNotFound(ReadManifest(paths_, 3).status()));
+  const absl::Status damaged = ReadManifest(paths_, 2).status();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
+  EXPECT_THAT(std::string(damaged.message()), HasSubstr(paths_.checkpoint(2).string()));
+}
+
+TEST_F(CheckpointFileTest, WhereAllManifestsAreDamagedThatIsTold) {
+  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
+  std::ofstream(paths_.checkpoint(1)) << "{";
+  const absl::Status status = ReadManifests(paths_).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(paths_.checkpoint(1).string()));
 }
 
 TEST_F(CheckpointFileTest, ARunWithoutCheckpointsSaysSo) {
