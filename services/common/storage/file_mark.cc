@@ -130,16 +130,13 @@ absl::Status WriteMark(rocksdb::Env& env,
   return SyncFolder(env, folder);
 }
 
-absl::Status RemoveMark(rocksdb::Env& env, const std::filesystem::path& folder) {
-  bool removed = false;
-  for (const std::string_view name : {kMark, kFormerMark}) {
-    const std::string path = PathOf(folder, name);
-    if (!env.FileExists(path).IsNotFound()) {
-      ADAMANT_RETURN_IF_ERROR(ReadStatus(env.DeleteFile(path), path));
-      removed = true;
-    }
+absl::Status RemoveFormerMark(rocksdb::Env& env, const std::filesystem::path& folder) {
+  const std::string path = PathOf(folder, kFormerMark);
+  if (env.FileExists(path).IsNotFound()) {
+    return absl::OkStatus();
   }
-  return removed ? SyncFolder(env, folder) : absl::OkStatus();
+  ADAMANT_RETURN_IF_ERROR(ReadStatus(env.DeleteFile(path), path));
+  return SyncFolder(env, folder);
 }
 
 }  // namespace adamant::storage

@@ -38,7 +38,8 @@ absl::Status WriteMark(rocksdb::Env& env,
                        const std::filesystem::path& folder,
                        const FileMark& mark);
 
-/// The files are going to change as no mark tells: there is none, durably.
-absl::Status RemoveMark(rocksdb::Env& env, const std::filesystem::path& folder);
+/// The files are going to change: a mark as they were before this one, which knew no manifest and
+/// does not excuse what follows from that, is gone, durably.
+absl::Status RemoveFormerMark(rocksdb::Env& env, const std::filesystem::path& folder);
 
 }  // namespace adamant::storage

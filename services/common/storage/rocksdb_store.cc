@@ -144,7 +144,7 @@ absl::Status CheckBeforeRecovery(rocksdb::Env& env, const std::filesystem::path&
   ADAMANT_RETURN_IF_ERROR(ReadStatus(env.LockFile((folder / "LOCK").string(), &lock), folder));
   absl::Status status = CheckFiles(env, folder);
   if (status.ok()) {
-    status = RemoveMark(env, folder);
+    status = RemoveFormerMark(env, folder);
   }
   status.Update(ReadStatus(env.UnlockFile(lock), folder));
   return status;

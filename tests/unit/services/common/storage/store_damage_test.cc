@@ -150,6 +150,15 @@ class StoreDamageTest : public testing::Test {
     return newest;
   }
 
+  /// As stores were marked at an orderly end before the mark knew the manifest.
+  void MakeFormerMark(const fs::path& folder) {
+    absl::StatusOr<FileMark> mark = ReadMark(*disk_.env(), folder);
+    ASSERT_TRUE(mark.ok()) << mark.status();
+    std::erase_if(*mark, [](const auto& file) { return file.first.starts_with("MANIFEST-"); });
+    ASSERT_TRUE(WriteMark(*disk_.env(), folder, *mark).ok());
+    fs::rename(folder / "MARK", folder / "CLOSED");
+  }
+
   fs::path CopyOf(const fs::path& folder) {
     const fs::path copy = root_.path() / "copy";
     fs::remove_all(copy);
@@ -235,6 +244,16 @@ TEST_F(StoreDamageTest, EveryKindOfFileIsKnown) {
   }
 }
 
+TEST_F(StoreDamageTest, ALogWhoseEndIsCutIsDamagedWhereAnotherGoesOn) {
+  const fs::path copy = CopyOf(killed_);
+  const fs::path log = copy / NewestLog(copy);
+  fs::copy(log, copy / "000999.log");
+  fs::resize_file(log, fs::file_size(log) - 1);
+  const absl::Status status = RocksDbStore::Open(copy).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(log.string()));
+}
+
 // The store removes what it needs no more, and is killed before it has marked what is left.
 TEST_F(StoreDamageTest, AMarkThatIsOlderThanTheManifestMissesNoLogButTheNewest) {
   const fs::path copy = CopyOf(killed_);
@@ -254,6 +273,42 @@ TEST_F(StoreDamageTest, AMarkThatIsOlderThanTheManifestMissesNoLogButTheNewest) 
   }
   fs::remove(damaged / NewestLog(damaged));
   EXPECT_TRUE(absl::IsDataLoss(RocksDbStore::Open(damaged).status()));
+}
+
+TEST_F(StoreDamageTest, AnOpeningThatEndsHalfWayIsNoDamage) {
+  for (const bool former : {false, true}) {
+    std::uint64_t stop = 0;
+    for (bool stopped = true; stopped; ++stop) {
+      SCOPED_TRACE(stop);
+      const fs::path copy = CopyOf(closed_);
+      if (former) {
+        MakeFormerMark(copy);
+      }
+      fakes::FaultyFileSystem disk;
+      disk.StopAfter(stop);
+      static_cast<void>(RocksDbStore::Open(copy, {.env = disk.env()}));
+      stopped = disk.changes() == stop;
+      const auto store = RocksDbStore::Open(copy);
+      ASSERT_TRUE(store.ok()) << store.status();
+      EXPECT_EQ(Writes(**store), kWrites);
+    }
+    EXPECT_GT(stop, 10u);
+  }
+}
+
+TEST_F(StoreDamageTest, WhatIsMarkedAtTheEndHasReachedTheDisk) {
+  const fs::path folder = root_.path() / "lazy";
+  {
+    const auto store = RocksDbStore::Open(folder, {.env = disk_.env()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (int write = 0; write < kWrites; ++write) {
+      ASSERT_TRUE((*store)->WriteLogged({{Key(write), Value(write)}}).ok());
+    }
+  }
+  disk_.LosePower(folder, root_.path() / "after");
+  const auto store = RocksDbStore::Open(root_.path() / "after");
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(Writes(**store), kWrites);
 }
 
 TEST_F(StoreDamageTest, AKilledStoreIsWholeWhereverItsLogsAreInTurn) {
