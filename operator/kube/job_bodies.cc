@@ -6,6 +6,7 @@
 
 #include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
+#include "operator/kube/job_event.h"
 #include "operator/kube/job_status.h"
 #include "operator/kube/status_writer.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -131,12 +132,16 @@ absl::Status JobBodies::RejectInvalid(const JobView& view) const {
   if (view.status->observed_generation() == view.generation) {
     return absl::OkStatus();
   }
-  const v1::TrainingJobStatus status = InvalidStatus(view, FormatTime(context_.clock.WallNow()));
+  const JobIdentity job{.key = view.key, .uid = view.uid};
+  StatusWriter writer(context_.client, job);
+  writer.StartFrom(view.resource_version);
+  const auto changed = [] { return absl::AbortedError("the job has changed, and comes again"); };
   const absl::Status written =
-      ApplyStatus(
-          context_.client, {.key = view.key, .uid = view.uid}, status, view.resource_version)
-          .status();
-  return absl::IsAborted(written) ? absl::OkStatus() : written;  // it has changed, and comes again
+      writer.Write(InvalidStatus(view, FormatTime(context_.clock.WallNow())), changed);
+  if (const auto refusal = writer.TakeRefusal()) {
+    context_.events.Record(EventOf(job, true, kStatusRefused, RefusedStatusText(*refusal)));
+  }
+  return absl::IsAborted(written) ? absl::OkStatus() : written;
 }
 
 }  // namespace adamant::kube

@@ -11,8 +11,8 @@
 #include "operator/core/state.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/client/time.h"
-#include "operator/kube/custom_resources.h"
-#include "operator/kube/data_claims.h"
+#include "operator/kube/job_body_inbox.h"
+#include "operator/kube/job_event.h"
 #include "operator/kube/job_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
@@ -31,16 +31,11 @@ using controller::StartProcess;
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
-constexpr std::chrono::milliseconds kLastRetry{1'000};
+constexpr std::size_t kMostWarnings = 64;  // of the API that a job's user is told
 
 std::string RandomName() {
   std::random_device device;
   return std::to_string((std::uint64_t{device()} << 32) | device());
-}
-
-std::uint64_t RandomUid() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
 }
 
 bool IsWarning(controller::Note::Kind kind) {
@@ -63,45 +58,14 @@ std::string ReasonOf(controller::Note::Kind kind) {
 
 }  // namespace
 
-// Takes events from the streams' threads; outlives the body where a stream does.
-class JobBody::Inbox {
- public:
-  explicit Inbox(std::function<void()> wake) : wake_(std::move(wake)) {}
-
-  void Push(controller::Event event) {
-    {
-      const MutexLock lock(mutex_);
-      if (closed_) {
-        return;
-      }
-      events_.push_back(std::move(event));
-    }
-    wake_();
-  }
-
-  std::vector<controller::Event> TakeAll() {
-    const MutexLock lock(mutex_);
-    return std::exchange(events_, {});
-  }
-
-  void Close() {
-    const MutexLock lock(mutex_);
-    closed_ = true;
-  }
-
- private:
-  const std::function<void()> wake_;
-  Mutex mutex_;
-  std::vector<controller::Event> events_ ABSL_GUARDED_BY(mutex_);
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
 JobBody::JobBody(const BodyContext& context,
                  std::shared_ptr<const JobView> view,
                  std::function<void()> wake)
     : context_(context),
-      client_(
-          context.client.With(kWriteTimeout).WithoutRetries().With([this] { WorkMeanwhile(); })),
+      client_(context.client.With(kWriteTimeout)
+                  .WithoutRetries()
+                  .With([this] { WorkMeanwhile(); })
+                  .WithWarnings([this](const std::string& text) { OnWarning(text); })),
       job_{.key = view->key, .uid = view->uid},
       inbox_(std::make_shared<Inbox>(std::move(wake))),
       view_(std::move(view)),
@@ -130,7 +94,10 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
       ADAMANT_RETURN_IF_ERROR(EndLost(opened, pods));
       return Clock::TimePoint::max();
     }
-    ADAMANT_RETURN_IF_ERROR(opened);
+    if (!opened.ok()) {
+      return WaitToOpen(opened);
+    }
+    NoteWrite("read the job's state", opened);
   }
   absl::Status status = StoreHeld();
   HandleEvents();
@@ -139,9 +106,11 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
     HandleSpec();
     HandleCheckpointRequest();
+    failed_writes_.BeginPass();
     status.Update(MakePods(pods));
     status.Update(MakeBudgets(seen.budgets));
     status.Update(MakeExport(pods));
+    failed_writes_.EndPass(held_.empty());
     ADAMANT_RETURN_IF_ERROR(taken_over_);
   }
   const controller::JobReport report = controller_->Report();
@@ -149,6 +118,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const Clock::TimePoint now = context_.clock.Now();
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
   AnswerCheckpointRequest(told);
+  TellFailures(told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
   done_ = status.ok() && finished_ && held_.empty() && (LeavesPods() || AllEnded(pods));
@@ -186,84 +156,6 @@ void JobBody::Take(std::shared_ptr<const JobView> view) {
     view = std::move(kept);
   }
   view_ = std::move(view);
-}
-
-// --- The controller
-
-absl::Status JobBody::Open() {
-  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
-  version_ = stored.version;
-  std::unique_ptr<JobController> controller;
-  if (const auto state = stored.entries.find(controller::kStateKey);
-      state != stored.entries.end()) {
-    ADAMANT_ASSIGN_OR_RETURN(controller, JobController::Restore(Settings(), state->second));
-  } else if (view_->status->has_completion_time()) {
-    return absl::DataLossError("the job has ended, and its state was deleted");
-  } else {
-    ADAMANT_RETURN_IF_ERROR(CheckExists());
-    controller = JobController::Create(Settings(), RandomUid());
-  }
-  ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
-  controller_ = std::move(controller);  // not before: it has no term of its own until it begins
-  context_.control.AddJob(
-      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
-        inbox->Push(std::move(event));
-      });
-  return Begin(there);
-}
-
-// The cache may still show a job that is deleted, and with it what was stored: it must not begin
-// anew.
-absl::Status JobBody::CheckExists() const {
-  const auto object = client_.Get(kTrainingJobs, job_.key);
-  if (absl::IsNotFound(object.status()) || (object.ok() && UidOf(*object) != job_.uid)) {
-    return absl::UnavailableError(ToString(job_.key) + " was deleted");
-  }
-  return object.status();
-}
-
-// The cache may lack what the last leader has made, and others in its place would only disturb it.
-absl::StatusOr<PodViews> JobBody::ReadPods() const {
-  ADAMANT_ASSIGN_OR_RETURN(
-      const std::vector<Json> objects,
-      client_.List(kPods, {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
-  PodViews pods;
-  for (const Json& object : objects) {
-    if (auto pod = ParsePod(object)) {
-      pods.push_back(std::move(pod));
-    }
-  }
-  return pods;
-}
-
-// Without what it knew nobody can go on, and to begin anew would throw away what was trained.
-absl::Status JobBody::EndLost(const absl::Status& why, const PodViews& pods) {
-  lost_ = why;
-  for (const auto& pod : pods) {
-    if (pod->pod.state != ObservedPod::State::kEnded && !pod->pod.deleting) {
-      ADAMANT_RETURN_IF_ERROR(RemovePod({.name = pod->pod.name, .uid = pod->pod.uid}));
-    }
-  }
-  if (!view_->status->has_completion_time()) {  // else what became of it is told
-    ADAMANT_RETURN_IF_ERROR(WriteStatus(LostStatus(*view_, std::string(why.message()), Now())));
-  }
-  done_ = AllEnded(pods);
-  return absl::OkStatus();
-}
-
-absl::Status JobBody::Begin(const PodViews& pods) {
-  const Phase phase = controller_->state().phase;
-  JobController::Survivors survivors;
-  survivors.resumes = phase == Phase::kSuspended && !view_->job->spec().run_policy().suspend();
-  for (const auto& pod : pods) {
-    if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
-      survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
-      pod_memory_.OnMade(pod->pod.process, pod->pod.uid);
-    }
-  }
-  finished_ = false;
-  Perform(controller_->Begin(context_.clock.Now(), survivors));
-  return taken_over_;
 }
 
 absl::Status JobBody::HandleSuspension(const PodViews& pods) {
@@ -369,6 +261,7 @@ absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entri
     taken_over_ = status;
     return status;
   }
+  NoteWrite("update the job's state", status);
   ADAMANT_RETURN_IF_ERROR(status);
   ++version_;
   if (const auto loss = store_.TakeLoss()) {
@@ -378,16 +271,37 @@ absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entri
 }
 
 void JobBody::Tell(const controller::Note& note) {
-  context_.events.Record({.object = {.api_version = kTrainingJobs.api_version(),
-                                     .kind = std::string(kTrainingJobs.kind),
-                                     .key = job_.key,
-                                     .uid = job_.uid},
-                          .warning = IsWarning(note.kind),
-                          .reason = ReasonOf(note.kind),
-                          .message = note.text});
+  Record(IsWarning(note.kind), ReasonOf(note.kind), note.text);
+}
+
+// The API does not refuse it, but its user should know: once.
+void JobBody::OnWarning(const std::string& text) {
+  if (warnings_.size() < kMostWarnings && warnings_.insert(text).second) {
+    LogWarning("the API warns", {{"job", ToString(job_.key)}, {"warning", text}});
+    Record(true, "ApiWarning", "the API warns: " + text);
+  }
+}
+
+void JobBody::Record(bool warning, std::string reason, std::string message) const {
+  context_.events.Record(EventOf(job_, warning, std::move(reason), std::move(message)));
 }
 
 // --- The status
+
+void JobBody::NoteWrite(const std::string& what, const absl::Status& status) {
+  failed_writes_.Note(what, status, context_.clock.Now());
+}
+
+// What has failed for a while reaches those who cannot read the operator's log.
+void JobBody::TellFailures(v1::TrainingJobStatus& status) {
+  const std::vector<FailedWrites::Failure> lasting = failed_writes_.Lasting(context_.clock.Now());
+  AddFailures(lasting, *view_, Now(), status);
+  for (const FailedWrites::Failure& failure : lasting) {
+    if (failed_writes_.IsNews(failure)) {
+      Record(true, failure.Reason(), failure.Text());
+    }
+  }
+}
 
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
@@ -401,6 +315,11 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   pause_.Note(written, context_.clock.Now());
   if (absl::IsAborted(written)) {
     taken_over_ = written;
+  } else {
+    NoteWrite("update the status", written);
+  }
+  if (const auto refusal = status_writer_.TakeRefusal()) {
+    Record(true, kStatusRefused, RefusedStatusText(*refusal));
   }
   return written;
 }

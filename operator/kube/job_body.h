@@ -18,6 +18,7 @@
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/event_recorder.h"
 #include "operator/kube/disruption_budget.h"
+#include "operator/kube/failed_writes.h"
 #include "operator/kube/held_actions.h"
 #include "operator/kube/job_objects.h"
 #include "operator/kube/job_observer.h"
@@ -70,9 +71,12 @@ class JobBody {
  private:
   class Inbox;
 
+  static constexpr std::chrono::milliseconds kLastRetry{1'000};
+
   void Take(std::shared_ptr<const JobView> view);
   void TellTrouble(const absl::Status& status);
   absl::Status Open();
+  absl::StatusOr<Clock::TimePoint> WaitToOpen(const absl::Status& why);
   absl::Status CheckExists() const;
   absl::StatusOr<PodViews> ReadPods() const;
   absl::Status EndLost(const absl::Status& why, const PodViews& pods);
@@ -90,6 +94,8 @@ class JobBody {
   void Do(controller::Action& action);
   void Persist(const controller::Persist& persist);
   void Tell(const controller::Note& note);
+  void OnWarning(const std::string& text);
+  void Record(bool warning, std::string reason, std::string message) const;
 
   void ObserveNodes(const JobObjects& seen);
   [[nodiscard]] controller::ObservedPod ObserveOne(const PodView& view) const;
@@ -100,8 +106,10 @@ class JobBody {
   [[nodiscard]] bool LeavesPods() const;
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
+  absl::Status CheckTemplates();
   absl::Status TryToCreatePod(const controller::StartProcess& process);
   absl::Status CreatePod(const controller::StartProcess& process);
+  absl::Status Refused(const std::string& what, const absl::Status& why);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);
   absl::Status DeleteClaim(std::uint32_t slot, std::uint64_t volume);
@@ -109,6 +117,7 @@ class JobBody {
   absl::Status DeleteAllClaims();
   absl::Status MakeBudgets(const BudgetViews& seen);
   absl::Status MakeBudget(controller::Role role, int min_available, const BudgetViews& seen);
+  absl::Status WriteBudget(controller::Role role, int min_available, const BudgetView* there);
   absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
 
   void HandleCheckpointRequest();
@@ -119,6 +128,9 @@ class JobBody {
   absl::Status FinishExport(const PodView& view);
   [[nodiscard]] Json ExportSource() const;
 
+  // `what` begins with a verb: "create pod worker-0".
+  void NoteWrite(const std::string& what, const absl::Status& status);
+  void TellFailures(v1::TrainingJobStatus& status);
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);
   absl::Status CheckLeads() const;
@@ -142,6 +154,7 @@ class JobBody {
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
 
+  bool templates_checked_ = false;
   PodMemory pod_memory_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
@@ -157,6 +170,8 @@ class JobBody {
   CheckpointRequest checkpoint_;
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
   StatusWriter status_writer_;
+  FailedWrites failed_writes_;
+  std::set<std::string> warnings_;   // of the API, that were told
   std::chrono::milliseconds retry_;  // until what could not be done is tried again
   absl::Status trouble_;             // what was told last
   bool done_ = false;

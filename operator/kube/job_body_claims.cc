@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
@@ -16,9 +18,13 @@ absl::Status JobBody::CreateClaim(const Json& claim) {
 }
 
 absl::Status JobBody::DeleteClaim(std::uint32_t slot, std::uint64_t volume) {
-  const absl::Status deleted = client_.Delete(
-      kPersistentVolumeClaims, {job_.key.ns, ClaimName(job_.key.name, slot, volume)});
-  return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
+  const std::string name = ClaimName(job_.key.name, slot, volume);
+  const absl::Status deleted = client_.Delete(kPersistentVolumeClaims, {job_.key.ns, name});
+  if (absl::IsNotFound(deleted)) {
+    return absl::OkStatus();
+  }
+  NoteWrite("delete claim " + name, deleted);
+  return deleted;
 }
 
 // Those that servers have left with their nodes, once nobody needs what is on them. After a restart
@@ -71,31 +77,31 @@ absl::Status JobBody::MakeBudgets(const BudgetViews& seen) {
 
 absl::Status JobBody::MakeBudget(Role role, int min_available, const BudgetViews& seen) {
   const std::string name = BudgetName(job_.key.name, role);
-  const BudgetView* there = nullptr;
-  for (const auto& budget : seen) {
-    if (budget->name == name) {
-      there = budget.get();
-    }
-  }
-  if (!budgets_.IsToBeWritten(name, min_available, there)) {
+  const auto there = std::ranges::find(seen, name, [](const auto& budget) { return budget->name; });
+  const BudgetView* budget = there == seen.end() ? nullptr : there->get();
+  if (!budgets_.IsToBeWritten(name, min_available, budget)) {
     return absl::OkStatus();
   }
+  const absl::Status written = WriteBudget(role, min_available, budget);
+  NoteWrite("create disruption budget " + name, written);
+  if (written.ok()) {
+    budgets_.OnWritten(name, min_available);
+  }
+  return written;
+}
+
+absl::Status JobBody::WriteBudget(Role role, int min_available, const BudgetView* there) {
   if (there == nullptr) {
     std::string unused;
-    ADAMANT_RETURN_IF_ERROR(
-        CreateOnce(kPodDisruptionBudgets, BudgetObject(job_, role, min_available), unused));
-  } else {
-    const Json change = {{"metadata", {{"uid", there->uid}}},
-                         {"spec", {{"minAvailable", min_available}}}};
-    const auto changed =
-        client_.Patch(kPodDisruptionBudgets, {job_.key.ns, name}, PatchType::kMerge, change);
-    if (!changed.ok() && !absl::IsNotFound(changed.status()) &&
-        !absl::IsAborted(changed.status())) {  // it is gone: the cache will say so
-      return changed.status();
-    }
+    return CreateOnce(kPodDisruptionBudgets, BudgetObject(job_, role, min_available), unused);
   }
-  budgets_.OnWritten(name, min_available);
-  return absl::OkStatus();
+  const Json change = {{"metadata", {{"uid", there->uid}}},
+                       {"spec", {{"minAvailable", min_available}}}};
+  const absl::Status changed =
+      client_.Patch(kPodDisruptionBudgets, {job_.key.ns, there->name}, PatchType::kMerge, change)
+          .status();
+  // Where it is gone the cache will say so.
+  return absl::IsNotFound(changed) || absl::IsAborted(changed) ? absl::OkStatus() : changed;
 }
 
 }  // namespace adamant::kube

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "operator/kube/client/json.h"
@@ -23,7 +24,9 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
         return pod->export_snapshot;
       });
   if (found == pods.end()) {
-    return StartExport();
+    const absl::Status started = StartExport();
+    NoteWrite("create pod export-" + std::to_string(export_), started);
+    return started;
   }
   const ObservedPod pod = ObserveOne(**found);
   if (pod.state == ObservedPod::State::kEnded) {

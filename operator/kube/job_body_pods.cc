@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
+#include "operator/kube/client/api_status.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_view.h"
+#include "operator/kube/orphans.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 
@@ -19,6 +22,16 @@ using controller::StartProcess;
 namespace {
 
 constexpr std::chrono::milliseconds kRetry{1'000};
+
+constexpr std::pair<controller::Role, const char*> kTemplates[] = {
+    {controller::Role::kDataServer, "spec.pods.dataServer"},
+    {controller::Role::kParameterServer, "spec.pods.parameterServer"},
+    {controller::Role::kWorker, "spec.pods.worker"}};
+
+// A webhook that cannot be asked in a dry run says nothing of the pod.
+bool IsOfDryRun(const absl::Status& status) {
+  return status.message().find("does not support dry run") != std::string_view::npos;
+}
 
 std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
   return std::chrono::seconds(duration.seconds()) +
@@ -114,6 +127,12 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
   }
   absl::Status status;
+  if (!plan.create.empty() && pods.empty() && !templates_checked_) {
+    status = CheckTemplates();
+    if (!status.ok() || controller::IsFinal(controller_->state().phase)) {
+      return status;
+    }
+  }
   for (const StartProcess& process : plan.create) {
     status.Update(TryToCreatePod(process));
   }
@@ -145,32 +164,68 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
   return status;
 }
 
+// What is wrong in spec.pods is found before anything is made, not when the first process of that
+// role is started. Other refusals come again when the pods are made, and are told then.
+absl::Status JobBody::CheckTemplates() {
+  for (const auto& [role, field] : kTemplates) {
+    const StartProcess process{.id = {.role = role, .slot = 0}, .generation = 1};
+    const absl::Status checked =
+        client_
+            .Create(kPods,
+                    PodObject(job_, *view_->job, process, 1, context_.pods),
+                    {.strict = true, .dry_run = true})
+            .status();
+    if (!checked.ok() && !IsAnswer(checked)) {
+      return checked;
+    }
+    if (absl::IsInvalidArgument(checked) && !IsOfDryRun(checked)) {
+      return Refused(field, checked);
+    }
+  }
+  templates_checked_ = true;
+  return absl::OkStatus();
+}
+
 // What was refused is not asked for again with every event.
 absl::Status JobBody::TryToCreatePod(const StartProcess& process) {
   const Clock::TimePoint now = context_.clock.Now();
-  ADAMANT_RETURN_IF_ERROR(pod_memory_.RefusalOf(process, now));
-  const absl::Status status = CreatePod(process);
-  if (!status.ok()) {
-    pod_memory_.OnRefused(process, status, now + kRetry);
+  absl::Status status = pod_memory_.RefusalOf(process, now);
+  if (status.ok()) {
+    status = CreatePod(process);
+    if (!status.ok()) {
+      pod_memory_.OnRefused(process, status, now + kRetry);
+    }
   }
+  NoteWrite("create pod " + controller::ToString(process.id), status);
   return status;
 }
 
 absl::Status JobBody::CreatePod(const StartProcess& process) {
+  const std::string name = controller::ToString(process.id);
   const std::uint64_t volume = controller_->VolumeOf(process.id);
   if (process.id.role == controller::Role::kParameterServer) {
-    ADAMANT_RETURN_IF_ERROR(CreateClaim(ClaimObject(job_, *view_->job, process.id.slot, volume)));
+    const absl::Status claimed =
+        CreateClaim(ClaimObject(job_, *view_->job, process.id.slot, volume));
+    if (!claimed.ok()) {
+      return Refused("the claim of " + name, claimed);
+    }
   }
   std::string pod_uid;
   const absl::Status created =
       CreateOnce(kPods, PodObject(job_, *view_->job, process, volume, context_.pods), pod_uid);
-  if (absl::IsInvalidArgument(created)) {
-    Handle(controller::BodyFailed{"the API refuses the pod of " + controller::ToString(process.id) +
-                                  ": " + std::string(created.message())});
-    return absl::OkStatus();
+  if (!created.ok()) {
+    return Refused("the pod of " + name, created);
   }
-  ADAMANT_RETURN_IF_ERROR(created);
   pod_memory_.OnMade(process, pod_uid);
+  return absl::OkStatus();
+}
+
+// What is not valid will not be later either: it ends the job.
+absl::Status JobBody::Refused(const std::string& what, const absl::Status& why) {
+  if (!absl::IsInvalidArgument(why)) {
+    return why;
+  }
+  Handle(controller::BodyFailed{"the API refuses " + what + ": " + WordsOf(why)});
   return absl::OkStatus();
 }
 
@@ -184,6 +239,7 @@ absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
     pod_memory_.OnGone(removal.uid);
     return absl::OkStatus();
   }
+  NoteWrite("delete pod " + removal.name, status);
   return status;
 }
 
@@ -191,13 +247,11 @@ absl::Status JobBody::RemovePod(const controller::DeletePod& removal) {
 // job's.
 absl::Status JobBody::CreateOnce(const Resource& resource, Json object, std::string& uid) {
   const ObjectKey key = KeyOf(object);
-  absl::StatusOr<Json> created = client_.Create(resource, std::move(object));
+  absl::StatusOr<Json> created = client_.Create(resource, std::move(object), {.strict = true});
   if (absl::IsAlreadyExists(created.status())) {
     created = client_.Get(resource, key);
     if (created.ok() && StringAt(*created, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
-      return absl::UnavailableError(ToString(key) +
-                                    " exists and is not of this job; is an earlier one of the same "
-                                    "name still being deleted?");
+      return MakeWay(client_, resource, *created, job_);
     }
   }
   ADAMANT_RETURN_IF_ERROR(created.status());

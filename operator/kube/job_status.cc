@@ -17,6 +17,8 @@ using controller::Role;
 using Status = v1::TrainingJobStatus;
 
 constexpr char kDiverged[] = "Diverged";
+constexpr char kWriteFailure[] = "WriteFailure";
+constexpr std::size_t kMostFailures = 5;  // that a condition names
 
 Status::Phase PhaseOf(Phase phase) {
   switch (phase) {
@@ -216,6 +218,45 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
       {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
   KeepDivergence(view, status);
   return status;
+}
+
+Status WaitingStatus(const JobView& view, const std::string& now) {
+  Status status = *view.status;
+  status.set_observed_generation(view.generation);
+  if (!status.has_phase()) {
+    status.set_phase(Status::PHASE_PENDING);
+    AddCondition(ValidityOf(view), view, now, status);
+  }
+  if (status.phase() == Status::PHASE_PENDING) {
+    status.clear_message();
+  }
+  return status;
+}
+
+void AddFailures(const std::vector<FailedWrites::Failure>& failures,
+                 const JobView& view,
+                 const std::string& now,
+                 Status& status) {
+  const auto is_of_failures = [](const v1::Condition& condition) {
+    return condition.type() == kWriteFailure;
+  };
+  auto& conditions = *status.mutable_conditions();
+  conditions.erase(std::remove_if(conditions.begin(), conditions.end(), is_of_failures),
+                   conditions.end());
+  if (failures.empty()) {
+    return;
+  }
+  std::string message;
+  for (std::size_t i = 0; i < std::min(failures.size(), kMostFailures); ++i) {
+    message += (i > 0 ? "\n" : "") + failures[i].Text();
+  }
+  if (failures.size() > kMostFailures) {
+    message += "\nand " + std::to_string(failures.size() - kMostFailures) + " more";
+  }
+  AddCondition({kWriteFailure, true, failures.front().Reason(), message}, view, now, status);
+  if (status.message().empty()) {
+    status.set_message(failures.front().Text());
+  }
 }
 
 Status LostStatus(const JobView& view, const std::string& why, const std::string& now) {

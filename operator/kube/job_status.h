@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "operator/core/job_controller.h"
+#include "operator/kube/failed_writes.h"
 #include "operator/kube/job_objects.h"
 #include "operator/kube/job_view.h"
 
@@ -17,6 +19,16 @@ v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
 
 /// The status of a job that is not to run now, and of which nothing runs.
 v1::TrainingJobStatus SuspendedStatus(const JobView& view, const std::string& now);
+
+/// The status of a job whose state cannot be read or begun now: as it was told last.
+v1::TrainingJobStatus WaitingStatus(const JobView& view, const std::string& now);
+
+/// Adds condition WriteFailure where there are failures, and says the first in the message if there
+/// is none.
+void AddFailures(const std::vector<FailedWrites::Failure>& failures,
+                 const JobView& view,
+                 const std::string& now,
+                 v1::TrainingJobStatus& status);
 
 /// The status of a job that has failed because nobody knows any more how it stood.
 v1::TrainingJobStatus LostStatus(const JobView& view,

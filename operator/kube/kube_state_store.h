@@ -28,9 +28,9 @@ class KubeStateStore final : public controller::StateStore {
   KubeStateStore& operator=(const KubeStateStore&) = delete;
 
   /// Reads the state, until it succeeds, before the first swap; results are not read. Errors: those
-  /// of the client; Unavailable while objects of an earlier job of this name are still there, or
-  /// another controller begins the job; DataLoss when something is damaged, or was deleted by
-  /// somebody.
+  /// of the client; FailedPrecondition while objects have the state's names that are not of this
+  /// job; Unavailable while another controller begins the job; DataLoss when something is damaged,
+  /// or was deleted by somebody.
   absl::StatusOr<Snapshot> Load() override;
 
   absl::Status CompareAndSwap(std::uint64_t version,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/kube/client/api_status.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/schema/message_json.h"
@@ -25,6 +26,23 @@ std::string DecisiveOf(v1::TrainingJobStatus status) {
 }
 
 }  // namespace
+
+v1::TrainingJobStatus EssentialStatus(const v1::TrainingJobStatus& status) {
+  v1::TrainingJobStatus essential;
+  essential.set_observed_generation(status.observed_generation());
+  essential.set_phase(status.phase());
+  if (status.has_message()) {
+    essential.set_message(status.message());
+  }
+  *essential.mutable_conditions() = status.conditions();
+  if (status.has_start_time()) {
+    essential.set_start_time(status.start_time());
+  }
+  if (status.has_completion_time()) {
+    essential.set_completion_time(status.completion_time());
+  }
+  return essential;
+}
 
 absl::StatusOr<std::string> ApplyStatus(const Client& client,
                                         const JobIdentity& job,
@@ -56,24 +74,46 @@ bool StatusWriter::IsDue(const v1::TrainingJobStatus& status, Clock::TimePoint n
 }
 
 absl::Status StatusWriter::Write(const v1::TrainingJobStatus& status, const Check& is_ours) {
-  auto written = ApplyStatus(client_, job_, status, resource_version_);
-  if (absl::IsAborted(written.status())) {
-    ADAMANT_RETURN_IF_ERROR(Refresh());
-    ADAMANT_RETURN_IF_ERROR(is_ours());
-    written = ApplyStatus(client_, job_, status, resource_version_);
+  auto written = TryToWrite(status, is_ours);
+  if (absl::IsInvalidArgument(written.status())) {
+    const absl::Status why = written.status();
+    written = TryToWrite(EssentialStatus(status), is_ours);
+    if (written.ok()) {
+      NoteRefusal(why);
+    }
   }
   if (absl::IsNotFound(written.status())) {  // it is being deleted
     return absl::OkStatus();
-  }
-  if (absl::IsAborted(written.status())) {
-    return absl::FailedPreconditionError("the status cannot be written while " +
-                                         ToString(job_.key) + " keeps changing");
   }
   ADAMANT_RETURN_IF_ERROR(written.status());
   resource_version_ = *std::move(written);
   written_ = status.SerializeAsString();
   written_decisive_ = DecisiveOf(status);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> StatusWriter::TryToWrite(const v1::TrainingJobStatus& status,
+                                                     const Check& is_ours) {
+  auto written = ApplyStatus(client_, job_, status, resource_version_);
+  if (!absl::IsAborted(written.status())) {
+    return written;
+  }
+  ADAMANT_RETURN_IF_ERROR(Refresh());
+  ADAMANT_RETURN_IF_ERROR(is_ours());
+  written = ApplyStatus(client_, job_, status, resource_version_);
+  if (absl::IsAborted(written.status())) {
+    return absl::FailedPreconditionError("the status cannot be written while " +
+                                         ToString(job_.key) + " keeps changing");
+  }
+  return written;
+}
+
+void StatusWriter::NoteRefusal(const absl::Status& why) {
+  std::string words = WordsOf(why);
+  if (words != refused_) {
+    refused_ = words;
+    refusal_ = std::move(words);
+  }
 }
 
 absl::Status StatusWriter::Refresh() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,9 @@ absl::StatusOr<std::string> ApplyStatus(const Client& client,
                                         const v1::TrainingJobStatus& status,
                                         const std::string& resource_version);
 
+/// Of a status what somebody decides by: the generation, phase, message, conditions and times.
+v1::TrainingJobStatus EssentialStatus(const v1::TrainingJobStatus& status);
+
 /// Keeps the status of a job as its controller reports it: what somebody decides by is written at
 /// once, what changes all the time every 10 s.
 ///
@@ -31,6 +35,9 @@ absl::StatusOr<std::string> ApplyStatus(const Client& client,
 /// refused where another has written since. Then the job is read, and after it the state is asked
 /// whose the job is: a successor found later writes later, and the next attempt is refused too.
 /// Users who change the job cost the same requests.
+///
+/// A status that the API refuses as not valid is written without what nobody decides by: else one
+/// wrong number would hide for ever that the job has ended.
 /// Threads: one.
 class StatusWriter {
  public:
@@ -51,7 +58,13 @@ class StatusWriter {
   /// Errors: those of the client and of `is_ours`; FailedPrecondition when the job keeps changing.
   absl::Status Write(const v1::TrainingJobStatus& status, const Check& is_ours);
 
+  /// What the API has refused of a status that was then written in part, as it has to be told, once
+  /// for each reason.
+  std::optional<std::string> TakeRefusal() { return std::exchange(refusal_, std::nullopt); }
+
  private:
+  absl::StatusOr<std::string> TryToWrite(const v1::TrainingJobStatus& status, const Check& is_ours);
+  void NoteRefusal(const absl::Status& why);
   absl::Status Refresh();
 
   const Client client_;
@@ -60,6 +73,8 @@ class StatusWriter {
   std::string written_;           // the status as it was written last
   std::string written_decisive_;  // without what changes all the time
   Clock::TimePoint next_progress_{};
+  std::string refused_;  // why, as it was told last
+  std::optional<std::string> refusal_;
 };
 
 }  // namespace adamant::kube

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/orphans.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
@@ -18,7 +19,9 @@ StoredObjects::StoredObjects(Client client, JobIdentity job, std::string writer)
 
 absl::StatusOr<Json> StoredObjects::Get(const Resource& resource, const ObjectKey& key) const {
   ADAMANT_ASSIGN_OR_RETURN(Json object, client_.Get(resource, key));
-  ADAMANT_RETURN_IF_ERROR(Objection(object));
+  if (StringAt(object, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
+    return MakeWay(client_, resource, object, job_);
+  }
   return object;
 }
 
@@ -46,15 +49,6 @@ absl::StatusOr<std::string> StoredObjects::Write(const Resource& resource,
 
 bool StoredObjects::IsOwn(const Json& object) const {
   return StringAt(object, {"metadata", "annotations", kWriter}) == writer_;
-}
-
-absl::Status StoredObjects::Objection(const Json& object) const {
-  if (StringAt(object, {"metadata", "labels", kJobUidLabel}) == job_.uid) {
-    return absl::OkStatus();
-  }
-  return absl::UnavailableError(ToString(KeyOf(object)) +
-                                " is not of this job; is an earlier one of the same name still "
-                                "being deleted?");
 }
 
 }  // namespace adamant::kube

@@ -20,7 +20,8 @@ class StoredObjects {
   [[nodiscard]] const Client& client() const { return client_; }
   [[nodiscard]] const JobIdentity& job() const { return job_; }
 
-  /// Errors: those of the client; Unavailable for an object of an earlier job of this name.
+  /// Errors: those of the client; MakeWay's for an object that is not
+  /// of this job.
   absl::StatusOr<Json> Get(const Resource& resource, const ObjectKey& key) const;
 
   /// Creates the object, or replaces the one of resourceVersion `replaced`; of its metadata only
@@ -34,8 +35,6 @@ class StoredObjects {
   [[nodiscard]] bool IsOwn(const Json& object) const;
 
  private:
-  [[nodiscard]] absl::Status Objection(const Json& object) const;
-
   const Client client_;
   const JobIdentity job_;
   const std::string writer_;

@@ -136,6 +136,9 @@ absl::StatusOr<HttpResponse> MemoryApiServer::Send(const HttpRequest& request,
     return Refusal(absl::InvalidArgumentError("a field has a value that it must not have"));
   }
   const MutexLock lock(mutex_);
+  if (std::optional<HttpResponse> answer = answers_ ? answers_(request) : std::nullopt) {
+    return *std::move(answer);
+  }
   const std::size_t before = store_.history().size();
   absl::StatusOr<HttpResponse> response = Handle(request);
   TellSince(before);
@@ -208,6 +211,9 @@ absl::StatusOr<Json> MemoryApiServer::Post(const Target& target, Json body) {
   if (target.place.subresource == "eviction") {
     const Json* options = Find(body, {"deleteOptions"});
     return store_.Delete(target.place, options != nullptr ? *options : Json::object());
+  }
+  if (ValueOf(target.query, "dryRun") == "All") {
+    return body;
   }
   return store_.Create(target.place, std::move(body));
 }
@@ -347,6 +353,11 @@ std::vector<std::string> MemoryApiServer::NextLines(const Target& target,
 void MemoryApiServer::SetFaults(std::function<Fault(const HttpRequest& request)> faults) {
   const MutexLock lock(mutex_);
   faults_ = std::move(faults);
+}
+
+void MemoryApiServer::SetAnswers(Answer answers) {
+  const MutexLock lock(mutex_);
+  answers_ = std::move(answers);
 }
 
 void MemoryApiServer::HoldWatches(std::uint64_t version) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,11 @@ class MemoryApiServer final : public Transport {
 
   /// Is asked about every request before it is carried out; must not call back. Null: no faults.
   void SetFaults(std::function<Fault(const HttpRequest& request)> faults);
+
+  /// May answer a request in the server's place, after the faults and under the same rule. Null:
+  /// never.
+  using Answer = std::function<std::optional<HttpResponse>(const HttpRequest& request)>;
+  void SetAnswers(Answer answers);
 
   /// Is told of every change, in order, before the answer to its request goes out; must not call
   /// back. Null: nobody.
@@ -95,6 +101,7 @@ class MemoryApiServer final : public Transport {
   CondVar changed_;
   MemoryApiStore store_ ABSL_GUARDED_BY(mutex_);
   std::function<Fault(const HttpRequest&)> faults_ ABSL_GUARDED_BY(mutex_);
+  Answer answers_ ABSL_GUARDED_BY(mutex_);
   std::function<void(const MemoryApiStore::Change&)> observer_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t horizon_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
   std::uint64_t cuts_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -8,6 +8,20 @@ namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 200;
 
+// Where the words begin in a message of "POST /api/v1/pods: words"; 0: it has no such beginning.
+// No target holds a blank.
+std::size_t BeginOfWords(std::string_view message) {
+  constexpr std::string_view kEnd = ": ";
+  for (const std::string_view begin : {"GET /", "POST /", "PUT /", "PATCH /", "DELETE /"}) {
+    const std::size_t end = message.find(kEnd);
+    if (message.starts_with(begin) && end != std::string_view::npos &&
+        message.find(' ', begin.size()) > end) {
+      return end + kEnd.size();
+    }
+  }
+  return 0;
+}
+
 absl::StatusCode CodeOf(int http, std::string_view reason) {
   switch (http) {
     case 400:
@@ -79,6 +93,17 @@ absl::Status StatusOfErrorEvent(const Json& status, std::string_view what) {
     code = absl::StatusCode::kInternal;
   }
   return {code, std::string(what) + ": " + MessageOf(status)};
+}
+
+bool IsAnswer(const absl::Status& status) {
+  const bool may_be_silence = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  return !absl::IsCancelled(status) &&
+         (!may_be_silence || BeginOfWords(std::string(status.message())) > 0);
+}
+
+std::string WordsOf(const absl::Status& status) {
+  std::string message(status.message());
+  return message.erase(0, BeginOfWords(message));
 }
 
 }  // namespace adamant::kube

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -28,5 +29,12 @@ absl::Status StatusOf(const HttpResponse& response, std::string_view what);
 /// The same, of an object of kind Status: how a watch says that it has failed. A code of 5xx is
 /// Internal here: the server is there, but cannot watch.
 absl::Status StatusOfErrorEvent(const Json& status, std::string_view what);
+
+/// Whether a request was answered, or was not even sent for what is wrong with it; else nothing is
+/// known of it but that no answer came.
+bool IsAnswer(const absl::Status& status);
+
+/// The API's own words: the message of StatusOf without its "POST /api/v1/…: ".
+std::string WordsOf(const absl::Status& status);
 
 }  // namespace adamant::kube

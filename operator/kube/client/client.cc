@@ -7,6 +7,7 @@
 
 #include "operator/kube/client/api_status.h"
 #include "operator/kube/client/client_call.h"
+#include "operator/kube/client/warnings.h"
 #include "services/common/base/backoff.h"
 #include "services/common/base/status_macros.h"
 
@@ -126,6 +127,12 @@ Client Client::With(std::function<void()> meanwhile) const {
   return copy;
 }
 
+Client Client::WithWarnings(WarningSink sink) const {
+  Client copy = *this;
+  copy.warnings_ = std::move(sink);
+  return copy;
+}
+
 HttpRequest Client::RequestOf(const Call& call) const {
   HttpRequest request;
   request.method = call.method;
@@ -158,6 +165,9 @@ absl::StatusOr<HttpResponse> Client::Send(const Call& call) const {
     ADAMANT_RETURN_IF_ERROR(TakeToken());
     absl::StatusOr<HttpResponse> response = transport_->Send(request, cancellation_);
     const absl::Status status = response.ok() ? StatusOf(*response, what) : response.status();
+    if (response.ok()) {
+      TellWarnings(*response);
+    }
     if (status.ok()) {
       return response;
     }
@@ -173,6 +183,15 @@ absl::StatusOr<HttpResponse> Client::Send(const Call& call) const {
     }
     if (!sleeper_->Sleep(*wait, cancellation_)) {
       return absl::CancelledError(what + ": cancelled");
+    }
+  }
+}
+
+void Client::TellWarnings(const HttpResponse& response) const {
+  const auto header = response.headers.find("warning");
+  if (warnings_ && header != response.headers.end()) {
+    for (const std::string& warning : ParseWarnings(header->second)) {
+      warnings_(warning);
     }
   }
 }
@@ -196,18 +215,23 @@ absl::StatusOr<Json> Client::Get(const Resource& resource,
 
 absl::StatusOr<Json> Client::Create(const Resource& resource,
                                     Json object,
-                                    std::string_view subresource) const {
-  FillInKind(resource, subresource, object);
+                                    const CreateOptions& options) const {
+  FillInKind(resource, options.subresource, object);
   const ObjectKey key = KeyOf(object);
   std::string path;
-  if (subresource.empty()) {
+  if (options.subresource.empty()) {
     if (resource.namespaced && key.ns.empty()) {
       return absl::InvalidArgumentError(std::string(resource.kind) +
                                         ": metadata.namespace is needed to create one");
     }
     ADAMANT_ASSIGN_OR_RETURN(path, CollectionPath(resource, key.ns));
   } else {
-    ADAMANT_ASSIGN_OR_RETURN(path, ObjectPath(resource, key, subresource));
+    ADAMANT_ASSIGN_OR_RETURN(path, ObjectPath(resource, key, options.subresource));
+  }
+  std::string query = options.strict ? "&fieldValidation=Strict" : "";
+  query += options.dry_run ? "&dryRun=All" : "";
+  if (!query.empty()) {
+    path += "?" + query.substr(1);
   }
   return SendForJson({.method = "POST",
                       .target = std::move(path),

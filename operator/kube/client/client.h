@@ -54,6 +54,12 @@ enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
 /// Gets the events of a watch; false ends it.
 using WatchReader = std::function<bool(WatchEventType type, Json& object)>;
 
+struct CreateOptions {
+  std::string_view subresource = {};  ///< "eviction": what is sent is posted to that
+  bool strict = false;   ///< fields that the API does not know are refused, not dropped
+  bool dry_run = false;  ///< the API checks, and stores nothing
+};
+
 enum class PatchType { kMerge, kStrategicMerge, kJson };
 
 struct ApplyOptions {
@@ -96,6 +102,11 @@ class Client {
   [[nodiscard]] Client WithoutRetries() const;
   [[nodiscard]] Client With(std::function<void()> meanwhile) const;
 
+  /// A copy that tells of each warning that comes with an answer: what the API does not refuse, but
+  /// finds wrong.
+  using WarningSink = std::function<void(const std::string& warning)>;
+  [[nodiscard]] Client WithWarnings(WarningSink sink) const;
+
   absl::StatusOr<Json> Get(const Resource& resource,
                            const ObjectKey& key,
                            std::string_view subresource = "") const;
@@ -118,10 +129,10 @@ class Client {
                      const WatchReader& reader) const;
 
   /// Creates `object` and returns it as the API has it; its metadata say where. apiVersion and kind
-  /// are filled in. With a subresource ("eviction"): posts to that.
+  /// are filled in.
   absl::StatusOr<Json> Create(const Resource& resource,
                               Json object,
-                              std::string_view subresource = "") const;
+                              const CreateOptions& options = {}) const;
 
   /// Replaces the object of that name. With a metadata.resourceVersion only if the object still has
   /// that one, else Aborted.
@@ -165,6 +176,7 @@ class Client {
   absl::StatusOr<Json> SendForJson(const Call& call) const;
   [[nodiscard]] HttpRequest RequestOf(const Call& call) const;
   [[nodiscard]] absl::Status TakeToken() const;
+  void TellWarnings(const HttpResponse& response) const;
   absl::StatusOr<std::string> ListPages(const Resource& resource,
                                         const Selection& selection,
                                         bool paged,
@@ -175,6 +187,7 @@ class Client {
   ClientOptions options_;
   Cancellation cancellation_;
   std::function<void()> meanwhile_;
+  WarningSink warnings_;
   std::shared_ptr<RateLimiter> limiter_;
 };
 

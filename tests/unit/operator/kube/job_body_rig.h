@@ -78,11 +78,15 @@ class JobBodyRig : public testing::Test {
   /// What the informers would hold.
   [[nodiscard]] JobObjects Objects() const {
     JobObjects objects;
-    for (const Json& pod : List(kPods)) {
-      objects.pods.push_back(ParsePod(pod));
+    for (const Json& object : List(kPods)) {
+      if (auto pod = ParsePod(object); pod != nullptr && pod->job_uid == view_->uid) {
+        objects.pods.push_back(std::move(pod));
+      }
     }
-    for (const Json& budget : List(kPodDisruptionBudgets)) {
-      objects.budgets.push_back(ParseBudget(budget));
+    for (const Json& object : List(kPodDisruptionBudgets)) {
+      if (auto budget = ParseBudget(object); budget != nullptr && budget->job_uid == view_->uid) {
+        objects.budgets.push_back(std::move(budget));
+      }
     }
     objects.node_of = [this](const std::string& name) {
       const auto node = client_.Get(kNodes, {"", name});

@@ -171,11 +171,11 @@ TEST_F(JobBodyTest, ADeletedJobDoesNotBeginAnewWhereTheCacheStillShowsIt) {
   EXPECT_THAT(Names(kConfigMaps), IsEmpty());
 }
 
-TEST_F(JobBodyTest, APodOfAnEarlierJobIsWaitedOut) {
+TEST_F(JobBodyTest, APodOfAnotherOwnerIsWaitedOut) {
   const Json stranger = {{"metadata",
                           {{"name", "mnist-worker-0-1"},
                            {"namespace", kJobKey.ns},
-                           {"labels", {{kJobUidLabel, "of-an-earlier-job"}}}}},
+                           {"labels", {{kJobUidLabel, "of-another-owner"}}}}},
                          {"spec", {{"containers", Json::array({{{"name", "adamant"}}})}}}};
   ASSERT_TRUE(cluster_.world.admin.Create(kPods, stranger).ok());
   cluster_.user.Apply();
@@ -198,7 +198,8 @@ TEST_F(JobBodyTest, ASpecThatIsNotValidIsToldOnce) {
 
 TEST_F(JobBodyTest, ATemplateThatTheApiRefusesFailsTheJob) {
   cluster_.world.api.SetFaults([](const HttpRequest& request) {
-    const bool pod = request.method == "POST" && request.target.ends_with("/pods");
+    const bool pod =
+        request.method == "POST" && request.target.ends_with("/pods?fieldValidation=Strict");
     return pod ? MemoryApiServer::Fault::kInvalid : MemoryApiServer::Fault::kNone;
   });
   cluster_.user.Apply();

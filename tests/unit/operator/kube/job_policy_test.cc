@@ -84,7 +84,8 @@ class JobPolicyTest : public JobBodyRig {
 
   // A pod that ended before its job did.
   void LeaveAnEndedPod() {
-    Json pod = client_.Create(kPods, PodObject(kJob, *view_->job, kEnded, 1, kPodSettings)).value();
+    const JobIdentity job{.key = kJob.key, .uid = view_->uid};
+    Json pod = client_.Create(kPods, PodObject(job, *view_->job, kEnded, 1, kPodSettings)).value();
     pod["status"]["phase"] = "Succeeded";
     ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
   }

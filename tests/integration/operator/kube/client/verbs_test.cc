@@ -94,7 +94,7 @@ TEST_F(VerbsTest, StatusIsASubresource) {
   Json eviction = {{"apiVersion", "policy/v1"},
                    {"kind", "Eviction"},
                    {"metadata", {{"namespace", ns_}, {"name", "web"}}}};
-  EXPECT_TRUE(client.Create(kPods, eviction, "eviction").ok());
+  EXPECT_TRUE(client.Create(kPods, eviction, {.subresource = "eviction"}).ok());
   EXPECT_TRUE(client.Delete(kPods, Key("web"), {.grace_period = std::chrono::seconds(0)}).ok() ||
               absl::IsNotFound(client.Get(kPods, Key("web")).status()));
 }

@@ -61,12 +61,31 @@ TEST_F(ClientTest, CreatesWhereTheMetadataSay) {
   EXPECT_EQ(sent["apiVersion"], "v1");
 }
 
+TEST_F(ClientTest, AStrictCreateAndADryRunSaySo) {
+  transport_.Expect("POST", "/api/v1/namespaces/default/pods", Answer(201));
+  ASSERT_TRUE(NewClient().Create(kPods, Pod(), {.strict = true, .dry_run = true}).ok());
+  EXPECT_EQ(Last().target, "/api/v1/namespaces/default/pods?fieldValidation=Strict&dryRun=All");
+}
+
+TEST_F(ClientTest, WarningsOfAnswersAreTold) {
+  std::vector<std::string> warnings;
+  const Client client =
+      NewClient().WithWarnings([&](const std::string& text) { warnings.push_back(text); });
+  transport_.Expect(
+      "GET",
+      kPodPath,
+      Answer(
+          200, "{}", {{"warning", R"(299 - "unknown field \"a, b\"", 299 - "two", 299 - "cu)"}}));
+  ASSERT_TRUE(client.Get(kPods, kWeb).ok());
+  EXPECT_EQ(warnings, (std::vector<std::string>{"unknown field \"a, b\"", "two"}));
+}
+
 TEST_F(ClientTest, ASubresourceMayBeOfAnotherKind) {
   transport_.Expect("POST", std::string(kPodPath) + "/eviction", Answer(201));
   Json eviction = Pod();
   eviction["kind"] = "Eviction";
   eviction["apiVersion"] = "policy/v1";
-  ASSERT_TRUE(NewClient().Create(kPods, eviction, "eviction").ok());
+  ASSERT_TRUE(NewClient().Create(kPods, eviction, {.subresource = "eviction"}).ok());
   EXPECT_EQ((*ParseJson(Last().body))["kind"], "Eviction");
 }
 
@@ -224,7 +243,8 @@ TEST_F(ClientTest, AWriteThatMayHaveBeenCarriedOutIsNotRepeated) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(client.Delete(kPods, kWeb)));
   // What a disruption budget forbids now may be allowed much later: no time is named.
   transport_.Expect("POST", "/api", Refusal(429, "TooManyRequests"));
-  EXPECT_TRUE(absl::IsResourceExhausted(client.Create(kPods, Pod(), "eviction").status()));
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(client.Create(kPods, Pod(), {.subresource = "eviction"}).status()));
 }
 
 TEST_F(ClientTest, AReadIsRepeatedWithGrowingWaits) {

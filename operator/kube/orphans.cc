@@ -1,0 +1,72 @@
+#include "operator/kube/orphans.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "operator/kube/client/json.h"
+#include "operator/kube/custom_resources.h"
+#include "services/common/base/log.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::kube {
+namespace {
+
+// The TrainingJob that an object is of: as its labels, and its owner, say.
+struct Owner {
+  std::string name;
+  std::string uid;
+};
+
+// Without a name: it is not of a TrainingJob.
+Owner OwnerOf(const Json& object) {
+  const std::string uid = StringAt(object, {"metadata", "labels", kJobUidLabel});
+  const Json* owners = Find(object, {"metadata", "ownerReferences"});
+  if (uid.empty() || owners == nullptr || !owners->is_array()) {
+    return {};
+  }
+  for (const Json& owner : *owners) {
+    const std::string version = StringAt(owner, {"apiVersion"});
+    if (version.starts_with(std::string(kGroup) + "/") &&
+        StringAt(owner, {"kind"}) == kTrainingJobs.kind && StringAt(owner, {"uid"}) == uid) {
+      return {.name = StringAt(owner, {"name"}), .uid = uid};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::Status MakeWay(const Client& client,
+                     const Resource& resource,
+                     const Json& there,
+                     const JobIdentity& job) {
+  const ObjectKey key = KeyOf(there);
+  const std::string name = std::string(resource.kind) + " " + ToString(key);
+  const Owner owner = OwnerOf(there);
+  if (owner.name.empty()) {
+    return absl::FailedPreconditionError(
+        name + " exists and is of no TrainingJob; delete it, or give the job another name");
+  }
+  if (!StringAt(there, {"metadata", "deletionTimestamp"}).empty()) {
+    return absl::FailedPreconditionError(name + " of an earlier job is still being deleted");
+  }
+  const auto found = client.Get(kTrainingJobs, {job.key.ns, owner.name});
+  if (found.ok() && UidOf(*found) == owner.uid) {
+    return absl::FailedPreconditionError(name + " is of the TrainingJob " + owner.name +
+                                         "; delete that job, or give this one another name");
+  }
+  if (!found.ok() && !absl::IsNotFound(found.status())) {
+    return found.status();
+  }
+  LogWarning("deletes what a job has left behind that does not exist any more",
+             {{"object", name}, {"of", owner.uid}});
+  const absl::Status deleted = client.Delete(resource, key, {.uid = UidOf(there)});
+  if (!deleted.ok() && !absl::IsNotFound(deleted) && !absl::IsAborted(deleted)) {
+    return deleted;
+  }
+  return absl::FailedPreconditionError(name +
+                                       " was left behind by an earlier job that was deleted, and "
+                                       "is being deleted too");
+}
+
+}  // namespace adamant::kube

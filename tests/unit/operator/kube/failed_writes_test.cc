@@ -1,0 +1,372 @@
+#include "operator/kube/failed_writes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/kube/job_bodies.h"
+#include "tests/unit/operator/kube/job_body_rig.h"
+
+// What the API refuses, and how its user hears of it.
+namespace adamant::kube {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const absl::Status kQuota =
+    absl::PermissionDeniedError("POST /api/v1/namespaces/team/pods: exceeded quota: small");
+
+class FailedWritesTest : public testing::Test {
+ protected:
+  std::vector<std::string> Lasting() const {
+    std::vector<std::string> texts;
+    for (const FailedWrites::Failure& failure : failed_.Lasting(now_)) {
+      texts.push_back(failure.Text());
+    }
+    return texts;
+  }
+
+  Clock::TimePoint now_{};
+  FailedWrites failed_;
+};
+
+TEST_F(FailedWritesTest, WhatFailsForAWhileIsToldInTheApisWords) {
+  failed_.Note("create pod worker-0", kQuota, now_);
+  EXPECT_THAT(Lasting(), IsEmpty());
+  now_ += FailedWrites::kPatience;
+  failed_.Note("create pod worker-0", kQuota, now_);
+  EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-0: exceeded quota: small"));
+  EXPECT_EQ(failed_.Lasting(now_).front().Reason(), "FailedCreate");
+  failed_.Note("create pod worker-0", absl::OkStatus(), now_);
+  EXPECT_THAT(Lasting(), IsEmpty());
+}
+
+TEST_F(FailedWritesTest, WhatIsNotWantedAnyMoreIsForgotten) {
+  failed_.Note("update the status", kQuota, now_);
+  failed_.BeginPass();
+  failed_.Note("create pod worker-1", kQuota, now_);
+  failed_.EndPass(true);
+  now_ += FailedWrites::kPatience;
+  failed_.BeginPass();
+  failed_.EndPass(false);
+  EXPECT_THAT(Lasting(), SizeIs(2)) << "that one broke off";
+  failed_.BeginPass();
+  failed_.EndPass(true);
+  EXPECT_THAT(Lasting(), ElementsAre("cannot update the status: exceeded quota: small"));
+}
+
+TEST_F(FailedWritesTest, AnApiThatDoesNotAnswerSaysNothingOfTheRequest) {
+  failed_.Note("create pod worker-0", absl::UnavailableError("connection refused"), now_);
+  failed_.Note("create pod worker-1",
+               absl::UnavailableError("POST /api/v1/namespaces/team/pods: failed calling webhook"),
+               now_);
+  now_ += FailedWrites::kPatience;
+  EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-1: failed calling webhook"));
+}
+
+TEST_F(FailedWritesTest, WhatDiffersInNumbersAloneIsNewsOnce) {
+  EXPECT_TRUE(failed_.IsNews({.what = "create pod worker-0", .why = "used: pods=3"}));
+  EXPECT_FALSE(failed_.IsNews({.what = "create pod worker-1", .why = "used: pods=2"}));
+  EXPECT_TRUE(failed_.IsNews({.what = "create pod worker-0", .why = "no PriorityClass"}));
+  failed_.EndPass(true);
+  EXPECT_TRUE(failed_.IsNews({.what = "create pod worker-0", .why = "used: pods=3"}));
+}
+
+// --- Whole jobs
+
+struct Refusal {
+  const char* what;    // "create pod worker-0": how the user knows it
+  const char* method;  // of the request that is refused,
+  const char* target;  // and a part of its target
+  int code;
+  const char* message;
+};
+
+const Refusal kRefusals[] = {
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: exceeded quota: small, requested: pods=1, used: "
+     "pods=2, limited: pods=2"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: failed quota: compute: must specify limits.cpu"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: maximum memory usage per Container is 1Gi"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: no PriorityClass with name high was found"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "admission webhook \"policy.example\" denied the request: images must be signed"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     500,
+     "Internal error occurred: failed calling webhook \"policy.example\": no endpoints"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: violates PodSecurity \"restricted:latest\""},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: unable to create new content in namespace team "
+     "because it is being terminated"},
+    {"create pod data-server-0",
+     "POST",
+     "/pods",
+     403,
+     "pods \"mnist-data-server-0-1\" is forbidden: error looking up service account team/robot"},
+    {"create pod parameter-server-0",
+     "POST",
+     "/persistentvolumeclaims",
+     403,
+     "persistentvolumeclaims \"mnist-parameter-server-0-1\" is forbidden: maximum storage usage "
+     "per PersistentVolumeClaim is 32Mi, but request is 64Mi"},
+    {"create pod parameter-server-0",
+     "POST",
+     "/persistentvolumeclaims",
+     403,
+     "persistentvolumeclaims \"mnist-parameter-server-0-1\" is forbidden: exceeded quota: disks"},
+    {"create disruption budget mnist-parameter-server",
+     "POST",
+     "/poddisruptionbudgets",
+     403,
+     "poddisruptionbudgets.policy is forbidden: User \"robot\" cannot create resource"},
+    {"create disruption budget mnist-parameter-server",
+     "POST",
+     "/poddisruptionbudgets",
+     422,
+     "PodDisruptionBudget.policy \"mnist-parameter-server\" is invalid: spec.minAvailable"},
+    {"update the job's state",
+     "POST",
+     "/configmaps",
+     403,
+     "configmaps \"mnist-state\" is forbidden: exceeded quota: objects"},
+    {"read the job's state",
+     "GET",
+     "/configmaps/mnist-state",
+     403,
+     "configmaps \"mnist-state\" is forbidden: User \"robot\" cannot get resource"},
+};
+
+class RefusedJobTest : public JobBodyRig {
+ protected:
+  void LeadTwoServers() {
+    Lead({{"distribution",
+           {{"workers", 1}, {"parameterServers", {{"count", 2}, {"copies", 2}, {"buckets", 2}}}}}});
+  }
+
+  void Refuse(const Refusal& refusal) {
+    server_.SetAnswers([refusal](const HttpRequest& request) -> std::optional<HttpResponse> {
+      if (request.method != refusal.method ||
+          request.target.find(refusal.target) == std::string::npos) {
+        return std::nullopt;
+      }
+      const Json status = {{"kind", "Status"},
+                           {"code", refusal.code},
+                           {"reason", "Forbidden"},
+                           {"message", refusal.message}};
+      return HttpResponse{.status = refusal.code, .headers = {}, .body = status.dump()};
+    });
+  }
+
+  /// What users are told within ten seconds.
+  void WorkForTenSeconds() {
+    for (int i = 0; i < 10; ++i) {
+      WorkAfter(seconds(1));
+    }
+    events_.Step();
+  }
+
+  [[nodiscard]] Json Status() const {
+    return client_.Get(kTrainingJobs, kJob.key).value().value("status", Json::object());
+  }
+
+  [[nodiscard]] std::string WriteFailure() const {
+    for (const Json& condition : Status().value("conditions", Json::array())) {
+      if (condition["type"] == "WriteFailure") {
+        return condition["status"].get<std::string>() + " " +
+               condition["message"].get<std::string>();
+      }
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::vector<std::string> Warnings() const {
+    std::vector<std::string> texts;
+    for (const Json& event : List(kEvents)) {
+      if (event["type"] == "Warning") {
+        texts.push_back(event["reason"].get<std::string>() + ": " +
+                        event["message"].get<std::string>());
+      }
+    }
+    return texts;
+  }
+
+  /// Takes the name: an object that no TrainingJob owns.
+  void Take(const Resource& resource, const std::string& name) {
+    const Json object = {{"metadata", {{"namespace", kJob.key.ns}, {"name", name}}}};
+    ASSERT_TRUE(client_.Create(resource, object).ok());
+  }
+};
+
+TEST_F(RefusedJobTest, EachRefusalReachesTheUserInTheApisWords) {
+  for (const Refusal& refusal : kRefusals) {
+    SCOPED_TRACE(refusal.message);
+    client_.Delete(kTrainingJobs, kJob.key).IgnoreError();
+    server_.CollectGarbage();
+    LeadTwoServers();
+    Refuse(refusal);
+    WorkForTenSeconds();
+    const std::string text = "cannot " + std::string(refusal.what) + ": " + refusal.message;
+    EXPECT_EQ(StringAt(Status(), {"message"}), text);
+    EXPECT_THAT(WriteFailure(), HasSubstr("True " + text));
+    EXPECT_THAT(Warnings(), Contains(AllOf(HasSubstr("Failed"), HasSubstr(text))));
+    EXPECT_FALSE(StringAt(Status(), {"phase"}).empty());
+    server_.SetAnswers(nullptr);
+    WorkForTenSeconds();
+    EXPECT_EQ(WriteFailure(), "") << "it is put right";
+    EXPECT_EQ(StringAt(Status(), {"message"}), "");
+  }
+}
+
+TEST_F(RefusedJobTest, ManyRefusalsOfOneKindAreOneEvent) {
+  Lead({{"distribution", {{"workers", 8}, {"parameterServers", {{"count", 3}}}}}});
+  Refuse({"", "POST", "/pods", 403, "exceeded quota: small"});
+  WorkForTenSeconds();
+  EXPECT_THAT(Warnings(), Contains(HasSubstr("create pod worker-")).Times(1));
+  EXPECT_THAT(WriteFailure(), HasSubstr("\nand 7 more"));
+}
+
+TEST_F(RefusedJobTest, ATakenNameIsNamed) {
+  Take(kPods, "mnist-worker-0-1");
+  Take(kPersistentVolumeClaims, "mnist-parameter-server-1-1");
+  LeadTwoServers();
+  WorkForTenSeconds();
+  EXPECT_THAT(
+      WriteFailure(),
+      HasSubstr(
+          "cannot create pod worker-0: Pod team/mnist-worker-0-1 exists and is of no TrainingJob"));
+  EXPECT_THAT(WriteFailure(),
+              HasSubstr("cannot create pod parameter-server-1: PersistentVolumeClaim "
+                        "team/mnist-parameter-server-1-1 exists"));
+  EXPECT_THAT(Names(kPods), Contains("mnist-parameter-server-0-1")) << "the others are made";
+}
+
+TEST_F(RefusedJobTest, ATakenConfigMapIsToldThoughNothingCanBegin) {
+  Take(kConfigMaps, "mnist-state");
+  LeadTwoServers();
+  WorkForTenSeconds();
+  EXPECT_EQ(StringAt(Status(), {"phase"}), "Pending");
+  EXPECT_THAT(
+      StringAt(Status(), {"message"}),
+      HasSubstr("cannot read the job's state: ConfigMap team/mnist-state exists and is of no "
+                "TrainingJob"));
+  EXPECT_THAT(Warnings(), Contains(HasSubstr("FailedRead: cannot read the job's state")));
+  EXPECT_THAT(Names(kPods), IsEmpty());
+  ASSERT_TRUE(client_.Delete(kConfigMaps, {kJob.key.ns, "mnist-state"}).ok());
+  WorkForTenSeconds();
+  EXPECT_EQ(StringAt(Status(), {"phase"}), "Starting") << "it goes on by itself";
+  EXPECT_EQ(WriteFailure(), "");
+}
+
+TEST_F(RefusedJobTest, AStatusThatMayNotBeWrittenIsAnEvent) {
+  LeadTwoServers();
+  Refuse({"", "PATCH", "/status", 403, "trainingjobs/status is forbidden"});
+  WorkForTenSeconds();
+  EXPECT_THAT(Warnings(),
+              Contains("FailedUpdate: cannot update the status: trainingjobs/status is forbidden"));
+}
+
+TEST_F(RefusedJobTest, AClaimThatIsNotValidFailsTheJob) {
+  LeadTwoServers();
+  Refuse({"", "POST", "/persistentvolumeclaims", 422, "spec.storageClassName: a bad name"});
+  WorkForTenSeconds();
+  EXPECT_EQ(StringAt(Status(), {"phase"}), "Failed");
+  EXPECT_EQ(StringAt(Status(), {"message"}),
+            "the API refuses the claim of parameter-server-0: spec.storageClassName: a bad name");
+}
+
+TEST_F(RefusedJobTest, APodThatMayNotBeDeletedIsNamed) {
+  LeadTwoServers();
+  Work();
+  SetNode("node1", "True");
+  RunOn("node1", "mnist-worker-0-1");
+  Refuse({"", "DELETE", "/pods", 403, "admission webhook \"policy.example\" denied the request"});
+  const Json suspend = {{"spec", {{"runPolicy", {{"suspend", true}}}}}};
+  view_ =
+      ParseJobObject(client_.Patch(kTrainingJobs, kJob.key, PatchType::kMerge, suspend).value());
+  for (int i = 0; i < 6; ++i) {
+    WorkForTenSeconds();
+  }
+  EXPECT_THAT(WriteFailure(), HasSubstr("cannot delete pod mnist-worker-0-1: admission webhook"));
+}
+
+// --- A status that is not valid
+
+TEST_F(RefusedJobTest, AStatusThatIsNotValidIsWrittenWithWhatMatters) {
+  server_.SetAnswers([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "PATCH" || request.body.find("\"roles\"") == std::string::npos) {
+      return std::nullopt;
+    }
+    const Json status = {{"kind", "Status"}, {"code", 422}, {"message", "status.roles: no"}};
+    return HttpResponse{.status = 422, .headers = {}, .body = status.dump()};
+  });
+  LeadTwoServers();
+  WorkForTenSeconds();
+  EXPECT_EQ(StringAt(Status(), {"phase"}), "Starting");
+  EXPECT_FALSE(StringAt(Status(), {"startTime"}).empty());
+  EXPECT_THAT(Status()["conditions"], SizeIs(testing::Ge(4u)));
+  EXPECT_FALSE(Status().contains("roles"));
+  EXPECT_THAT(Warnings(),
+              ElementsAre("StatusRefused: the API refuses part of the job's status, which is "
+                          "written without it: status.roles: no"));
+}
+
+TEST_F(RefusedJobTest, AnInvalidJobWhoseStatusIsRefusedIsRejectedAllTheSame) {
+  client_.Create(kTrainingJobs, JobObject({{"model", {{"reference", "no-such"}}}})).IgnoreError();
+  bool refused = false;
+  server_.SetAnswers([&](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "PATCH" || std::exchange(refused, true)) {
+      return std::nullopt;
+    }
+    return HttpResponse{
+        .status = 422, .headers = {}, .body = R"({"kind":"Status","message":"no"})"};
+  });
+  JobBodies bodies(context_, [](const std::string&) {});
+  const auto view = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
+  ASSERT_TRUE(bodies.Work(view, {}).ok());
+  EXPECT_EQ(StringAt(Status(), {"phase"}), "Failed");
+  events_.Step();
+  EXPECT_THAT(Warnings(), Contains(HasSubstr("StatusRefused")));
+}
+
+}  // namespace
+}  // namespace adamant::kube
