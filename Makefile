@@ -49,6 +49,7 @@ cluster-test: ## train JOB, or the digits, on a Kubernetes of three nodes; DATA:
 	@tools/setup
 	@command -v containerd >/dev/null || tools/setup cluster
 	@command -v buildah docker >/dev/null || tools/setup images
+	@echo "cluster-test: builds Adamant, the cluster's programs (once) and the image; then trains"
 	@tools/build release product
 	@PYTHONPATH=tests/cluster tests/e2e/operator_example.py $(if $(DATA),--data $(DATA)) $(JOB)
 

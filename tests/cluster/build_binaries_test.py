@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Programs of the cluster are found where they are said to be, and what cannot be had is told."""
 
+import contextlib
+import io
 import os
 import pathlib
 import shutil
@@ -49,10 +51,48 @@ class BuildBinariesTest(unittest.TestCase):
                 build_binaries.find(["coredns"])
             self.assertEqual(list(build_binaries.path("coredns").parent.iterdir()), [])
 
+    def test_what_is_built_is_told_in_order_and_built_once(self):
+        built = []
+
+        def build(name, title):
+            built.append(title)
+            build_binaries.path(name).parent.mkdir(parents=True, exist_ok=True)
+            build_binaries.path(name).touch()
+
+        os.environ["XDG_CACHE_HOME"] = str(self.folder)
+        output = io.StringIO()
+        with unittest.mock.patch.object(build_binaries, "_build", build), contextlib.redirect_stdout(output):
+            build_binaries.find(["kube-apiserver", "kubectl", "etcd"])
+            build_binaries.find(["etcd", "kubectl", "coredns"])
+        self.assertEqual(built, ["kubectl (1 of 3)", "etcd (2 of 3)", "kube-apiserver (3 of 3)", "coredns (1 of 1)"])
+        self.assertIn("to be built, once, 3 of the cluster's programs: kubectl, etcd, kube-apiserver; all take about",
+                      output.getvalue())
+
+    def test_what_another_process_has_built_meanwhile_is_not_built_again(self):
+        os.environ["XDG_CACHE_HOME"] = str(self.folder)
+
+        def wait(_):
+            build_binaries.path("etcd").parent.mkdir(parents=True)
+            build_binaries.path("etcd").touch()
+
+        with unittest.mock.patch.object(build_binaries, "_lock", wait), \
+                unittest.mock.patch.object(build_binaries, "_build") as build:
+            build_binaries.find(["etcd"])
+        build.assert_not_called()
+
+    def test_long_build_says_that_it_goes_on(self):
+        told = []
+        with unittest.mock.patch.object(build_binaries, "PERIOD", 0.05):
+            status, errors = build_binaries._run(
+                ["sh", "-c", "echo no >&2; while [ ! -e go ]; do sleep 0.01; done; exit 3"], self.folder, None,
+                lambda: (told.append(1), (self.folder / "go").touch()))
+        self.assertEqual((status, errors), (3, "no\n"))
+        self.assertGreaterEqual(len(told), 1)
+
     def test_unknown_program_is_refused(self):
         done = self.run_tool("etcd", "emacs")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("not a program: emacs; there are etcd, ", done.stderr)
+        self.assertIn("not a program: emacs; there are kubectl, ", done.stderr)
 
     def test_missing_go_and_package_index_are_told_and_skip_only_outside_ci(self):
         os.environ.update(XDG_CACHE_HOME=str(self.folder), PATH="/nowhere", PIP_INDEX_URL="https://127.0.0.1:1/",
