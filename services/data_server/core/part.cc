@@ -188,6 +188,7 @@ void Part::Return(const BatchId& batch, bool lost) {
 
 void Part::CountRetrained(std::uint32_t batch) {
   ledger_.retrained_examples += layout_.BatchExamples(part_, batch);
+  dirty_ = true;
 }
 
 bool Part::IsPending(WorkerId worker, const Lease& lease) const {

@@ -134,6 +134,7 @@ TEST_F(WorkDealerTest, LeaseOfASilentWorkerEndsAfterTenSeconds) {
   h.SendAcknowledge(kB, {2, 3});
   EXPECT_THAT(h.TakeDealtTo(kB), ElementsAre(0, 1));
   EXPECT_EQ(h.dealer.progress().retrained_examples, 20u);
+  EXPECT_EQ(h.records.Get(0)->retrained_examples, 20u) << "stored, whatever comes after";
   // The first one to come counts, under whatever lease.
   h.SendAcknowledge(kA, {0});
   h.Take<Acknowledged>();
