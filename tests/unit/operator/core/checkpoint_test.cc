@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/core/checkpoint_taker.h"
 #include "operator/core/job_controller.h"
+#include "services/worker/core/push_hold.h"
 #include "tests/unit/operator/core/harness.h"
 
 namespace adamant::controller {
@@ -176,6 +178,45 @@ TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
   job_.StoreSnapshot(kServer0, 1);
   job_.Sleep(seconds(60));
   EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
+}
+
+// The clock of the controller is 10 % slow, the worker's 10 % fast, as far as leases allow: in the
+// last moment of an attempt the worker holds still.
+TEST_F(CheckpointTest, AWorkerHoldsForAsLongAsAnAttemptMayTakeByAnyClocks) {
+  constexpr double kDrift = 0.1;
+  job_.Pass(seconds(5));
+  worker::PushHold hold;
+  const Clock::TimePoint begun{};
+  hold.Begin(job_.state().last_snapshot, begun);
+  const auto by_the_worker = [&](Clock::Duration by_the_controller) {
+    return begun + std::chrono::duration_cast<Clock::Duration>(by_the_controller * (1 + kDrift) /
+                                                               (1 - kDrift));
+  };
+  job_.Pass(CheckpointTaker::kHoldTime - milliseconds(1));
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  const auto last = CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime - milliseconds(2);
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(CheckpointTaker::kStoreTime - milliseconds(1))),
+              IsEmpty());
+  hold.Advance(by_the_worker(last));
+  EXPECT_TRUE(hold.active());
+  job_.StoreSnapshot(kServer1, 1);
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 1u) << "the attempt was not given up yet";
+  // And some time for messages and for threads that wait.
+  EXPECT_GE(4 * worker::PushHold::kPatience,
+            5 * (CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime));
+}
+
+TEST_F(CheckpointTest, AnAttemptThatTakesLongerIsGivenUp) {
+  job_.Pass(seconds(5));
+  job_.Pass(CheckpointTaker::kHoldTime - milliseconds(1));
+  Hold(kWorker0, 17);
+  Hold(kWorker1, 23);
+  job_.StoreSnapshot(kServer0, 1);
+  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(CheckpointTaker::kStoreTime)), SizeIs(2));
+  job_.StoreSnapshot(kServer1, 1);
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
 }
 
