@@ -191,14 +191,20 @@ absl::Status ParameterServer::StoreContent(BucketId id,
 absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {
   for (const auto& [id, life] : lives) {
     Bucket::Content content;
+    std::vector<storage::Change> changes;
     {
       const MutexLock lock(mutex_);
-      if (buckets_[id]->life() != life) {
+      const Bucket& bucket = *buckets_[id];
+      if (bucket.life() != life) {
         continue;
       }
-      content = buckets_[id]->content();
+      content = bucket.content();
+      if (logged()) {  // else it would rank behind a disk that has less
+        const Replica& replica = bucket.replica();
+        changes.push_back(StoreLogEnd(id, replica.configuration().epoch, replica.committed()));
+      }
     }
-    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content, {}));
+    ADAMANT_RETURN_IF_ERROR(StoreContent(id, content, std::move(changes)));
     Session session(*this);
     if (buckets_[id]->life() == life) {
       Installed(id);

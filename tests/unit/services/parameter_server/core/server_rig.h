@@ -103,11 +103,7 @@ class ServerRig {
 
   /// Everybody hears the records, and all that follows without time passing happens.
   void Publish() {
-    for (const auto& node : nodes_) {
-      if (node->server != nullptr) {
-        node->server->SetConfigurations(map, dead);
-      }
-    }
+    Tell();
     Run();
   }
 
@@ -177,6 +173,7 @@ class ServerRig {
   std::vector<Configuration> map;
   std::vector<Holder> dead;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cut;  ///< from, to
+  std::set<std::uint32_t> away;                           ///< do not hear from the controller
   std::function<bool(const PeerMessage&)> held;           ///< what waits for Release; null: nothing
   std::vector<BucketReport> reports;
 
@@ -253,6 +250,14 @@ class ServerRig {
     return Control();
   }
 
+  void Tell() {
+    for (const auto& node : nodes_) {
+      if (node->server != nullptr && !away.contains(node->self.slot)) {
+        node->server->SetConfigurations(map, dead);
+      }
+    }
+  }
+
   bool Control() {
     bool changed = false;
     for (const Proposal& proposal : std::exchange(proposals_, {})) {
@@ -266,11 +271,7 @@ class ServerRig {
       }
     }
     if (changed) {
-      for (const auto& node : nodes_) {
-        if (node->server != nullptr) {
-          node->server->SetConfigurations(map, dead);
-        }
-      }
+      Tell();
     }
     return changed;
   }
