@@ -28,10 +28,18 @@ void Restores::Reject(std::uint32_t bucket, Holder holder, const std::string& wh
 }
 
 void Restores::OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now) {
-  losses_.emplace(bucket,
-                  Loss{.since = now,
-                       .members = record.members,
-                       .oldest = record.restored_snapshot != 0 ? record.generation : 0});
+  const auto [known, first] = losses_.try_emplace(bucket);
+  Loss& loss = known->second;
+  if (first) {
+    loss.members = record.members;
+    loss.generation = record.generation;
+    loss.oldest = record.restored_snapshot != 0 ? record.generation : 0;
+  }
+  if (loss.epoch != record.epoch) {
+    loss.epoch = record.epoch;
+    loss.since = std::max(loss.since, now);
+    loss.awaited.insert(loss.awaited.end(), record.members.begin(), record.members.end());
+  }
 }
 
 // What this member, which lives, or a later process in its slot has reported; nullptr: nothing yet.
@@ -53,18 +61,19 @@ absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
                                                        const Load& load,
                                                        TimePoint now) const {
   const Loss& loss = losses_.at(bucket);
-  const bool all_reported = std::all_of(loss.members.begin(), loss.members.end(), [&](auto member) {
-    return ReportAfter(member) != nullptr;
-  });
+  const auto reported = [&](const Holder& member) { return ReportAfter(member) != nullptr; };
+  const bool all_reported = std::ranges::all_of(loss.awaited, reported);
   if (!all_reported && now < loss.since + kPatience) {
     return std::optional<Holder>();
   }
-  // The last members have everything but what they had not flushed; with a log, what they have
-  // logged comes first.
+  // Who has come back as a later generation may have served it. Else the last members have
+  // everything but what they had not flushed; with a log, what they have logged comes first.
   const auto rank = [&](const Report& report, const StoredBucket& has) {
+    const bool later = has.generation > loss.generation;
     const bool member = WasMember(report, loss);
     const bool log = logged_ && member;
-    return std::make_tuple(member,
+    return std::make_tuple(later,
+                           member,
                            has.generation,
                            log ? has.log_epoch : 0,
                            log ? has.log_lsn : 0,

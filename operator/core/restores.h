@@ -39,7 +39,8 @@ class Restores {
   /// A living server does not have the bucket, whatever it reported.
   void Reject(std::uint32_t bucket, Holder holder, const std::string& why);
 
-  /// The record's members are lost. Remembers those who were lost first.
+  /// The record's members are lost. Remembers those who were lost first, until one serves: who was
+  /// chosen since may have served and ended before a word of it came.
   void OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now);
   void OnServed(std::uint32_t bucket) { losses_.erase(bucket); }
 
@@ -60,9 +61,12 @@ class Restores {
     std::map<std::uint32_t, StoredBucket> buckets;
   };
   struct Loss {
-    TimePoint since{};
-    std::vector<Holder> members;  // the last ones that served
-    std::uint64_t oldest = 0;     // generation: what is older was given up for a snapshot
+    TimePoint since{};             // of the last of these records
+    std::uint64_t epoch = 0;       // likewise
+    std::vector<Holder> awaited;   // members of any
+    std::vector<Holder> members;   // of the first: the last that are known to have served
+    std::uint64_t generation = 0;  // likewise
+    std::uint64_t oldest = 0;      // generation: what is older was given up for a snapshot
   };
 
   [[nodiscard]] const Report* ReportAfter(Holder member) const;

@@ -88,6 +88,37 @@ TEST_F(RestoresTest, WhatHasBeenTouchedOrRejectedSinceTheReportDoesNotCount) {
               HasSubstr("parameter-server-0: unreadable"));
 }
 
+// A server that had been no member was chosen, and has served without a word of it reaching the
+// controller before it ended.
+TEST_F(RestoresTest, WhatCameBackAndWasLostAgainCountsBeforeTheFirstLoss) {
+  for (Restores* const restores : {&delayed_, &logged_}) {
+    Lose(*restores);
+    const Clock::TimePoint again = start_ + Restores::kPatience + std::chrono::seconds(1);
+    restores->OnLost(
+        kBucket, {.epoch = 10, .generation = 3, .primary = {2, 1}, .members = {{2, 1}}}, again);
+    for (const std::uint32_t slot : {0U, 1U}) {
+      restores->OnStored(
+          {slot, 2},
+          Disk(1,
+               {.generation = 2, .updates = 99, .complete = true, .log_epoch = 9, .log_lsn = 40}));
+    }
+    EXPECT_EQ(Choice(*restores, again), std::nullopt) << "it may come back in a moment";
+    EXPECT_EQ(restores->NextTimer(again), again + Restores::kPatience);
+    restores->OnStored({2, 2}, Disk(1, {.generation = 3, .updates = 70, .complete = true}));
+    EXPECT_EQ(Choice(*restores, again), (Holder{2, 2}));
+  }
+}
+
+TEST_F(RestoresTest, AServerThatWasChosenAndEndedBeforeItLoadedChangesNothing) {
+  Lose(delayed_);
+  delayed_.OnLost(
+      kBucket, {.epoch = 10, .generation = 3, .primary = {2, 1}, .members = {{2, 1}}}, start_);
+  delayed_.OnStored({2, 2}, Disk(1, {.generation = 2, .updates = 99, .complete = true}));
+  delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
+  delayed_.OnStored({1, 2}, Disk(1, {.generation = 2, .updates = 80, .complete = true}));
+  EXPECT_EQ(Choice(delayed_, start_), (Holder{1, 2}));
+}
+
 TEST_F(RestoresTest, AProcessThatIsGoneIsNoCandidate) {
   Lose(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
