@@ -175,8 +175,8 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] Clock::TimePoint ScrubDueAt() const;
   [[nodiscard]] const ScrubTotals& scrubbed() const { return scrubbed_; }
 
-  /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them is
-  /// not served.
+  /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them
+  /// cannot be read here.
   absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(std::uint64_t snapshot,
                                                            std::uint64_t keep_from,
                                                            std::span<const std::uint64_t> keep);

@@ -92,7 +92,7 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
                                                const SnapshotBucket& about,
                                                const Source& source) {
   ADAMANT_ASSIGN_OR_RETURN(const auto done, Find(snapshot, about.bucket));
-  if (done.has_value() && done->epoch == about.epoch) {
+  if (done.has_value() && done->generation == about.generation) {
     return *done;
   }
   ADAMANT_FAILPOINT("snapshot/begin");

@@ -30,8 +30,9 @@ class Snapshots {
 
   /// Copies a bucket as it is now (each shard at one moment, while traffic goes on) and returns
   /// when the copy is on disk. `about` names the bucket and how it stands; the checksum is filled
-  /// in. If that was done under the same epoch before, nothing is copied: a repeated command finds
-  /// the same values. Errors: those of KvStore.
+  /// in. If that was done in the same generation before, nothing is copied: a command that comes
+  /// again, perhaps late, when workers push again and others have died, changes no checkpoint.
+  /// Errors: those of KvStore.
   absl::StatusOr<SnapshotBucket> Take(std::uint64_t snapshot,
                                       const SnapshotBucket& about,
                                       const Source& source);

@@ -333,12 +333,13 @@ void ParameterServer::NoteErased(std::span<const FlushedBucket> flushed) {
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
     std::uint64_t snapshot, std::uint64_t keep_from, std::span<const std::uint64_t> keep) {
   std::vector<std::pair<SnapshotBucket, Bucket::Content>> sources;
+  const Clock::TimePoint now = clock_.Now();
   {
     const MutexLock lock(mutex_);
     for (BucketId id = 0; id < buckets_.size(); ++id) {
       const Bucket& bucket = *buckets_[id];
-      const Replica::Role role = bucket.replica().role();
-      if (role == Replica::Role::kServing || role == Replica::Role::kDraining) {
+      // By a lease: what another may have acknowledged in its place would be missing for good.
+      if (bucket.replica().CanRead(now)) {
         sources.emplace_back(SnapshotBucket{.bucket = id,
                                             .epoch = bucket.replica().configuration().epoch,
                                             .generation = bucket.content().generation,
