@@ -6,6 +6,8 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 #include "services/common/job/replication_of.h"
+#include "services/common/model/model.h"
+#include "services/common/tensor/shard_layout.h"
 
 namespace adamant::control {
 namespace {
@@ -79,6 +81,20 @@ controller::OnDivergence OnDivergenceOf(const v1::OnDivergence& policy) {
   return decoded;
 }
 
+std::vector<std::uint64_t> BucketBytesOf(const v1::TrainingJob& job) {
+  const auto buckets =
+      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());
+  const absl::StatusOr<model::Graph> graph = model::BuildGraph(job::NetOf(job));
+  if (!graph.ok()) {
+    return {};  // nobody knows: only few move at a time
+  }
+  std::vector<std::uint64_t> bytes(buckets);
+  for (const Shard& shard : ShardLayout(graph->parameters, buckets).shards()) {
+    bytes[shard.bucket] += shard.size() * sizeof(float);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
@@ -94,6 +110,7 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .buckets = static_cast<std::uint32_t>(servers.buckets()),
       .copies = replication.copies,
       .min_in_sync = replication.min_in_sync,
+      .bucket_bytes = BucketBytesOf(job),
       .logged = replication.mode == job::PersistenceMode::kWal ||
                 replication.mode == job::PersistenceMode::kWalSync,
       .only_checkpoints = replication.mode == job::PersistenceMode::kNone,

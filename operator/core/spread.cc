@@ -25,7 +25,11 @@ class Planner {
 
   std::vector<Advice> Run() {
     ForEach(&Planner::Keep);
-    ForEach(&Planner::FillUp);
+    // All second copies before any third: a bucket with one copy may be below minInSync, and blocks
+    // the job.
+    for (missing_ = settings_.copies; missing_ > 0 && !waits_; --missing_) {
+      ForEach(&Planner::FillUp);
+    }
     ForEach(&Planner::Thin);
     ForEach(&Planner::HandOver);
     ForEach(&Planner::LetGo);
@@ -56,7 +60,7 @@ class Planner {
     Advice& advice = advice_[bucket];
     if (record.learner && IsUsable(*record.learner)) {
       advice.learner = record.learner;
-      CountMove(record, *record.learner);
+      CountMove(bucket, *record.learner);
     } else if (record.learner) {
       --load_.copies[record.learner->slot];
     }
@@ -70,20 +74,39 @@ class Planner {
     }
   }
 
-  void CountMove(const Bucket& record, const Holder& other) {
-    ++moves_[record.primary.slot];
-    ++moves_[other.slot];
+  // What a server moves at a time.
+  struct Moves {
+    std::uint32_t buckets = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  // A bucket whose size is not known is as large as all that may move together.
+  [[nodiscard]] std::uint64_t BytesOf(std::uint32_t bucket) const {
+    return settings_.bucket_bytes.empty() ? Spread::kMovedBytesPerServer
+                                          : settings_.bucket_bytes[bucket];
   }
 
-  [[nodiscard]] bool MayMove(const Bucket& record, std::uint32_t slot) const {
-    return moves_[record.primary.slot] < Spread::kMovesPerServer &&
-           moves_[slot] < Spread::kMovesPerServer;
+  void CountMove(std::uint32_t bucket, const Holder& other) {
+    for (const std::uint32_t slot : {configurations_.At(bucket).primary.slot, other.slot}) {
+      ++moves_[slot].buckets;
+      moves_[slot].bytes += BytesOf(bucket);
+    }
+  }
+
+  [[nodiscard]] bool HasRoom(const Moves& moves, std::uint32_t bucket) const {
+    return moves.buckets < Spread::kMovesPerServer ||
+           moves.bytes + BytesOf(bucket) <= Spread::kMovedBytesPerServer;
+  }
+
+  [[nodiscard]] bool MayMove(std::uint32_t bucket, std::uint32_t slot) const {
+    return HasRoom(moves_[configurations_.At(bucket).primary.slot], bucket) &&
+           HasRoom(moves_[slot], bucket);
   }
 
   void SetLearner(std::uint32_t bucket, const Holder& learner) {
     advice_[bucket].learner = learner;
     ++load_.copies[learner.slot];
-    CountMove(configurations_.At(bucket), learner);
+    CountMove(bucket, learner);
   }
 
   void SetHeir(std::uint32_t bucket, const Holder& heir) {
@@ -91,7 +114,7 @@ class Planner {
     advice_[bucket].heir = heir;
     --load_.primaries[record.primary.slot];
     ++load_.primaries[heir.slot];
-    CountMove(record, heir);
+    CountMove(bucket, heir);
   }
 
   // How many of the bucket's other members would share the zone, and the machine, of this server.
@@ -130,7 +153,7 @@ class Planner {
     const Server* best = nullptr;
     for (const Server& server : servers_) {
       if (IsUsable(server.holder) && !HasSlot(record, server.holder.slot) &&
-          MayMove(record, server.holder.slot) && (best == nullptr || rank(server) < rank(*best))) {
+          MayMove(bucket, server.holder.slot) && (best == nullptr || rank(server) < rank(*best))) {
         best = &server;
       }
     }
@@ -145,12 +168,14 @@ class Planner {
     const bool taken_over =
         record.created && configurations_.ServiceOf(bucket) == Configurations::Service::kAwaited;
     if (!(configurations_.IsServed(bucket) || (urgent && taken_over)) ||
-        record.members.size() >= settings_.copies || advice_[bucket].learner ||
+        record.members.size() + missing_ != settings_.copies || advice_[bucket].learner ||
         (may_return_ && !urgent)) {
       return;
     }
     if (const Server* learner = BestLearner(bucket)) {
       SetLearner(bucket, learner->holder);
+    } else {
+      waits_ = true;
     }
   }
 
@@ -259,7 +284,7 @@ class Planner {
       return;
     }
     const auto heir = BestHeir(bucket);
-    if (heir && MayMove(record, heir->slot) &&
+    if (heir && MayMove(bucket, heir->slot) &&
         load_.primaries[record.primary.slot] >= load_.primaries[heir->slot] + 2) {
       SetHeir(bucket, *heir);
     }
@@ -270,8 +295,10 @@ class Planner {
   const Configurations& configurations_;
   const bool may_return_;  // a server that is away
   Load load_;
-  std::vector<std::uint32_t> moves_;  // by slot
-  std::vector<Advice> advice_;        // by bucket
+  std::vector<Moves> moves_;    // by slot
+  std::uint32_t missing_ = 0;   // copies of the buckets that FillUp looks at
+  bool waits_ = false;          // one of them, until there is room for its copy
+  std::vector<Advice> advice_;  // by bucket
 };
 
 bool IsAway(const Server& server, Spread::TimePoint now) {

@@ -24,8 +24,11 @@ class Spread {
   /// A server that is away may come back within this time before its copies are made elsewhere.
   static constexpr std::chrono::milliseconds kAwayTime{10'000};
 
-  /// Buckets of a server that learn, are learnt from or are handed over at a time.
+  /// Buckets of a server that learn, are learnt from or are handed over at a time; more, as long as
+  /// all of them together have no more bytes than this. Each round costs a write of the job's
+  /// state, so many small buckets go together.
   static constexpr std::uint32_t kMovesPerServer = 2;
+  static constexpr std::uint64_t kMovedBytesPerServer = std::uint64_t{16} << 20;
 
   struct Server {
     Holder holder;          ///< the process that runs in this slot

@@ -35,6 +35,8 @@ struct JobSettings {
   std::uint32_t buckets = 1;
   std::uint32_t copies = 1;       ///< servers that hold each bucket
   std::uint32_t min_in_sync = 1;  ///< members below which a bucket takes no update
+  std::vector<std::uint64_t>
+      bucket_bytes{};             ///< of the parameters in each bucket; empty: not known
   bool logged = false;            ///< updates are acknowledged from the log on disk (Wal, WalSync)
   bool only_checkpoints = false;  ///< nothing else of the parameters is stored (mode None)
   std::uint64_t epochs = 1;

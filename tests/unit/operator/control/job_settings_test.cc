@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -53,6 +56,18 @@ TEST(JobSettingsTest, DetectionIsObeyedWhereItIsGiven) {
   job.mutable_spec()->mutable_detection()->mutable_hang()->set_seconds(60);
   EXPECT_EQ(SettingsOf(job).silence_timeout, std::chrono::seconds(3));
   EXPECT_EQ(SettingsOf(job).hang_timeout, std::chrono::seconds(60));
+}
+
+TEST(JobSettingsTest, BucketsHaveTheBytesOfTheirParameters) {
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_model()->set_reference("adam-mnist");
+  job.mutable_spec()->mutable_distribution()->mutable_parameter_servers()->set_buckets(64);
+  const std::vector<std::uint64_t> bytes = SettingsOf(job).bucket_bytes;
+  ASSERT_EQ(bytes.size(), 64u);
+  const std::uint64_t parameters = (10 * 25 + 10) + (20 * 10 * 25 + 20) + (400 * 320 + 400) +
+                                   (400 * 400 + 400) + (10 * 400 + 10);
+  EXPECT_EQ(std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0}), 4 * parameters);
+  EXPECT_EQ(std::ranges::count(bytes, 0u), 54) << "ten shards, each in a bucket of its own";
 }
 
 TEST(JobSettingsTest, WhatFollowsDivergenceIsThatOfThePolicy) {

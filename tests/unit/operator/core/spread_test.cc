@@ -85,6 +85,12 @@ class SpreadTest : public testing::Test {
     FAIL() << "the advice never ends";
   }
 
+  [[nodiscard]] std::uint32_t CountLearners() const {
+    const auto& records = configurations_.records();
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        records, [](const Bucket& record) { return record.learner.has_value(); }));
+  }
+
   // A server dies, its buckets are taken over or it is dropped from them.
   void Kill(std::uint32_t slot) {
     servers_[slot].running = false;
@@ -150,6 +156,43 @@ TEST_F(SpreadTest, BucketsGetTheirCopiesOnDifferentServersEvenly) {
     }
     std::sort(slots.begin(), slots.end());
     EXPECT_EQ(std::unique(slots.begin(), slots.end()), slots.end());
+  }
+}
+
+TEST_F(SpreadTest, SmallBucketsGetTheirCopiesTogether) {
+  Start(3, 64, 3);
+  settings_.bucket_bytes.assign(64, 20'000);
+  Advise();
+  EXPECT_EQ(CountLearners(), 64u);
+}
+
+TEST_F(SpreadTest, AServerMovesNoMoreBytesAtATimeThanItMay) {
+  Start(2, 64, 2);
+  settings_.bucket_bytes.assign(64, Spread::kMovedBytesPerServer / 4);
+  Advise();
+  EXPECT_EQ(CountLearners(), 4u);  // each is learnt from one of the two, and learns at the other
+  settings_.bucket_bytes.assign(64, 10 * Spread::kMovedBytesPerServer);
+  configurations_.Assign(spread_.Assign(servers_));
+  Serve();
+  Advise();
+  EXPECT_EQ(CountLearners(), 2u);
+}
+
+TEST_F(SpreadTest, SecondCopiesAreMadeBeforeThirdOnes) {
+  Start(3, 30, 3);
+  for (bool done = false; !done;) {
+    Advise();
+    const auto& records = configurations_.records();
+    const auto has_one = [](const Bucket& record) { return record.members.size() == 1; };
+    const auto waiting = std::ranges::count_if(records, [&](const Bucket& record) {
+      return has_one(record) && !record.learner.has_value();
+    });
+    const auto third = std::ranges::count_if(records, [](const Bucket& record) {
+      return record.members.size() == 2 && record.learner.has_value();
+    });
+    EXPECT_TRUE(waiting == 0 || third == 0) << waiting << " wait, " << third << " get a third";
+    done = waiting == 0;
+    Round();
   }
 }
 
