@@ -253,7 +253,8 @@ void Runner::Wait() {
 
 void Runner::HandleSignals() {
   while (const int signal = signals_.Take()) {
-    if (std::exchange(suspending_, true)) {
+    const bool again = std::exchange(suspending_, true);
+    if (again) {
       launcher_.KillAll();
     }
     Handle(controller::SuspendRequested{

@@ -31,8 +31,7 @@ std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& co
            ", its peer version " + std::to_string(hello.format_version());
   }
   if (hello.job_uid() != core.attempt().job_uid) {
-    return "this server belongs to job " + std::to_string(core.attempt().job_uid) +
-           ", its peer to job " + std::to_string(hello.job_uid());
+    return "this server is not of its peer's job, " + std::to_string(hello.job_uid());
   }
   if (HolderOf(hello.to()) != core.self()) {
     return "this is " + ToString(core.self()) + ", not " + ToString(HolderOf(hello.to()));

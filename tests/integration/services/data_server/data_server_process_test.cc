@@ -365,7 +365,7 @@ TEST_F(DataServerProcessTest, WorkersOfOtherVersionsAndJobsAreRefused) {
   EXPECT_EQ(WorkClient(address_).SendHello(1, 4, 2),
             "this server speaks format version 1, the worker version 2");
   EXPECT_EQ(WorkClient(address_).SendHello(1, 4, 1, 8),
-            "this server belongs to job 7, the client to job 8");
+            "this server is not of the client's job, 8");
   WorkClient worker(address_);
   EXPECT_EQ(worker.SendHello(2, 4), "");
   EXPECT_EQ(WorkClient(address_).SendHello(1, 4),
