@@ -16,6 +16,7 @@
 #include "operator/cli/expectation.h"
 #include "operator/cli/net_plan.h"
 #include "operator/local/job_data.h"
+#include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -33,7 +34,8 @@ constexpr char kExamples[] = R"(Examples:
   adamant train job.yaml --run-dir runs/first
       Trains in a folder of your choice, which must be empty or new.
   adamant train --resume runs/first
-      Goes on after Ctrl-C, a crash or kill -9.
+      Goes on after Ctrl-C, a crash or kill -9. Its job.yaml may have changed in what leaves the
+      training the same (workers, epochs, deadlines, ...); --accept-changes takes more, as the rate.
   adamant train job.yaml --output json | jq 'select(.event == "epoch")'
       Events for machines, one JSON object a line.
   adamant train job.yaml --metrics-listen 127.0.0.1:9090
@@ -49,6 +51,7 @@ struct TrainFlags {
   std::string resume;
   std::string bin_dir;
   std::string metrics_listen;
+  bool accept_changes = false;
   Output output = Output::kText;
 };
 
@@ -74,11 +77,42 @@ std::string Summary(const v1::TrainingJob& job) {
          ", " + Count(distribution.data_servers(), "data server");
 }
 
-// Loads the manifest and settles the run directory; an ExitCode if that fails.
-int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
+// What the run was started with counts where job.yaml is another manifest now; `taken` is what of
+// it may change. An ExitCode if it cannot go on so.
+int CompareWithStart(const TrainFlags& flags,
+                     const v1::TrainingJob& job,
+                     std::vector<std::string>& taken) {
+  const absl::StatusOr<local::Resumption> resumption =
+      local::CompareWithStart(job, local::RunPaths(flags.run_dir), flags.accept_changes);
+  if (!resumption.ok()) {
+    PrintError(std::string(resumption.status().message()));
+    return kCannotRun;
+  }
+  if (!resumption->refused.empty()) {
+    PrintError(flags.job + " is not what the run was started with; nothing was started:");
+    for (const std::string& line : resumption->refused) {
+      std::fprintf(stderr, "  %s\n", line.c_str());
+    }
+    return kBadInput;
+  }
+  for (const std::string& line : resumption->taken) {
+    taken.push_back("changed since the run was started: " + line);
+  }
+  return kOk;
+}
+
+// Loads the manifest and settles the run directory; an ExitCode if that fails. `changes`: what is
+// to be told of a run that goes on.
+int Prepare(TrainFlags& flags,
+            std::unique_ptr<v1::TrainingJob>& job,
+            std::vector<std::string>& changes) {
   const bool resume = !flags.resume.empty();
   if (!resume && flags.job.empty()) {
     PrintError("train needs a manifest, or --resume DIR; see adamant train --help");
+    return kBadInput;
+  }
+  if (!resume && flags.accept_changes) {
+    PrintError("--accept-changes goes with --resume DIR");
     return kBadInput;
   }
   if (resume && (!flags.job.empty() || !flags.run_dir.empty())) {
@@ -107,7 +141,7 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   }
   job = std::move(parsed.job);
   if (resume) {
-    return kOk;
+    return CompareWithStart(flags, *job, changes);
   }
   if (flags.run_dir.empty()) {
     flags.run_dir = local::NewRunDirName("runs", job->metadata().name()).string();
@@ -120,12 +154,12 @@ int Prepare(TrainFlags& flags, std::unique_ptr<v1::TrainingJob>& job) {
   return kOk;
 }
 
-// What `validate` warns of, printed where no events are; of a run that goes on it was said before.
-std::vector<std::string> WarnAtStart(const TrainFlags& flags, const v1::TrainingJob& job) {
-  if (!flags.resume.empty()) {
-    return {};
-  }
-  std::vector<std::string> warnings = ExpectationOf(job).warnings;
+// What `validate` warns of, printed where no events are; of a run that goes on it was said before,
+// and only what has changed is new.
+std::vector<std::string> WarnAtStart(const TrainFlags& flags,
+                                     const v1::TrainingJob& job,
+                                     const std::vector<std::string>& changes) {
+  std::vector<std::string> warnings = flags.resume.empty() ? ExpectationOf(job).warnings : changes;
   if (flags.output == Output::kText) {
     PrintWarnings(warnings);
   }
@@ -164,13 +198,14 @@ int Train(TrainFlags flags) {
     return kCannotRun;
   }
   std::unique_ptr<v1::TrainingJob> job;
-  if (const int code = Prepare(flags, job); code != kOk) {
+  std::vector<std::string> changes;
+  if (const int code = Prepare(flags, job, changes); code != kOk) {
     return code;
   }
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
-  const std::vector<std::string> warnings = WarnAtStart(flags, *job);
+  const std::vector<std::string> warnings = WarnAtStart(flags, *job, changes);
   WritePlan(*job, flags.run_dir);
   const absl::StatusOr<local::RunOutcome> outcome =
       local::RunJob(*job,
@@ -198,6 +233,10 @@ void AddTrain(CLI::App& app, int& exit_code) {
   command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]")
       ->check(Path());
   command.add_option("--resume", flags->resume, "Folder of a run to go on with")->check(Path());
+  command.add_flag(
+      "--accept-changes",
+      flags->accept_changes,
+      "With --resume: train on by a job.yaml that has changed, where that is possible");
   command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]")
       ->check(Path());
   command

@@ -16,6 +16,7 @@ struct RunPaths {
   std::filesystem::path root;
 
   [[nodiscard]] std::filesystem::path job() const { return root / "job.yaml"; }
+  [[nodiscard]] std::filesystem::path started() const { return root / "started.yaml"; }
   [[nodiscard]] std::filesystem::path plan() const { return root / "plan.txt"; }
   [[nodiscard]] std::filesystem::path events() const { return root / "events.jsonl"; }
   [[nodiscard]] std::filesystem::path metrics() const { return root / "metrics.csv"; }

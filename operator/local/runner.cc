@@ -25,6 +25,7 @@
 #include "operator/local/kv_state_store.h"
 #include "operator/local/processes.h"
 #include "operator/local/recorder.h"
+#include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/state_copies.h"
@@ -186,6 +187,7 @@ absl::Status Runner::Open() {
     events_.Push(std::move(event));
   });
   server_->SetReport(kTheJob, controller_->Report());
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(StoreStart(job_, paths_)));
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 

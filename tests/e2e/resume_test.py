@@ -14,7 +14,18 @@ def without_log(job):
     return job
 
 
+SLOW = adamant.LAYERS.replace("channels: 4", "channels: 256")  # so that an epoch is still open when it is stopped
+
+
 class ResumeTest(adamant.TestCase):
+
+    def edit(self, run, *replacements):
+        manifest = run.folder / "job.yaml"
+        text = manifest.read_text()
+        for before, after in replacements:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        manifest.write_text(text)
 
     def interrupt(self, run):
         """Ctrl-C; returns what was printed."""
@@ -27,19 +38,25 @@ class ResumeTest(adamant.TestCase):
         self.assert_all_gone(pids, 1)
         return output
 
+    def stopped_run(self, **values):
+        run = self.run_in().train(self.job(epochs=1000, **values))
+        run.await_epoch(1)
+        self.interrupt(run)
+        return run
+
     def test_without_a_log_and_a_checkpoint_a_run_begins_again_and_says_so(self):
-        run = self.run_in().train(without_log(self.job(epochs=2, train="{digits: {seed: 1, examples: 20000}}",
+        run = self.run_in().train(without_log(self.job(epochs=1, train="{digits: {seed: 1, examples: 10000}}", layers=SLOW,
                                                        on_divergence="{action: Fail}")))
         run.await_epoch(0)
         run.kill_all()
         code, output = run.resume().wait()
         self.assertEqual(code, 0, output)
         self.assertIn("goes back to its first weights, made anew", output)
-        self.assert_counted_once(run, 2, 20000)
+        self.assert_counted_once(run, 1, 10000)
 
     def test_without_a_log_ctrl_c_takes_a_checkpoint_first(self):
         run = self.run_in().train(without_log(self.job(epochs=1, train="{digits: {seed: 1, examples: 20000}}",
-                                                       layers=adamant.LAYERS.replace("channels: 4", "channels: 256"))))
+                                                       layers=SLOW)))
         run.await_epoch(0)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
@@ -59,6 +76,71 @@ class ResumeTest(adamant.TestCase):
         self.assertIn(f"nothing but checkpoints is stored; the job goes back to checkpoint {stopped['checkpoint']}\n",
                       output)
         self.assert_counted_once(run, 1, 20000)
+
+    def test_what_does_not_fit_a_run_is_refused_all_at_once_and_nothing_is_lost(self):
+        run = self.stopped_run()
+        before = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        started = (run.folder / "started.yaml").read_text()
+        edits = (("channels: 4", "channels: 5"), ("batchSize: 32", "batchSize: 16"), ("count: 2", "count: 3"),
+                 ("rate: 0.005", "rate: 0.004"), ("mode: Delayed", "mode: WalSync"), ("workers: 2", "workers: 3"))
+        self.edit(run, *edits)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        for line in (r"spec\.model\.network\.layers: changed \(the parameters that are stored",
+                     r"spec\.data\.batchSize: 32 -> 16 \(",
+                     r"spec\.distribution\.parameterServers\.count: 2 -> 3 \(",
+                     r"spec\.optimiser\.rate: 0\.005 -> 0\.004 \(--accept-changes takes it\)",
+                     r"spec\.distribution\.parameterServers\.persistence\.mode: Delayed -> WalSync \(--accept"):
+            self.assertRegex(output, line)
+        self.assertNotIn("spec.distribution.workers", output)
+        self.edit(run, *((after, before) for before, after in edits if before != "mode: Delayed"))
+        self.edit(run, ("mode: WalSync", "mode: Delayed"))
+        self.assertEqual(json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)["epoch"],
+                         before["epoch"])
+        self.assertEqual((run.folder / "started.yaml").read_text(), started)
+        run.resume()
+        run.await_epoch(before["epoch"])
+        self.assertNotIn("went-back", [event["event"] for event in run.events()])
+
+    def test_what_may_change_is_taken_and_told(self):
+        run = self.stopped_run()
+        epochs = len(run.rows()) + 2
+        self.edit(run, ("workers: 2", "workers: 3"), ("epochs: 1000", f"epochs: {epochs}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn("changed since the run was started: spec.distribution.workers: 2 -> 3\n", output)
+        self.assertIn(f"changed since the run was started: spec.runPolicy.epochs: 1000 -> {epochs}\n", output)
+        self.assertIn("changed since the run was started: spec.distribution.workers: 2 -> 3",
+                      [event["text"] for event in run.events() if event["event"] == "warning"])
+        self.assert_counted_once(run, epochs, 3000)
+
+    def test_changes_of_the_training_are_taken_when_they_are_meant(self):
+        run = self.stopped_run()
+        epochs = len(run.rows()) + 2
+        self.edit(run, ("rate: 0.005", "rate: 0.004"), ("epochs: 1000", f"epochs: {epochs}"))
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn("spec.optimiser.rate: 0.005 -> 0.004\n", output)
+        self.assertIn("rate: 0.004", (run.folder / "started.yaml").read_text())
+        self.edit(run, ("seed: 1", "seed: 7"))
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
+        self.assertEqual(code, 2, output)
+        self.assertIn("spec.runPolicy.seed: 1 -> 7 (the weights were drawn", output)
+
+    def test_a_run_from_before_goes_on_as_its_manifest_says(self):
+        run = self.stopped_run()
+        (run.folder / "started.yaml").unlink()
+        epochs = len(run.rows()) + 1
+        self.edit(run, ("rate: 0.005", "rate: 0.004"), ("epochs: 1000", f"epochs: {epochs}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertTrue((run.folder / "started.yaml").exists())
+
+    def test_accepting_changes_needs_a_run(self):
+        result = adamant.adamant("train", self.job(), "--accept-changes", "--run-dir", self.folder / "run")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--accept-changes goes with --resume", result.stderr)
+        self.assertFalse((self.folder / "run").exists())
 
 
 if __name__ == "__main__":

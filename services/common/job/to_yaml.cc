@@ -9,7 +9,6 @@
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
-#include "services/common/job/scalars.h"
 #include "services/common/job/schema.h"
 #include "services/common/job/struct_yaml.h"
 #include "services/common/job/yaml_text.h"
@@ -17,30 +16,9 @@
 namespace adamant::job {
 namespace {
 
-using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-std::string TextOf(const Scalar& value, ScalarType type) {
-  switch (type) {
-    case ScalarType::kBool:
-      return std::get<bool>(value) ? "true" : "false";
-    case ScalarType::kInteger:
-      return std::to_string(std::get<std::int64_t>(value));
-    case ScalarType::kReal:
-      return FormatReal(std::get<double>(value));
-    case ScalarType::kBytes:
-      return FormatBytes(std::get<std::int64_t>(value));
-    case ScalarType::kDuration:
-      return FormatDuration(std::get<std::chrono::nanoseconds>(value));
-    case ScalarType::kText:
-      return YamlText(std::get<std::string>(value));
-    case ScalarType::kEnum:
-      break;
-  }
-  return EnumText(*std::get<const EnumValueDescriptor*>(value));
-}
 
 /// Writes block style, two spaces a level; lists of single values stand on one line.
 class Writer {
@@ -69,7 +47,7 @@ class Writer {
     } else if (field.is_repeated()) {
       WriteItems(message, field, level + 1);
     } else if (type) {
-      text_ += " " + TextOf(Load(message, field), *type) + "\n";
+      text_ += " " + ScalarText(Load(message, field), *type) + "\n";
     } else if (IsOpen(field)) {
       text_ += StructYaml(
           static_cast<const google::protobuf::Struct&>(reflection.GetMessage(message, &field)),
@@ -92,7 +70,7 @@ class Writer {
   void WriteFlow(const Message& message, const FieldDescriptor& field, ScalarType type) {
     text_ += " [";
     for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
-      text_ += (i == 0 ? "" : ", ") + TextOf(Load(message, field, i), type);
+      text_ += (i == 0 ? "" : ", ") + ScalarText(Load(message, field, i), type);
     }
     text_ += "]\n";
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <variant>
+
+#include "services/common/job/scalars.h"
 
 namespace adamant::job {
 namespace {
@@ -50,6 +53,26 @@ std::string YamlText(std::string_view text) {
     }
   }
   return quoted + '"';
+}
+
+std::string ScalarText(const Scalar& value, ScalarType type) {
+  switch (type) {
+    case ScalarType::kBool:
+      return std::get<bool>(value) ? "true" : "false";
+    case ScalarType::kInteger:
+      return std::to_string(std::get<std::int64_t>(value));
+    case ScalarType::kReal:
+      return FormatReal(std::get<double>(value));
+    case ScalarType::kBytes:
+      return FormatBytes(std::get<std::int64_t>(value));
+    case ScalarType::kDuration:
+      return FormatDuration(std::get<std::chrono::nanoseconds>(value));
+    case ScalarType::kText:
+      return YamlText(std::get<std::string>(value));
+    case ScalarType::kEnum:
+      break;
+  }
+  return EnumText(*std::get<const google::protobuf::EnumValueDescriptor*>(value));
 }
 
 }  // namespace adamant::job
