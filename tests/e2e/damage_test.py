@@ -1,0 +1,143 @@
+"""A run that has stopped, in good order or killed, goes on whichever file of its folder is damaged, or says which."""
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import time
+import unittest
+
+import adamant
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "processes"))
+import damage  # noqa: E402
+
+ALL = os.environ.get("ADAMANT_ALL_DAMAGE") == "1"
+SEED = int(os.environ.get("ADAMANT_FAULT_SEED", "1"))
+
+STATE = list(itertools.product((*damage.NEEDLESS, *damage.NEEDED), damage.DAMAGES, ("stopped", "killed"),
+                               ("controller", "controller.copy")))
+
+# What people read, and what is of use while the run goes on; each is made anew or gone on with.
+TOLD = ("events.jsonl", "learning-curve.svg", "plan.txt", "endpoint", "lock")
+
+# Which of a run's files are looked at by which test.
+KNOWN = {*TOLD, "metrics.csv", "job.yaml", "checkpoints/*.json", "logs/*.log", "model.safetensors", "model.onnx"}
+
+
+class DamageTest(adamant.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+
+    def run_to_damage(self):
+        run = self.run_in().train(self.job(epochs=100_000, restarts=100_000))
+        run.await_epoch(1)
+        return run
+
+    def stop(self, run, when):
+        if when == "killed":
+            run.kill_all()
+        else:
+            run.process.send_signal(signal.SIGINT)
+            self.assertEqual(run.wait(timeout=20)[0], 3)
+
+    def go_on(self, run):
+        """Resumes; no epoch is lost, and none is trained twice."""
+        before = run.rows()
+        run.resume().await_epoch(len(before) + 1)
+        rows = run.rows()
+        self.assertEqual(rows[:len(before)], before)
+        self.assertEqual([int(row["epoch"]) for row in rows], list(range(1, len(rows) + 1)))
+
+    def test_every_file_of_a_run_is_known(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        for path in run.folder.rglob("*"):
+            name = path.relative_to(run.folder)
+            if path.is_file() and name.parts[0] not in ("controller", "controller.copy", "data"):
+                self.assertIn(str(name.parent / f"*{name.suffix}") if len(name.parts) > 1 else str(name), KNOWN)
+        for folder in (run.folder / "controller", run.folder / "controller.copy"):
+            self.assertEqual(damage.unknown_files(folder), set())
+        for folder in (run.folder / "data").iterdir():
+            self.assertEqual(damage.unknown_files(folder), set())
+
+    def test_the_state_is_in_two_stores_and_one_is_enough(self):
+        run = self.run_to_damage()
+        self.stop(run, "killed")
+        run.resume().await_epoch(len(run.rows()) + 1)  # the start has written a table
+        for cell in STATE if ALL else self.random.sample(STATE, 16):
+            with self.subTest(cell=cell):
+                self.check_state(run, *cell)
+
+    def check_state(self, run, kind, how, when, copy):
+        folder = run.folder / copy
+        aside = run.folder / f"{copy}.damaged"
+        self.stop(run, when)
+        shutil.rmtree(aside, ignore_errors=True)
+        before = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        self.assertTrue(damage.files(folder, kind), kind)
+        damage.apply(how, damage.files(folder, kind)[-1], self.random)
+        seen = not damage.may_be_unseen(kind, how, when)
+        status = adamant.adamant("status", run.folder, "--output", "json")
+        self.assertEqual(status.returncode, 0, status.stderr)
+        self.assertEqual(json.loads(status.stdout)["epoch"], before["epoch"])
+        if seen:
+            self.assertIn(f"{folder}", status.stderr)
+        self.go_on(run)
+        if seen:
+            self.assertTrue(aside.is_dir())
+            alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
+            self.assertTrue(any(f"kept as {aside}" in text for text in alarms), alarms)
+
+    def test_rows_are_written_anew_from_the_state(self):
+        run = self.run_to_damage()
+        for how in damage.DAMAGES:
+            with self.subTest(damage=how):
+                self.stop(run, "killed")
+                rows = (run.folder / "metrics.csv").read_text()
+                damage.apply(how, run.folder / "metrics.csv", self.random)
+                run.resume().await_epoch(rows.count("\n"))
+                self.assertTrue((run.folder / "metrics.csv").read_text().startswith(rows))
+
+    def test_what_only_tells_of_a_run_does_not_hold_it_up(self):
+        run = self.run_to_damage()
+        cells = list(itertools.product(TOLD, damage.DAMAGES))
+        for name, how in cells if ALL else self.random.sample(cells, 5):
+            with self.subTest(file=name, damage=how):
+                self.stop(run, "killed")
+                damage.apply(how, run.folder / name, self.random)
+                before = run.rows()
+                run.resume()
+                self.await_rows(run, len(before) + 1)
+                self.assertEqual(run.rows()[:len(before)], before)
+
+    def await_rows(self, run, number):
+        """Not by events.jsonl, which may be the damaged file."""
+        deadline = time.monotonic() + 60
+        while len(run.rows()) < number:
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(run.process.poll())
+            time.sleep(0.01)
+
+    def test_a_damaged_manifest_of_a_checkpoint_is_not_exported(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        path = max((run.folder / "checkpoints").iterdir())
+        whole = path.read_bytes()
+        for how in damage.DAMAGES:
+            with self.subTest(damage=how):
+                damage.apply(how, path, self.random)
+                result = adamant.adamant("export", run.folder, "--checkpoint", path.stem, "--format", "safetensors",
+                                         "--out", self.folder / "model")
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn("no checkpoint" if how == "gone" else str(path), result.stderr)
+                path.write_bytes(whole)
+
+
+if __name__ == "__main__":
+    unittest.main()
