@@ -118,6 +118,9 @@ void OperatorMetrics::Look(const kube::Operator& op) {
   for (auto& [phase, gauge] : jobs_) {
     gauge.Set(0);
   }
+  if (!op.leads()) {
+    return;  // the leader counts them: two that did would be summed up
+  }
   for (const auto& [phase, jobs] : counts.jobs) {
     auto gauge = jobs_.find(phase);
     if (gauge == jobs_.end()) {

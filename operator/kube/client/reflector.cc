@@ -35,10 +35,11 @@ Reflector::Reflector(Client client,
 Clock::Duration Reflector::Step() {
   const WatchPlan::Action action = plan_.Next();
   const absl::Status status = action.step == WatchPlan::Step::kList ? List() : Watch(action);
-  if (!IsUsual(status)) {
+  if (!IsUsual(status) && status != told_) {  // not each time that it is tried again
     LogWarning("list or watch failed",
                {{"resource", resource_.plural}, {"error", status.ToString()}});
   }
+  told_ = status;
   return plan_.Ended(status);
 }
 

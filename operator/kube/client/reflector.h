@@ -50,6 +50,7 @@ class Reflector {
   const Selection selection_;
   ObjectSink& sink_;
   WatchPlan plan_;
+  absl::Status told_;       // in the log, of the last step
   bool replacing_ = false;  // the initial events of a WatchList are coming in
 };
 

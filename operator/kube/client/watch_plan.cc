@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstBackOff{800};
 constexpr std::chrono::milliseconds kLongestFlakyBackOff{3'200};
+// Of a resource that the server does not know: one that is installed anew is seen at once.
+constexpr std::chrono::milliseconds kUnknownBackOff{1'000};
 constexpr std::chrono::minutes kForgetFailures{2};
 constexpr std::chrono::milliseconds kShort{500};  // a watch that has not worked
 
@@ -91,10 +93,16 @@ Clock::Duration WatchPlan::Ended(const absl::Status& status) {
     case Step::kList:
       break;
   }
+  if (absl::IsNotFound(status)) {
+    return BackOff(kUnknownBackOff);
+  }
   return status.ok() ? Clock::Duration::zero() : BackOff();
 }
 
 Clock::Duration WatchPlan::EndedWatchList(const absl::Status& status) {
+  if (absl::IsNotFound(status)) {
+    return BackOff(kUnknownBackOff);
+  }
   if (WouldFailAList(status.code())) {
     return BackOff();
   }
@@ -119,6 +127,9 @@ Clock::Duration WatchPlan::EndedWatch(const absl::Status& status) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnauthenticated:
       return BackOff();
+    case absl::StatusCode::kNotFound:
+      Relist();
+      return BackOff(kUnknownBackOff);
     default:
       Relist();
       return BackOff();

@@ -65,6 +65,18 @@ TEST_F(WatchPlanTest, AServerThatIsAwayIsNotTakenForAnOldOne) {
   EXPECT_EQ(plan_.Next().step, Step::kWatchList);
 }
 
+TEST_F(WatchPlanTest, AResourceThatIsInstalledAnewIsSeenAtOnce) {
+  Complete("10");
+  EXPECT_LE(plan_.Ended(absl::NotFoundError("the resource was deleted")), seconds(2));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(plan_.Next().step, Step::kWatchList);
+    const Clock::Duration wait = plan_.Ended(absl::NotFoundError("no such resource"));
+    EXPECT_GT(wait, kAtOnce);
+    EXPECT_LE(wait, seconds(2));
+    clock_.Advance(wait);
+  }
+}
+
 TEST_F(WatchPlanTest, BookmarksMoveTheVersionOn) {
   Complete("10");
   EXPECT_TRUE(plan_.OnBookmark("20"));
