@@ -16,7 +16,10 @@ using kube::IntAt;
 using kube::StringAt;
 using Advice = std::vector<std::string>;
 
-constexpr std::size_t kMostLosses = 5;      // of the newest that are told
+constexpr std::size_t kMostLosses = 5;  // of the newest that are told
+constexpr char kSeeOperators[] =
+    "see whether the operators run: kubectl -n adamant-system get pods; docs/install.md says how "
+    "they are installed";
 constexpr double kOperatorSeconds = 15;     // within which an operator has looked at a job
 constexpr std::size_t kMostPods = 10;       // whose causes are told one by one
 constexpr double kNoProgressSeconds = 300;  // in which a running job usually changes its status
@@ -37,25 +40,14 @@ std::string MessageOf(const Json& job, std::string_view type) {
   return condition == nullptr ? "" : StringAt(*condition, {"message"});
 }
 
-// The text's lines as causes beside each other.
-std::vector<Cause> Lines(std::string_view text) {
-  std::vector<Cause> causes;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) {
-      causes.push_back({std::string(text.substr(0, end))});
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return causes;
-}
-
-// The job's own events of a kind, the newest last.
-std::vector<const Json*> EventsOfJob(const Observed& observed, std::string_view reason) {
+// The job's own events of some kinds, the newest last.
+std::vector<const Json*> EventsOfJob(const Observed& observed,
+                                     std::initializer_list<std::string_view> reasons) {
   std::vector<const Json*> events;
   for (const Json& event : observed.events) {
     if (StringAt(event, {"involvedObject", "uid"}) == kube::UidOf(observed.job) &&
-        StringAt(event, {"reason"}) == reason) {
+        std::ranges::any_of(reasons,
+                            [&](std::string_view reason) { return HasReason(event, reason); })) {
       events.push_back(&event);
     }
   }
@@ -65,7 +57,7 @@ std::vector<const Json*> EventsOfJob(const Observed& observed, std::string_view 
 // What processes were lost, the newest first, and with it why the job restarted.
 std::vector<Cause> Losses(const Observed& observed, Advice& advice) {
   std::vector<Cause> causes;
-  const std::vector<const Json*> events = EventsOfJob(observed, "lost");
+  const std::vector<const Json*> events = EventsOfJob(observed, {"Lost", "Disrupted"});
   for (auto event = events.rbegin(); event != events.rend() && causes.size() < kMostLosses;
        ++event) {
     const std::string message = StringAt(**event, {"message"});
@@ -82,36 +74,12 @@ std::vector<Cause> Losses(const Observed& observed, Advice& advice) {
   return causes;
 }
 
-// Quotas that are used up: they keep the operator from making pods and claims.
-std::vector<Cause> UsedUpQuotas(const Observed& observed, Advice& advice) {
-  std::vector<Cause> causes;
-  for (const Json& quota : observed.quotas) {
-    const Json* hard = Find(quota, {"status", "hard"});
-    if (hard == nullptr || !hard->is_object()) {
-      continue;
-    }
-    for (const auto& [resource, limit] : hard->items()) {
-      const std::string used = StringAt(quota, {"status", "used", resource});
-      if (limit.is_string() && !used.empty() && used == limit.get<std::string>()) {
-        std::string text = "the quota " + kube::KeyOf(quota).name;
-        text.append(" of the namespace is used up: ").append(resource);
-        text.append(" ").append(used).append(" of ").append(used);
-        causes.push_back({std::move(text)});
-      }
-    }
-  }
-  if (!causes.empty()) {
-    advice.emplace_back("free what the quota counts, or have it raised");
-  }
-  return causes;
-}
-
-// Newest of each slot, but for pods that write models.
+// Newest of each slot, and the pods that write models.
 std::map<std::string, const Json*> NewestPods(const Observed& observed) {
   std::map<std::string, const Json*> newest;
   for (const Json& pod : observed.pods) {
     const std::string slot = SlotOf(pod);
-    if (slot.empty() || slot.starts_with("export-")) {
+    if (slot.empty()) {
       continue;
     }
     const Json*& best = newest[slot];
@@ -161,11 +129,16 @@ std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
   if (untold > 0) {
     causes.push_back({"and " + std::to_string(untold) + " more pods do not run"});
   }
-  const std::int64_t missing = DesiredPods(observed.job) - static_cast<std::int64_t>(newest.size());
+  const std::int64_t processes = std::ranges::count_if(
+      newest, [](const auto& entry) { return !entry.first.starts_with("export-"); });
+  const std::int64_t missing = DesiredPods(observed.job) - processes;
+  std::vector<Cause> refused = DiagnoseRefusals(observed, missing > 0, advice);
   if (missing > 0) {
     causes.push_back(
         {std::to_string(missing) + (missing == 1 ? " pod is" : " pods are") + " not made yet",
-         UsedUpQuotas(observed, advice)});
+         std::move(refused)});
+  } else if (!refused.empty()) {
+    causes.push_back({"the API refuses what its operator asks for", std::move(refused)});
   }
   if (causes.empty()) {
     causes = NotJoined(observed.job);
@@ -183,10 +156,12 @@ Explanation Unseen(const Observed& observed) {
   Explanation found{.cause = {NameOf(observed) + " waits, for " + SinceText(created, observed),
                               {Cause{"no operator has looked at it yet"}}},
                     .advice = {}};
+  std::string trouble = LeaderTrouble(observed.job, observed.lease, observed.now);
+  if (!trouble.empty()) {
+    found.cause.because.front().because.push_back({std::move(trouble)});
+  }
   if (SecondsSince(created, observed.now) > kOperatorSeconds) {
-    found.advice.emplace_back(
-        "see whether the operators run: kubectl -n adamant-system get pods; docs/install.md says "
-        "how they are installed");
+    found.advice.emplace_back(kSeeOperators);
   }
   return found;
 }
@@ -272,6 +247,10 @@ Explanation Active(const Observed& observed) {
   const std::string phase = PhaseOf(job);
   const std::string message = StringAt(job, {"status", "message"});
   Explanation found;
+  std::string leaderless = LeaderTrouble(job, observed.lease, observed.now);
+  if (!leaderless.empty()) {
+    found.advice.emplace_back(kSeeOperators);
+  }
   std::vector<Cause> obstacles = Obstacles(observed, found.advice);
   const bool runs = phase == "Running" || phase == "Evaluating";
   if (runs) {
@@ -286,7 +265,11 @@ Explanation Active(const Observed& observed) {
     found.cause.text = NameOf(observed) + " waits in phase " + phase;
     found.cause.because = std::move(obstacles);
   }
-  if (!message.empty()) {
+  if (!leaderless.empty()) {
+    found.cause.because.insert(found.cause.because.begin(),
+                               {"this is as it was last told: " + std::move(leaderless)});
+  }
+  if (!message.empty() && !MessageOf(job, "WriteFailure").starts_with(message)) {
     found.cause.because.push_back({message});
   }
   if (Holds(job, "Diverged", "True")) {
@@ -294,7 +277,7 @@ Explanation Active(const Observed& observed) {
         {"it is at attempt " + std::to_string(IntAt(job, {"status", "attempt"})) + " of training",
          Lines(MessageOf(job, "Diverged"))});
   }
-  for (const Json* alarm : EventsOfJob(observed, "alarm")) {
+  for (const Json* alarm : EventsOfJob(observed, {"Alarm"})) {
     if (SecondsSince(TimeOf(*alarm), observed.now) < kNoProgressSeconds) {
       found.cause.because.push_back({StringAt(*alarm, {"message"})});
     }

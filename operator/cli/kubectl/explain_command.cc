@@ -20,6 +20,7 @@ constexpr kube::Resource kResourceQuotas{"", "v1", "resourcequotas", "ResourceQu
 constexpr std::chrono::seconds kLogWait{5};
 constexpr std::size_t kMostLogs = 10;
 constexpr std::size_t kLongestLine = 300;
+constexpr int kLogTail = 50;
 
 constexpr char kExamples[] = R"(Examples:
   kubectl adamant explain mnist            why it waits, restarted or failed, and what to do
@@ -61,11 +62,29 @@ void ReadLastLines(const Session& session, Observed& observed) {
       continue;
     }
     const kube::ObjectKey key = kube::KeyOf(pod);
-    ReadLog(session, key, {.tail = 1, .idle = kLogWait}, [&](std::string_view line) {
-      observed.last_lines[key.name] = line.substr(0, kLongestLine);
+    LastLine last;
+    ReadLog(session, key, {.tail = kLogTail, .idle = kLogWait}, [&](std::string_view line) {
+      last.Add(line.substr(0, kLongestLine));
       return true;
     }).IgnoreError();
+    if (!last.text().empty()) {
+      observed.last_lines[key.name] = last.text();
+    }
   }
+}
+
+// The claim of the user's that the output goes to; where there is none the job's condition says so.
+absl::Status ReadOutputClaim(const Session& session, Observed& observed) {
+  const std::string name = kube::StringAt(observed.job, {"spec", "output", "claim"});
+  if (name.empty()) {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Json> claim =
+      session.client.Get(kube::kPersistentVolumeClaims, {session.ns, name});
+  if (claim.ok()) {
+    observed.claims.push_back(*std::move(claim));
+  }
+  return absl::IsNotFound(claim.status()) ? absl::OkStatus() : claim.status();
 }
 
 absl::StatusOr<Observed> Observe(const Session& session, const std::string& name) {
@@ -74,6 +93,8 @@ absl::StatusOr<Observed> Observe(const Session& session, const std::string& name
   ADAMANT_ASSIGN_OR_RETURN(observed.pods, ReadOwned(session, observed.job, kube::kPods));
   ADAMANT_ASSIGN_OR_RETURN(observed.claims,
                            ReadOwned(session, observed.job, kube::kPersistentVolumeClaims));
+  ADAMANT_RETURN_IF_ERROR(ReadOutputClaim(session, observed));
+  ADAMANT_ASSIGN_OR_RETURN(observed.lease, ReadLease(session));
   Events events;
   ADAMANT_RETURN_IF_ERROR(Optional(ReadEvents(session, observed.job), "events", events, observed));
   observed.events = std::move(events.events);

@@ -228,6 +228,16 @@ std::optional<Cause> SlowStart(const Json& pod, const Observed& observed, Advice
 
 }  // namespace
 
+void LastLine::Add(std::string_view line) {
+  if (line.empty()) {
+    return;
+  }
+  last_ = line;
+  if (!Contains(line, R"("level":"info")") && !Contains(line, R"("level":"debug")")) {
+    telling_ = line;
+  }
+}
+
 bool HasFailed(const Json& pod) {
   const Json& statuses = ListAt(pod, {"status", "containerStatuses"});
   return StringAt(pod, {"status", "phase"}) == "Failed" ||

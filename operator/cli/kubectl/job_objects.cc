@@ -1,10 +1,12 @@
 #include "operator/cli/kubectl/job_objects.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/cli/console/text.h"
 #include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/pod_object.h"
@@ -18,6 +20,8 @@ using kube::Find;
 using kube::IntAt;
 using kube::StringAt;
 
+constexpr double kLeaseSeconds = 15;   // three times as long as a lease lasts
+constexpr double kReportSeconds = 90;  // operators report every minute at least
 constexpr char kExportLabel[] = "adamant.dev/export";
 
 std::string LabelOf(const Json& object, const char* name) {
@@ -166,6 +170,14 @@ bool IsEventOf(const Json& event, const Json& job) {
          TimeOf(event) >= StringAt(job, {"metadata", "creationTimestamp"});
 }
 
+bool HasReason(const Json& event, std::string_view reason) {
+  std::string found = StringAt(event, {"reason"});
+  std::erase_if(found, [](char c) { return c == '_' || c == '-'; });
+  return std::ranges::equal(found, reason, [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  });
+}
+
 std::string TimeOf(const Json& event) {
   std::string time = StringAt(event, {"series", "lastObservedTime"});
   time = time.empty() ? StringAt(event, {"lastTimestamp"}) : time;
@@ -195,6 +207,35 @@ absl::StatusOr<Events> ReadEvents(const Session& session, const Json& job) {
 std::string PhaseOf(const Json& job) { return StringAt(job, {"status", "phase"}); }
 
 bool IsOver(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
+
+absl::StatusOr<Json> ReadLease(const Session& session) {
+  absl::StatusOr<Json> lease =
+      session.client.Get(kube::kLeases, {"adamant-system", "adamant-operator"});
+  if (absl::IsNotFound(lease.status()) || absl::IsPermissionDenied(lease.status())) {
+    return Json();
+  }
+  return lease;
+}
+
+std::string LeaderTrouble(const Json& job, const Json& lease, kube::WallTime now) {
+  const std::string phase = PhaseOf(job);
+  if (IsOver(phase) || phase == "Suspended") {
+    return "";
+  }
+  if (!lease.is_null()) {
+    const std::string renewed = StringAt(lease, {"spec", "renewTime"});
+    const double seconds = SecondsSince(renewed, now);
+    if (StringAt(lease, {"spec", "holderIdentity"}).empty() || seconds > kLeaseSeconds) {
+      return "no operator leads: its lease was last renewed " + cli::FormatSeconds(seconds) +
+             " ago";
+    }
+  }
+  const std::string reported = StringAt(job, {"status", "lastReportTime"});
+  const double seconds = SecondsSince(reported, now);
+  return !reported.empty() && seconds > kReportSeconds
+             ? "no operator has reported for " + cli::FormatSeconds(seconds)
+             : "";
+}
 
 const Json& ListAt(const Json& object, kube::JsonPath path) {
   static const Json kNone = Json::array();

@@ -44,6 +44,10 @@ bool HasEnded(const Json& pod);
 /// included: these are known by their names.
 bool IsEventOf(const Json& event, const Json& job);
 
+/// Whether the event has this reason: "EpochOpened", also as operators up to 0.1 spelt it:
+/// "epoch_opened".
+bool HasReason(const Json& event, std::string_view reason);
+
 /// When it happened last, as the API writes times.
 std::string TimeOf(const Json& event);
 
@@ -62,6 +66,17 @@ std::string PhaseOf(const Json& job);
 
 /// Succeeded or Failed.
 bool IsOver(std::string_view phase);
+
+/// The lease of the operators, where docs/install.md puts them; null: it is not there, or may not
+/// be read. Errors: those of the client.
+absl::StatusOr<Json> ReadLease(const Session& session);
+
+/// Why what the job's status says may be old: nobody holds `lease` (null: not known), or its
+/// operator has not reported for long. Empty: it is as it should be, or the job has ended or is
+/// suspended.
+std::string LeaderTrouble(const Json& job,
+                          const Json& lease,
+                          std::chrono::system_clock::time_point now);
 
 /// The list at `path`; an empty one where there is none.
 const Json& ListAt(const Json& object, std::initializer_list<std::string_view> path);

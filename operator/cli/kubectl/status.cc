@@ -34,6 +34,7 @@ absl::StatusOr<JobObjects> ReadObjects(const Session& session, const Json& job) 
   ADAMANT_ASSIGN_OR_RETURN(objects.claims,
                            ReadOwned(session, objects.job, kube::kPersistentVolumeClaims));
   ADAMANT_ASSIGN_OR_RETURN(objects.shard_maps, ReadOwned(session, objects.job, kube::kShardMaps));
+  ADAMANT_ASSIGN_OR_RETURN(objects.lease, ReadLease(session));
   objects.now = session.clock.WallNow();
   return objects;
 }

@@ -133,6 +133,17 @@ Rows ClaimRows(const JobObjects& objects) {
   return rows;
 }
 
+// How old this is, while it changes.
+std::string ReportedText(const JobObjects& objects) {
+  const std::string reported = StringAt(objects.job, {"status", "lastReportTime"});
+  std::string trouble = LeaderTrouble(objects.job, objects.lease, objects.now);
+  if (reported.empty() && trouble.empty()) {
+    return "";
+  }
+  std::string text = "reported     " + Age(reported, objects.now) + " ago";
+  return text + (trouble.empty() ? "" : "; " + trouble) + "\n";
+}
+
 void AppendTable(const Rows& rows, std::string& text) {
   const std::string table = cli::Table(rows);
   text += table.empty() ? "" : "\n" + table;
@@ -163,6 +174,7 @@ std::string StatusText(const JobObjects& objects) {
   if (const std::string claim = StringAt(objects.job, {"status", "outputClaim"}); !claim.empty()) {
     text += "output       claim " + claim + "\n";
   }
+  text += ReportedText(objects);
   AppendTable(ConditionRows(objects), text);
   AppendTable(PodRows(objects), text);
   AppendTable(ClaimRows(objects), text);

@@ -17,6 +17,7 @@ struct JobObjects {
   std::vector<Json> pods;
   std::vector<Json> claims;
   std::vector<Json> shard_maps;
+  Json lease;  ///< of the operators; null: not known
   std::chrono::system_clock::time_point now;
 };
 

@@ -99,6 +99,23 @@ TEST_F(CommandsTest, AWatchEndsWhenTheUserWantsIt) {
   EXPECT_EQ(ExitCodeOf(ShowStatus(session_, flags).status()), cli::kInterrupted);
 }
 
+TEST_F(CommandsTest, StatusSaysHowOldItIsAndThatNobodyLeads) {
+  Json job = rig_.PutJob("Running");
+  job["status"]["lastReportTime"] = "1970-01-01T00:59:30Z";
+  ASSERT_TRUE(rig_.client.Update(kube::kTrainingJobs, job, "status").ok());
+  ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(rig_.printed, HasSubstr("reported     30s ago\n"));
+  rig_.Put(kube::kLeases,
+           {{"metadata", {{"name", "adamant-operator"}, {"namespace", "adamant-system"}}},
+            {"spec", {{"holderIdentity", "a"}, {"renewTime", "1970-01-01T00:59:20.000000Z"}}}});
+  ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(
+      rig_.printed,
+      HasSubstr("reported     30s ago; no operator leads: its lease was last renewed 40s ago\n"));
+  ASSERT_EQ(*ShowExplanation(session_, Of<ExplainFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(rig_.printed, HasSubstr("this is as it was last told: no operator leads"));
+}
+
 TEST_F(CommandsTest, EventsAreInOrderAndOfThisJobOnly) {
   const Json job = rig_.PutJob("Running");
   const Json other = {{"metadata", {{"name", "mnist-2"}, {"uid", "other"}}}};

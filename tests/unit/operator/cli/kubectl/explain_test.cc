@@ -6,6 +6,7 @@
 #include <string>
 
 #include "operator/kube/client/time.h"
+#include "tests/unit/operator/cli/kubectl/explain_rig.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 
 namespace adamant::kubectl {
@@ -14,29 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-Observed At(Json job, std::vector<Json> pods = {}) {
-  Observed observed;
-  observed.job = std::move(job);
-  observed.pods = std::move(pods);
-  observed.now = *kube::ParseTime("2026-01-31T12:02:00Z");
-  return observed;
-}
-
-std::string Explained(const Observed& observed) { return ExplanationText(Explain(observed)); }
-
-Json Condition(const std::string& type, const std::string& status, const std::string& message) {
-  return {{"type", type}, {"status", status}, {"reason", "R"}, {"message", message}};
-}
-
-Json Pending(const std::string& reason, const std::string& message) {
-  Json pod = ThePod("worker", 1);
-  pod["status"] = {{"phase", "Pending"},
-                   {"conditions", Json::array({Condition("PodScheduled", "False", message)})}};
-  pod["status"]["conditions"][0]["reason"] = reason;
-  pod["spec"].erase("nodeName");
-  return pod;
-}
 
 TEST(ExplainTest, SaysThatNoOperatorIsThere) {
   const std::string text = Explained(At(TheJob("")));
@@ -279,7 +257,7 @@ TEST(ExplainTest, RestartsOfARunningJobAreTold) {
       At(job, {Ended(ThePod("worker", 0, 1), 137, "OOMKilled"), ThePod("worker", 0, 2)});
   observed.events = {EventOf(job,
                              "TrainingJob",
-                             "lost",
+                             "Lost",
                              "worker-0 was killed by signal 9 (OOMKilled)",
                              "2026-01-31T12:01:50Z")};
   const std::string text = Explained(observed);
