@@ -2,14 +2,9 @@
 
 #include <span>
 
-namespace adamant::simulation {
+#include "tests/simulation/aimed_faults.h"
 
-/// A step of the cores, named as its failpoint (docs/failpoints.md), and how it comes about.
-struct Step {
-  const char* name;
-  double share;   ///< of the seeds that pass it
-  double passes;  ///< mean over those
-};
+namespace adamant::simulation {
 
 /// All that some seed passes. Measured beforehand, so that rare ones can be aimed at and one seed
 /// replays alone.
