@@ -26,17 +26,20 @@ Checker::Checker(Scheduler& scheduler, simulation::Violations& violations, const
       setup_(setup),
       layout_(setup.parameters, setup.buckets),
       buckets_(setup.buckets),
-      shards_(setup.shards(), ShardHistory(setup.optimiser)) {}
+      shards_(setup.shards(), ShardHistory(setup.optimiser)),
+      records_(violations, setup) {}
 
 void Checker::Report(const std::string& what, ShardId shard, const UpdateKey& key) {
   violations_.Report(what + " (shard " + std::to_string(shard) + ", writer " +
                      std::to_string(key.slot) + "#" + std::to_string(key.incarnation) +
-                     ", sequence " + std::to_string(key.sequence) + ")");
+                     ", sequence " + std::to_string(key.sequence) + "; row \"" + setup_.Row() +
+                     "\")");
 }
 
 void Checker::Report(const std::string& what, BucketId bucket, const ps::Holder& holder) {
   violations_.Report(what + " (bucket " + std::to_string(bucket) + ", server-" +
-                     std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation) + ")");
+                     std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation) +
+                     "; row \"" + setup_.Row() + "\")");
 }
 
 // --- Records
@@ -146,26 +149,13 @@ bool Checker::MayBeLost(BucketId bucket) const {
   if (!history.served) {  // it was to come back, or has never been there
     return std::ranges::all_of(history.last_members, lied);
   }
-  return IsLost(bucket) && (setup_.mode == ps::PersistenceMode::kNone ||
-                            std::ranges::all_of(history.record.members, lied));
+  return IsLost(bucket) && std::ranges::all_of(history.record.members, lied);
 }
 
 bool Checker::LastMembersLied(BucketId bucket) const {
   return std::ranges::any_of(buckets_[bucket].last_members, [&](const ps::Holder& member) {
     return view_.disk(member.slot).has_lied();
   });
-}
-
-std::optional<std::pair<ps::Holder, Clock::TimePoint>> Checker::LastDeath(
-    BucketId bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const {
-  std::optional<std::pair<ps::Holder, Clock::TimePoint>> last;
-  for (const ps::Holder& member : buckets_[bucket].last_members) {
-    const auto death = deaths.find(member);
-    if (death != deaths.end() && (!last.has_value() || death->second > last->second)) {
-      last = *death;
-    }
-  }
-  return last;
 }
 
 // --- Replicas
@@ -215,6 +205,9 @@ void Checker::Committed(BucketId bucket,
     for (const ps::LoggedUpdate& update : entry.updates) {
       generation.touching[update.shard].push_back(entry.lsn);
     }
+  }
+  if (IsCurrent(bucket, replica.configuration().generation)) {
+    std::ranges::for_each(entry.puts, [&](const auto& put) { records_.Committed(put); });
   }
   if (replica.IsPrimary()) {
     CheckMembers(bucket, replica, entry);

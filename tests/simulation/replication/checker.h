@@ -14,7 +14,9 @@
 #include "services/parameter_server/core/bucket.h"
 #include "services/parameter_server/core/stored_bucket.h"
 #include "tests/simulation/replication/disk.h"
+#include "tests/simulation/replication/record_checker.h"
 #include "tests/simulation/replication/setup.h"
+#include "tests/simulation/replication/snapshot_books.h"
 #include "tests/simulation/replication/updates.h"
 #include "tests/simulation/violations.h"
 
@@ -44,6 +46,9 @@ class Checker {
 
   void Look(View view) { view_ = std::move(view); }
 
+  [[nodiscard]] RecordChecker& records() { return records_; }
+  [[nodiscard]] SnapshotBooks& snapshots() { return snapshots_; }
+
   // --- Records and replicas (checker.cc)
 
   /// The controller of this term has stored these records.
@@ -70,9 +75,10 @@ class Checker {
   /// lied.
   [[nodiscard]] bool LastMembersLied(BucketId bucket) const;
 
-  /// Of the members that served the bucket last, before they were all lost, the one that died last.
-  [[nodiscard]] std::optional<std::pair<ps::Holder, Clock::TimePoint>> LastDeath(
-      BucketId bucket, const std::map<ps::Holder, Clock::TimePoint>& deaths) const;
+  /// The members that served the bucket last, before they were all lost.
+  [[nodiscard]] const std::vector<ps::Holder>& LastMembers(BucketId bucket) const {
+    return buckets_[bucket].last_members;
+  }
 
   /// All members of a bucket have ended, and what the last that served it had stored, if anything,
   /// may be gone.
@@ -95,15 +101,6 @@ class Checker {
   /// Somebody has read a shard.
   void Fetched(const ps::Holder& holder, const ps::ShardValue& value);
 
-  /// When an update to the bucket was acknowledged last, and for how long none was, where that was
-  /// more than a second.
-  [[nodiscard]] Clock::TimePoint LastAcknowledgement(BucketId bucket) const {
-    return buckets_[bucket].acknowledged_at;
-  }
-  [[nodiscard]] const std::vector<Interval>& Silences(BucketId bucket) const {
-    return buckets_[bucket].silences;
-  }
-
   /// Updates of single shards.
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
   [[nodiscard]] std::uint64_t rolled_back() const { return rolled_back_; }
@@ -122,6 +119,10 @@ class Checker {
                 const ps::StoredContent& stored,
                 const ps::Bucket& bucket,
                 Clock::TimePoint safe);
+
+  /// The job has gone back: a bucket comes back from a snapshot of this slot, or is made anew.
+  void WentBack(BucketId id, std::uint32_t slot, std::uint64_t snapshot, const ps::Bucket& bucket);
+  void MadeAnew(BucketId id, const ps::Bucket& bucket);
 
   [[nodiscard]] const ShardLayout& layout() const { return layout_; }
 
@@ -163,8 +164,6 @@ class Checker {
     std::map<std::uint64_t, Generation> generations;
     std::map<ps::Holder, ps::Epoch> epochs;  // that a holder has reached
     controller::Bucket record;
-    Clock::TimePoint acknowledged_at{};
-    std::vector<Interval> silences;
     bool served = false;                   // in this generation
     ps::Lsn durable = 0;                   // likewise, as primaries say
     std::vector<ps::Holder> last_members;  // of the last generation that was served
@@ -205,6 +204,8 @@ class Checker {
   View view_;
   std::vector<BucketHistory> buckets_;
   std::vector<ShardHistory> shards_;
+  RecordChecker records_;
+  SnapshotBooks snapshots_;
   std::uint64_t term_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t rolled_back_ = 0;

@@ -6,7 +6,8 @@
 
 namespace adamant::replication_simulation {
 
-Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
+Cluster::Cluster(World& world)
+    : world_(world), slots_(world.setup.servers), power_lost_at_(world.setup.servers) {
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     disks_.push_back(std::make_unique<Disk>());
     disks_.back()->Lie(world_.Has(Mutation::kLyingDisks), true);
@@ -40,6 +41,9 @@ Cluster::Cluster(World& world) : world_(world), slots_(world.setup.servers) {
   for (std::uint32_t writer = 0; writer < world_.setup.writers; ++writer) {
     RestartWriter(writer);
   }
+  for (std::uint32_t clerk = 0; clerk < world_.setup.clerks; ++clerk) {
+    clerks_.push_back(std::make_unique<Clerk>(world_, *this, clerk));
+  }
 }
 
 ServerProcess* Cluster::Find(const ps::Holder& holder) const {
@@ -47,9 +51,46 @@ ServerProcess* Cluster::Find(const ps::Holder& holder) const {
   return process != nullptr && process->holder() == holder ? process : nullptr;
 }
 
+ServerProcess* Cluster::Find(const LifePtr& life) const {
+  for (const Slot& slot : slots_) {
+    if (slot.process != nullptr && slot.process->life == life) {
+      return slot.process.get();
+    }
+  }
+  for (const Left& left : left_) {
+    if (left.process->life == life) {
+      return left.process.get();
+    }
+  }
+  return nullptr;
+}
+
+ServerProcess* Cluster::FindAny(const ps::Holder& holder) const {
+  for (const Left& left : left_) {
+    if (left.process->holder() == holder) {
+      return left.process.get();
+    }
+  }
+  return Find(holder);
+}
+
+// Who is asked under the address of a slot.
+ServerProcess* Cluster::Reach(std::uint32_t slot) {
+  for (const Left& left : left_) {
+    if (left.process->holder().slot == slot && world_.scheduler.Chance(0.5)) {
+      return left.process.get();
+    }
+  }
+  return Running(slot);
+}
+
 // --- Processes
 
-void Cluster::Start(std::uint32_t slot, std::uint64_t generation) {
+void Cluster::Start(controller::MemberId id, std::uint64_t generation) {
+  if (id.role == controller::Role::kWorker) {
+    return StartForeman(generation);
+  }
+  const std::uint32_t slot = id.slot;
   slots_[slot].generation = generation;
   if (slots_[slot].process == nullptr && !slots_[slot].starting) {
     slots_[slot].starting = true;
@@ -77,7 +118,7 @@ void Cluster::KeepDown(std::uint32_t slot, Clock::Duration time) {
 void Cluster::End(ServerProcess& server) {
   const std::uint32_t slot = server.holder().slot;
   if (slots_[slot].process.get() != &server) {
-    return;
+    return EndLeft(server);
   }
   world_.scheduler.Record(server.life->name, "ends");
   server.life->ended = true;
@@ -88,7 +129,7 @@ void Cluster::End(ServerProcess& server) {
   const std::size_t survivors = disks_[slot]->store().unflushed();
   disks_[slot]->Close(world_.scheduler.rng().Below(survivors + 1));
   for (auto& [id, connection] : connections_) {
-    if (connection.server == &server) {
+    if (connection.member == &server) {
       Doom(id, milliseconds(500));
     }
   }
@@ -99,13 +140,65 @@ void Cluster::End(ServerProcess& server) {
 // Who runs a process sees its end, and tells the controller that there is.
 void Cluster::TellExit(std::uint32_t slot) {
   ControllerProcess* const controller = controller_.get();
+  const bool proved = std::ranges::none_of(left_, [&](const Left& left) {
+    return left.process->holder().slot == slot && left.generation == slots_[slot].generation;
+  });
   if (controller != nullptr) {
-    world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(300)),
-                           controller->life,
-                           [controller, slot, generation = slots_[slot].generation] {
-                             controller->OnExited(slot, generation);
-                           });
+    world_.scheduler.After(
+        world_.scheduler.Random(milliseconds(1), milliseconds(300)),
+        controller->life,
+        [controller, slot, generation = slots_[slot].generation, proved] {
+          controller->OnExited({controller::Role::kParameterServer, slot}, generation, proved);
+        });
   }
+}
+
+void Cluster::EndLeft(ServerProcess& server) {
+  const auto found =
+      std::ranges::find_if(left_, [&](const Left& left) { return left.process.get() == &server; });
+  if (found == left_.end()) {
+    return;
+  }
+  world_.scheduler.Record(server.life->name, "ends");
+  server.life->ended = true;
+  for (auto& [id, connection] : connections_) {
+    if (connection.member == &server) {
+      Doom(id, milliseconds(500));
+    }
+  }
+  dead_servers_.push_back(std::move(found->process));
+  left_.erase(found);
+}
+
+void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration time) {
+  ServerProcess* const process = Running(slot);
+  if (process == nullptr || process->bucket(0) == nullptr) {
+    return;
+  }
+  const Place place = world_.left_place(slot);
+  deaths_[process->holder()] = world_.scheduler.Now();  // of its disk, as others have it
+  process->LoseVolume(place);
+  left_.push_back({.process = std::move(slots_[slot].process),
+                   .generation = slots_[slot].generation,
+                   .read_since = {}});
+  disks_[slot]->Close(0);
+  LosePowerOf(slot);
+  for (Place other = 0; other < world_.left_place(0); ++other) {
+    if (other == world_.controller_place() || (out_of_reach && world_.scheduler.Chance(0.7))) {
+      world_.network.Cut(place, other);
+      world_.network.Cut(other, place);
+      world_.scheduler.After(time, nullptr, [this, place, other] {
+        world_.network.Mend(place, other);
+        world_.network.Mend(other, place);
+      });
+    }
+  }
+  for (auto& [id, connection] : connections_) {
+    if (connection.member == process) {
+      Doom(id, seconds(1));
+    }
+  }
+  TellExit(slot);
 }
 
 void Cluster::Kill(std::uint32_t slot, std::uint64_t generation) {
@@ -126,15 +219,22 @@ void Cluster::Kill(std::uint32_t slot, std::uint64_t generation) {
 }
 
 void Cluster::LosePower() {
-  power_lost_at_ = world_.scheduler.Now();
+  while (!left_.empty()) {
+    EndLeft(*left_.back().process);
+  }
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot].process != nullptr) {
       End(*slots_[slot].process);
     }
-    const std::size_t survivors = disks_[slot]->store().unflushed();
-    disks_[slot]->LosePower(
-        world_.scheduler.Chance(0.5) ? 0 : world_.scheduler.rng().Below(survivors + 1));
+    LosePowerOf(slot);
   }
+}
+
+void Cluster::LosePowerOf(std::uint32_t slot) {
+  power_lost_at_[slot] = world_.scheduler.Now();
+  const std::size_t survivors = disks_[slot]->store().unflushed();
+  disks_[slot]->LosePower(
+      world_.scheduler.Chance(0.5) ? 0 : world_.scheduler.rng().Below(survivors + 1));
 }
 
 void Cluster::StartController() {
@@ -146,17 +246,29 @@ void Cluster::StartController() {
       store_,
       ++controllers_,
       ControllerProcess::Body{
-          .start = [this](std::uint32_t slot,
-                          std::uint64_t generation) { Start(slot, generation); },
-          .kill = [this](std::uint32_t slot, std::uint64_t generation) { Kill(slot, generation); },
+          .start = [this](controller::MemberId id,
+                          std::uint64_t generation) { Start(id, generation); },
+          .kill =
+              [this](controller::MemberId id, std::uint64_t generation) {
+                if (id.role == controller::Role::kParameterServer) {
+                  Kill(id.slot, generation);
+                } else if (foreman_ != nullptr && foreman_->generation() == generation) {
+                  EndForeman();
+                } else {
+                  TellExitOfForeman(generation);
+                }
+              },
           .send =
               [this](std::uint64_t connection, const controller::ControllerMessage& message) {
-                SendToServer(connection, message);
+                SendToMember(connection, message);
               },
           .close = [this](std::uint64_t connection) { Doom(connection, milliseconds(100)); }});
   const controller::JobController::Survivors survivors = FindSurvivors();
   controller_->Begin(survivors);
   for (const controller::StartProcess& process : survivors.running) {
+    if (process.id.role == controller::Role::kWorker) {
+      continue;
+    }
     Slot& slot = slots_[process.id.slot];
     if (slot.process == nullptr && !slot.starting) {
       TellExit(process.id.slot);
@@ -178,6 +290,9 @@ controller::JobController::Survivors Cluster::FindSurvivors() {
       survivors.running.push_back(
           {{controller::Role::kParameterServer, slot}, slots_[slot].generation});
     }
+  }
+  if (foreman_ != nullptr) {
+    survivors.running.push_back({{controller::Role::kWorker, 0}, foreman_->generation()});
   }
   return survivors;
 }
@@ -212,126 +327,16 @@ void Cluster::RestartWriter(std::uint32_t writer) {
   }
   writers_[writer] =
       std::make_unique<Writer>(world_, *this, writer, ++writer_incarnations_[writer]);
+  writers_[writer]->Hold(held_);
 }
 
 void Cluster::StopWriters() {
   for (const auto& writer : writers_) {
     writer->Stop();
   }
-}
-
-// --- Ways
-
-std::uint64_t Cluster::Connect(ServerProcess& server) {
-  if (controller_ == nullptr) {
-    return 0;
+  for (const auto& clerk : clerks_) {
+    clerk->Stop();
   }
-  connections_[++last_connection_] = {.slot = server.holder().slot,
-                                      .server = &server,
-                                      .controller = controller_.get(),
-                                      .doomed = false};
-  return last_connection_;
-}
-
-void Cluster::Disconnect(std::uint64_t connection) { Doom(connection, milliseconds(5)); }
-
-// Each end hears of it in its own time.
-void Cluster::Doom(std::uint64_t id, Clock::Duration within) {
-  Connection& connection = connections_.at(id);
-  if (std::exchange(connection.doomed, true)) {
-    return;
-  }
-  const auto when = [&] { return world_.scheduler.Random(microseconds(100), within); };
-  world_.scheduler.After(
-      when(), connection.server->life, [server = connection.server, id] { server->OnBroken(id); });
-  world_.scheduler.After(when(),
-                         connection.controller->life,
-                         [controller = connection.controller, id] { controller->OnBroken(id); });
-}
-
-void Cluster::TellController(std::uint64_t id, controller::MemberMessage message) {
-  const Connection& connection = connections_.at(id);
-  if (connection.doomed) {
-    return;
-  }
-  if (!world_.network.Send(connection.slot,
-                           world_.controller_place(),
-                           Channel::kController,
-                           connection.controller->life,
-                           [this, id, message = std::move(message)] {
-                             if (!connections_.at(id).doomed) {
-                               connections_.at(id).controller->OnMessage(id, message);
-                             }
-                           })) {
-    Doom(id, seconds(3));
-  }
-}
-
-void Cluster::SendToServer(std::uint64_t id, const controller::ControllerMessage& message) {
-  const Connection& connection = connections_.at(id);
-  if (connection.doomed) {
-    return;
-  }
-  if (!world_.network.Send(world_.controller_place(),
-                           connection.slot,
-                           Channel::kController,
-                           connection.server->life,
-                           [server = connection.server, id, message] {
-                             server->OnControllerMessage(id, message);
-                           })) {
-    Doom(id, seconds(3));
-  }
-}
-
-void Cluster::SendToPeer(const ps::Holder& from, const ps::Holder& to, ps::PeerMessage message) {
-  ServerProcess* const receiver = Find(to);
-  if (receiver == nullptr) {
-    return;
-  }
-  const Channel channel = message.bulk() ? Channel::kBulk : Channel::kPeerControl;
-  world_.network.Send(
-      from.slot, to.slot, channel, receiver->life, [receiver, from, message = std::move(message)] {
-        receiver->OnPeerMessage(from, message);
-      });
-}
-
-void Cluster::SendPush(const Writer& writer, std::uint32_t target, const Push& push) {
-  ServerProcess* const receiver = Running(target);
-  if (receiver == nullptr || writer.life->ended) {
-    return;
-  }
-  const Place place = world_.writer_place(push.writer.slot);
-  world_.network.Send(place, target, Channel::kWriter, receiver->life, [receiver, place, push] {
-    receiver->OnPush(place, push);
-  });
-}
-
-void Cluster::SendFetch(const Writer& writer, std::uint32_t target, const Fetch& fetch) {
-  ServerProcess* const receiver = Running(target);
-  if (receiver == nullptr || writer.life->ended) {
-    return;
-  }
-  const Place place = world_.writer_place(fetch.writer.slot);
-  world_.network.Send(place, target, Channel::kWriter, receiver->life, [receiver, fetch] {
-    receiver->OnFetch(fetch);
-  });
-}
-
-void Cluster::AnswerWriter(std::uint32_t slot, Place place, PushAnswer answer) {
-  Writer* const writer = writers_[place - world_.writer_place(0)].get();
-  world_.network.Send(
-      slot, place, Channel::kWriter, writer->life, [writer, answer = std::move(answer)] {
-        writer->OnAnswer(answer);
-      });
-}
-
-// Mostly right.
-std::uint32_t Cluster::GuessPrimary(std::uint32_t bucket) {
-  if (controller_ != nullptr && bucket < controller_->records().size() &&
-      world_.scheduler.Chance(0.8)) {
-    return controller_->records()[bucket].primary.slot;
-  }
-  return static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.setup.servers));
 }
 
 }  // namespace adamant::replication_simulation

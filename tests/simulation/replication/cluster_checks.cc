@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,45 +10,25 @@
 #include "tests/simulation/replication/inside.h"
 
 namespace adamant::replication_simulation {
-namespace {
-
-/// `pace` before `end`, not counting what is in the intervals or within `pace` behind them.
-Clock::TimePoint Before(Clock::TimePoint end,
-                        Clock::Duration pace,
-                        std::vector<Interval> intervals,
-                        const std::vector<Interval>& more) {
-  intervals.insert(intervals.end(), more.begin(), more.end());
-  std::ranges::sort(intervals, std::greater());
-  for (const auto& [from, until] : intervals) {
-    if (from <= end && until + pace >= end) {
-      end = from;
-    }
-  }
-  return end - pace;
-}
-
-}  // namespace
-
-// What is lost is at most what was acknowledged in the last interval of flushing of the member that
-// died last, not counting time in which nothing was acknowledged; and what it did not know to be
-// committed, which it would have learnt within a lease.
-Clock::TimePoint Cluster::SafeBefore(std::uint32_t bucket) const {
-  const Clock::TimePoint now = world_.scheduler.Now();
+// Of the disk of this slot, from which the bucket comes back.
+Clock::TimePoint Cluster::SafeBefore(BucketId bucket, std::uint32_t slot) const {
   if (world_.checker.LastMembersLied(bucket)) {
     return Clock::TimePoint::min();
   }
-  const bool power_was_lost = power_lost_at_ + std::chrono::minutes(2) > now;
+  const std::vector<ps::Holder>& members = world_.checker.LastMembers(bucket);
+  const auto lost_power = [&](const ps::Holder& member) {
+    const auto death = deaths_.find(member);
+    return death != deaths_.end() && power_lost_at_[member.slot] >= death->second;
+  };
   if (world_.setup.mode == ps::PersistenceMode::kWalSync ||
-      (world_.setup.logged() && !power_was_lost)) {
-    return now;
+      (world_.setup.logged() && !std::ranges::all_of(members, lost_power))) {
+    return world_.scheduler.Now();
   }
-  const auto last = world_.checker.LastDeath(bucket, deaths_);
-  if (!last.has_value()) {
-    return Clock::TimePoint::min();
-  }
-  const Clock::TimePoint end = std::min(last->second, world_.checker.LastAcknowledgement(bucket));
-  const Clock::Duration pace = world_.setup.flush_interval * 3 + seconds(4);
-  return Before(end, pace, disks_[last->first.slot]->hindrances(), world_.checker.Silences(bucket));
+  const auto member = std::ranges::find(members, slot, &ps::Holder::slot);
+  const auto death = member == members.end() ? deaths_.end() : deaths_.find(*member);
+  return death == deaths_.end()
+             ? Clock::TimePoint::min()
+             : world_.loss_window.SafeBefore(*member, bucket, death->second, *disks_[slot]);
 }
 
 void Cluster::CheckStep() {
@@ -67,8 +48,27 @@ void Cluster::CheckStep() {
       world_.violations.Report("I1: bucket " + std::to_string(bucket) + " has " +
                                std::to_string(readers) + " primaries with a lease");
     }
+    CheckLeft(bucket, readers > 0);
   }
   TraceReads();
+}
+
+// A process whose volume is attached elsewhere counts as dead: what it holds may be read for a
+// lease, where others answered for it.
+void Cluster::CheckLeft(BucketId bucket, bool read) {
+  for (Left& left : left_) {
+    const ServerProcess& server = *left.process;
+    if (!read || !server.CanRead(bucket) || server.IsAloneWith(bucket) ||
+        server.bucket(bucket)->replica().configuration().members.size() == 1) {
+      left.read_since.erase(bucket);
+      continue;
+    }
+    const auto [since, first] = left.read_since.emplace(bucket, world_.scheduler.Now());
+    if (world_.scheduler.Now() - since->second > ps::ReplicationTimes{}.lease * 5 / 4) {
+      world_.violations.Report("I1: bucket " + std::to_string(bucket) +
+                               " is read for more than a lease where it was given up");
+    }
+  }
 }
 
 // Now and then, and when a read should not have been possible.
@@ -106,6 +106,7 @@ void Cluster::CheckRecovered(std::uint32_t bucket) {
     return fail("has " + std::to_string(record.members.size()) + " copies");
   }
   std::vector<std::uint64_t> truth;
+  std::optional<std::string> record_there;
   for (const controller::Holder& member : record.members) {
     const ServerProcess* const server = Find({member.slot, member.incarnation});
     const ps::Bucket* const at = server == nullptr ? nullptr : server->bucket(bucket);
@@ -126,6 +127,13 @@ void Cluster::CheckRecovered(std::uint32_t bucket) {
       return fail("has members that differ");
     }
     truth = std::move(hashes);
+    const auto& records = at->content().records;
+    const auto kept = records.find(world_.setup.record_of[bucket]);
+    const std::string value = kept == records.end() ? "" : kept->second.value;
+    if (record_there.has_value() && *record_there != value) {
+      return fail("has members with different records");
+    }
+    record_there = value;
   }
 }
 

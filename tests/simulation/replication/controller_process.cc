@@ -17,7 +17,9 @@ LifePtr NewLife(std::uint64_t number) {
 controller::JobSettings SettingsOf(const Setup& setup) {
   controller::JobSettings settings;
   settings.name = "replication";
-  settings.workers = 0;
+  settings.workers = setup.only_checkpoints() ? 1 : 0;
+  settings.only_checkpoints = setup.only_checkpoints();
+  settings.checkpoint_interval = setup.checkpoint_interval;
   settings.data_servers = 0;
   settings.parameter_servers = setup.servers;
   settings.buckets = setup.buckets;
@@ -63,10 +65,9 @@ void ControllerProcess::OnBroken(std::uint64_t connection) {
   Handle(controller::Disconnected{connection});
 }
 
-void ControllerProcess::OnExited(std::uint32_t slot, std::uint64_t generation) {
-  Handle(controller::ProcessExited{.id = {controller::Role::kParameterServer, slot},
-                                   .generation = generation,
-                                   .how = "has ended"});
+void ControllerProcess::OnExited(controller::MemberId id, std::uint64_t generation, bool proved) {
+  Handle(controller::ProcessExited{
+      .id = id, .generation = generation, .how = "has ended", .proved = proved});
 }
 
 // Faults on purpose.
@@ -120,9 +121,9 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
     } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
       body_.close(close->connection);
     } else if (const auto* start = std::get_if<controller::StartProcess>(&action)) {
-      body_.start(start->id.slot, start->generation);
+      body_.start(start->id, start->generation);
     } else if (const auto* kill = std::get_if<controller::KillProcess>(&action)) {
-      body_.kill(kill->id.slot, kill->generation);
+      body_.kill(kill->id, kill->generation);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       world_.scheduler.Record(life->name, note->text);
     }

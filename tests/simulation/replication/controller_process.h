@@ -19,13 +19,14 @@ struct ControllerStore {
   std::string state;
 };
 
-/// One process of the controller: the real core, of a job that has parameter servers only.
+/// One process of the controller: the real core, of a job that has parameter servers and,
+/// where only checkpoints are stored, a worker (Foreman).
 /// Threads: one.
 class ControllerProcess {
  public:
   struct Body {
-    std::function<void(std::uint32_t slot, std::uint64_t generation)> start;
-    std::function<void(std::uint32_t slot, std::uint64_t generation)> kill;
+    std::function<void(controller::MemberId id, std::uint64_t generation)> start;
+    std::function<void(controller::MemberId id, std::uint64_t generation)> kill;
     std::function<void(std::uint64_t connection, const controller::ControllerMessage&)> send;
     std::function<void(std::uint64_t connection)> close;
   };
@@ -35,11 +36,12 @@ class ControllerProcess {
   void Begin(const controller::JobController::Survivors& survivors);
   void OnMessage(std::uint64_t connection, controller::MemberMessage message);
   void OnBroken(std::uint64_t connection);
-  void OnExited(std::uint32_t slot, std::uint64_t generation);
+  void OnExited(controller::MemberId id, std::uint64_t generation, bool proved);
 
   [[nodiscard]] const std::vector<controller::Bucket>& records() const {
     return core_->state().buckets;
   }
+  [[nodiscard]] std::uint64_t checkpoint() const { return core_->state().checkpoint.snapshot; }
   [[nodiscard]] std::uint64_t term() const { return core_->state().term; }
 
   const LifePtr life;

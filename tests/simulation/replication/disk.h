@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,19 +16,6 @@ namespace adamant::replication_simulation {
 /// Threads: one.
 class Disk final : public simulation::Disk {
  public:
-  absl::Status Write(const std::vector<storage::Change>& changes) override {
-    return simulation::Disk::Write(Seen(changes));
-  }
-  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
-    return simulation::Disk::WriteLogged(Seen(changes));
-  }
-  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
-    return simulation::Disk::WriteLazily(Seen(changes));
-  }
-
-  /// Sees what is written, and may change it. Of the process that has it open.
-  std::function<void(std::vector<storage::Change>& changes)> on_write;
-
   // --- Faults
 
   /// So much longer every task takes.
@@ -58,11 +47,40 @@ class Disk final : public simulation::Disk {
   [[nodiscard]] bool has_lied() const { return has_lied_; }
 
  private:
-  [[nodiscard]] std::vector<storage::Change> Seen(std::vector<storage::Change> changes) const;
-
   Clock::Duration latency_{0};
   std::vector<Interval> hindrances_;
   bool has_lied_ = false;
+};
+
+/// The disk as one process has it, until it is attached elsewhere.
+/// Threads: one.
+class Volume final : public storage::KvStore {
+ public:
+  /// Sees what is written, and may change it.
+  using OnWrite = std::function<void(std::vector<storage::Change>& changes)>;
+
+  /// `disk` must outlive this.
+  Volume(Disk& disk, OnWrite on_write) : disk_(disk), on_write_(std::move(on_write)) {}
+
+  absl::StatusOr<std::string> Get(std::string_view key) const override;
+  absl::Status Write(const std::vector<storage::Change>& changes) override;
+  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override;
+  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override;
+  absl::Status Flush() override;
+  absl::Status Scan(std::string_view prefix,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
+      const override;
+
+  /// From now on all fails.
+  void Detach() { attached_ = false; }
+
+ private:
+  [[nodiscard]] absl::Status Attached() const;
+  [[nodiscard]] std::vector<storage::Change> Seen(std::vector<storage::Change> changes) const;
+
+  Disk& disk_;
+  const OnWrite on_write_;
+  bool attached_ = true;
 };
 
 }  // namespace adamant::replication_simulation

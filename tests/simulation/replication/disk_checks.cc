@@ -32,10 +32,11 @@ bool Checker::IsStored(
 
 bool Checker::IsLogged(BucketId bucket, const ps::Holder& holder, const ps::Entry& entry) const {
   const Disk& disk = view_.disk(holder.slot);
-  if (!setup_.logged() || disk.has_lied()) {
+  const bool is_logged = setup_.mode != ps::PersistenceMode::kNone && !entry.puts.empty();
+  if ((!setup_.logged() && !is_logged) || disk.has_lied()) {
     return true;
   }
-  const bool synced = setup_.mode == ps::PersistenceMode::kWalSync;
+  const bool synced = setup_.mode == ps::PersistenceMode::kWalSync || !entry.puts.empty();
   const std::uint64_t generation = buckets_[bucket].record.generation;
   const std::string key = ps::EraseEntries(bucket, entry.lsn - 1, entry.lsn).key;
   const auto stored = synced ? disk.store().GetDurable(key) : disk.Get(key);
@@ -43,9 +44,11 @@ bool Checker::IsLogged(BucketId bucket, const ps::Holder& holder, const ps::Entr
     const auto logged = ps::DecodeEntry(*stored, layout_);
     return logged.ok() && logged->entry->origin == entry.origin;
   }
-  return std::ranges::all_of(entry.updates, [&](const ps::LoggedUpdate& update) {
-    return IsStored(disk, update.shard, generation, entry.lsn, synced);
-  });
+  const bool puts = std::ranges::all_of(
+      entry.puts, [&](const ps::LoggedPut& put) { return records_.IsStored(disk, bucket, put); });
+  return puts && std::ranges::all_of(entry.updates, [&](const ps::LoggedUpdate& update) {
+           return IsStored(disk, update.shard, generation, entry.lsn, synced);
+         });
 }
 
 // Whichever of the disks comes back after a loss of power everywhere, it has what workers were told
@@ -76,7 +79,9 @@ void Checker::CheckDurable(BucketId bucket, const controller::Bucket& record) {
       return IsStored(disk, shard, record.generation, last_touch(shard), true);
     });
     if (!marked.ok() || *marked != mark.value || !all) {
-      Report("I15: what is durable is not on a member's disk", bucket, holder);
+      Report("I15: what is durable is not on a member's disk, though workers are alive",
+             bucket,
+             holder);
     }
   }
 }
@@ -161,6 +166,7 @@ void Checker::Restored(BucketId id,
                        const ps::StoredContent& stored,
                        const ps::Bucket& bucket,
                        Clock::TimePoint safe) {
+  records_.Restored(id, bucket.content().records, LastMembersLied(id));
   for (std::size_t i = 0; i < stored.shards.size(); ++i) {
     const ShardId shard = setup_.shards_of[id][i];
     std::optional<Branch> branch = BranchOf(shard, stored.shards[i]);
@@ -175,6 +181,43 @@ void Checker::Restored(BucketId id,
     if (content.version != shards_[shard].items.size() || !IsPrefix(shard, content)) {
       violations_.Report("I8: bucket " + std::to_string(id) + " is not what was stored of it");
     }
+  }
+}
+
+// All of the snapshot, and nothing beyond it.
+void Checker::WentBack(BucketId id,
+                       std::uint32_t slot,
+                       std::uint64_t snapshot,
+                       const ps::Bucket& bucket) {
+  const SnapshotBooks::Entry* const taken = snapshots_.Find(snapshot, slot, id);
+  if (taken == nullptr) {
+    return violations_.Report("None: bucket " + std::to_string(id) + " comes back from snapshot " +
+                              std::to_string(snapshot) + ", which was not taken");
+  }
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.version == b.second.version &&
+           a.second.value == b.second.value;
+  };
+  const ps::RecordMap& records = bucket.content().records;
+  if (!std::ranges::equal(records, taken->records, same)) {
+    violations_.Report("None: the records of bucket " + std::to_string(id) +
+                       " are not those of the snapshot");
+  }
+  records_.Restored(id, records, true);
+  for (std::size_t i = 0; i < taken->versions.size(); ++i) {
+    const ShardId shard = setup_.shards_of[id][i];
+    const ps::ShardContent content = ContentOf(*bucket.content().shards[i]);
+    if (content.version != taken->versions[i] || !IsPrefix(shard, content)) {
+      violations_.Report("None: bucket " + std::to_string(id) + " is not what the snapshot held");
+    }
+    Truncate(shard, content.version, Clock::TimePoint::min());
+  }
+}
+
+void Checker::MadeAnew(BucketId id, const ps::Bucket& bucket) {
+  records_.Restored(id, bucket.content().records, true);
+  for (const ShardId shard : setup_.shards_of[id]) {
+    Truncate(shard, 0, Clock::TimePoint::min());
   }
 }
 

@@ -65,23 +65,24 @@ void Faults::Heal() {
 
 void Faults::InjectProcessFault() {
   const std::uint32_t slot = world_.scheduler.Chance(0.5) ? AnyPrimary() : AnySlot();
-  const bool stores = world_.setup.mode != ps::PersistenceMode::kNone;
-  switch (world_.scheduler.Between(0, 11)) {
+  switch (world_.scheduler.Between(0, 12)) {
     case 0:
     case 1:
     case 2:
     case 3:
       return KillSome();
     case 4:
-      return stores ? KillAll() : KillSome();
+      return KillAll();
     case 5:
-      return stores ? LosePower() : KillSome();
+      return LosePower();
     case 6:
     case 7:
     case 8:
       return Pause(slot);
     case 9:
       return Drain(slot);
+    case 10:
+      return world_.tracer == nullptr ? MoveVolume(slot) : KillSome();
     default: {
       const auto writer =
           static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.setup.writers));
@@ -127,19 +128,50 @@ void Faults::LosePower() {
   Lasts(seconds(4));
 }
 
-// Half of the pauses are longer than leases and promises.
 void Faults::Pause(std::uint32_t slot) {
-  ServerProcess* const server = cluster_.Running(slot);
-  if (server == nullptr) {
-    return;
+  if (ServerProcess* const server = cluster_.Running(slot)) {
+    Pause(server->life, PauseTime());
   }
-  const auto time = world_.scheduler.Chance(0.5) ? Some(milliseconds(50), seconds(4))
-                                                 : Some(seconds(4), seconds(12));
-  Tell("pauses a server", slot, static_cast<std::uint64_t>(time.count()) / 1'000'000);
+}
+
+// Half of the pauses are longer than leases and promises.
+Clock::Duration Faults::PauseTime() {
+  return world_.scheduler.Chance(0.5) ? Some(milliseconds(50), seconds(4))
+                                      : Some(seconds(4), seconds(12));
+}
+
+void Faults::Pause(const LifePtr& life, Clock::Duration time) {
+  Tell("pauses " + life->name, static_cast<std::uint64_t>(time.count()) / 1'000'000);
   const Clock::TimePoint now = world_.scheduler.Now();
-  server->life->paused_until = std::max(server->life->paused_until, now + time);
-  cluster_.disk(slot).Hindered(now, now + time);
+  life->paused_until = std::max(life->paused_until, now + time);
+  if (const ServerProcess* const server = cluster_.Find(life)) {
+    cluster_.disk(server->holder().slot).Hindered(now, now + time);
+  }
   Lasts(time);
+}
+
+void Faults::Crash(const LifePtr& life) {
+  if (ServerProcess* const server = cluster_.Find(life)) {
+    return cluster_.End(*server);
+  }
+  life->ended = true;  // a controller, perhaps one that was replaced
+  if (cluster_.controller() != nullptr && cluster_.controller()->life == life) {
+    const auto away = Some(milliseconds(50), seconds(8));
+    cluster_.CrashController(away);
+    Lasts(away);
+  }
+}
+
+void Faults::CutOff(const LifePtr& life) {
+  if (const ServerProcess* const server = cluster_.Find(life)) {
+    return world_.scheduler.Chance(0.5) ? Isolate(server->holder().slot)
+                                        : CutFromController(server->holder().slot);
+  }
+  for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
+    if (world_.scheduler.Chance(0.5)) {
+      CutFromController(slot);
+    }
+  }
 }
 
 // An orderly stop: its buckets are handed over, then it goes.
@@ -152,6 +184,13 @@ void Faults::Drain(std::uint32_t slot) {
   server->Drain();
   const auto time = Some(milliseconds(500), seconds(6));
   world_.scheduler.After(time, server->life, [this, server] { cluster_.End(*server); });
+  Lasts(time);
+}
+
+void Faults::MoveVolume(std::uint32_t slot) {
+  const auto time = Some(seconds(1), seconds(14));
+  Tell("moves a volume", slot);
+  cluster_.MoveVolume(slot, world_.scheduler.Chance(0.5), time);
   Lasts(time);
 }
 
@@ -292,11 +331,18 @@ void Faults::InjectDiskFault() {
 }
 
 void Faults::FillDisk(std::uint32_t slot) {
-  const auto time = Some(milliseconds(200), seconds(8));
+  // A job whose disk stays full fails where it cannot store checkpoints.
+  const bool only_checkpoints = world_.setup.only_checkpoints();
+  if (only_checkpoints && world_.scheduler.Now() < disk_free_at_) {
+    return SlowDisk(slot);
+  }
+  const auto time = Some(milliseconds(200), seconds(only_checkpoints ? 4 : 8));
+  disk_free_at_ = world_.scheduler.Now() + time + seconds(8);
   Disk& disk = cluster_.disk(slot);
   Tell("fills a disk", slot);
   disk.SetFull(true);
-  disk.Hindered(world_.scheduler.Now(), world_.scheduler.Now() + time);
+  disk.Hindered(world_.scheduler.Now(),
+                world_.scheduler.Now() + time + seconds(2));  // it is tried again every second
   world_.scheduler.After(time, nullptr, [&disk] { disk.SetFull(false); });
   Lasts(time);
 }

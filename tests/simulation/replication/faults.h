@@ -24,6 +24,15 @@ class Faults {
   /// Ends whatever still lasts.
   void Heal();
 
+  // --- At steps: to the process of this life
+
+  Clock::Duration PauseTime();
+
+  /// It pauses from now on.
+  void Pause(const LifePtr& life, Clock::Duration time);
+  void Crash(const LifePtr& life);
+  void CutOff(const LifePtr& life);
+
  private:
   void Inject();
   void InjectProcessFault();
@@ -36,6 +45,7 @@ class Faults {
   void LosePower();
   void Pause(std::uint32_t slot);
   void Drain(std::uint32_t slot);
+  void MoveVolume(std::uint32_t slot);
   void CutLink(Place from, Place to, bool both, Clock::Duration time);
   void Isolate(std::uint32_t slot);
   void CutFromController(std::uint32_t slot);
@@ -62,6 +72,7 @@ class Faults {
   Cluster& cluster_;
   std::uint64_t injected_ = 0;
   Clock::TimePoint over_at_{};
+  Clock::TimePoint disk_free_at_{};  // for a while
 };
 
 }  // namespace adamant::replication_simulation

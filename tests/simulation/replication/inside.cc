@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "tests/simulation/aimed_faults.h"
 
 namespace adamant::replication_simulation {
 namespace {
@@ -87,6 +88,7 @@ ps::ShardContent ContentOf(const ps::LiveShard& shard) {
   if (queue.empty()) {
     return shard.*Member(Content{});
   }
+  const simulation::StepsIgnored for_a_checker;
   const StillClock clock;
   ps::DirtyShards dirty({}, clock, [] {});
   ps::LiveShard copy(shard.identity(), shard.*Member(Rule{}), shard.*Member(Content{}), dirty);

@@ -10,7 +10,8 @@
 
 namespace adamant::replication_simulation {
 
-/// Where processes run: the servers' slots, then the controller, then the writers.
+/// Where processes run: the servers' slots, then the controller, the writers, the clerks,
+/// and servers whose volume is attached elsewhere.
 using Place = std::uint32_t;
 
 /// What flows between two places in one direction. Each kind keeps its order where streams do.

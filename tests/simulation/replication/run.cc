@@ -2,6 +2,7 @@
 
 #include "tests/simulation/replication/cluster.h"
 #include "tests/simulation/replication/faults.h"
+#include "tests/simulation/replication/steps.h"
 #include "tests/simulation/replication/world.h"
 
 namespace adamant::replication_simulation {
@@ -18,11 +19,14 @@ constexpr auto kRecovery = std::chrono::seconds(60);
 constexpr std::uint64_t kMostEvents = 5'000'000;
 constexpr std::size_t kMostPending = 20'000;
 
-/// Runs until `done`, or something is wrong.
-template <class Done>
-void RunUntil(World& world, Cluster& cluster, Done done) {
+/// Of the seeds that are to put a fault at any one step.
+constexpr double kAtStep = 0.1;
+
+/// Runs until `done`, or something is wrong. `run_next`: as Scheduler::RunNext.
+template <class RunNext, class Done>
+void RunUntil(World& world, Cluster& cluster, RunNext run_next, Done done) {
   while (!done() && world.violations.first().empty() && !world.over) {
-    if (!world.scheduler.RunNext() || world.scheduler.executed() > kMostEvents) {
+    if (!run_next() || world.scheduler.executed() > kMostEvents) {
       world.violations.Report("I13: it does not end");
     }
     if (world.scheduler.pending() > kMostPending) {
@@ -34,17 +38,28 @@ void RunUntil(World& world, Cluster& cluster, Done done) {
 
 }  // namespace
 
-Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
+Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   World world(seed, mutation);
   const Clock::TimePoint begin = world.scheduler.Now();
   Cluster cluster(world);
   Faults faults(world, cluster);
+  simulation::AimedFaults at_steps(
+      world.scheduler,
+      {.pause_time = [&] { return faults.PauseTime(); },
+       .pause = [&](const LifePtr& life, Clock::Duration time) { faults.Pause(life, time); },
+       .crash = [&](const LifePtr& life) { faults.Crash(life); },
+       .cut_off = [&](const LifePtr& life) { faults.CutOff(life); }});
+  if (aims) {
+    at_steps.Aim(Steps(), kAtStep, seed);
+  }
+  const auto run_next = [&at_steps] { return at_steps.RunNext(); };
   world.scheduler.After(kCalm, nullptr, [&faults] { faults.PlanNext(); });
-  RunUntil(world, cluster, [&] { return faults.over(); });
+  RunUntil(world, cluster, run_next, [&] { return faults.over(); });
+  at_steps.Stop();
   faults.Heal();
   const Clock::TimePoint healed = world.scheduler.Now();
   world.scheduler.After(kWriteOn, nullptr, [&cluster] { cluster.StopWriters(); });
-  RunUntil(world, cluster, [&] { return world.scheduler.Now() >= healed + kRecovery; });
+  RunUntil(world, cluster, run_next, [&] { return world.scheduler.Now() >= healed + kRecovery; });
   if (world.violations.first().empty() && !world.over) {
     cluster.CheckRecovered();
   }
@@ -55,7 +70,10 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
                   .faults = faults.injected(),
                   .acknowledged = world.checker.acknowledged(),
                   .rolled_back = world.checker.rolled_back(),
-                  .virtual_time = world.scheduler.Now() - begin};
+                  .records = world.checker.records().stored(),
+                  .virtual_time = world.scheduler.Now() - begin,
+                  .passes = at_steps.passes(),
+                  .hits = at_steps.hits()};
   if (!outcome.violation.empty()) {
     outcome.story = world.setup.Describe() + "\n" + world.scheduler.LastEvents();
   }
@@ -69,11 +87,13 @@ Trace TraceSeed(std::uint64_t seed, Mutation mutation) {
   Faults faults(world, cluster);
   faults.PlanNext();
   const auto ended = [&] { return tracer.useless() || tracer.full(); };
-  RunUntil(world, cluster, [&] { return ended() || faults.over(); });
+  const auto run_next = [&world] { return world.scheduler.RunNext(); };
+  RunUntil(world, cluster, run_next, [&] { return ended() || faults.over(); });
   faults.Heal();
   const Clock::TimePoint healed = world.scheduler.Now();
-  RunUntil(
-      world, cluster, [&] { return ended() || world.scheduler.Now() >= healed + seconds(10); });
+  RunUntil(world, cluster, run_next, [&] {
+    return ended() || world.scheduler.Now() >= healed + seconds(10);
+  });
   return {.text = tracer.useless() ? "" : tracer.text(), .violation = world.violations.first()};
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "services/common/base/clock.h"
+#include "tests/simulation/aimed_faults.h"
 #include "tests/simulation/replication/mutation.h"
 
 namespace adamant::replication_simulation {
@@ -17,11 +18,15 @@ struct Outcome {
   std::uint64_t faults = 0;
   std::uint64_t acknowledged = 0;  ///< updates of single shards
   std::uint64_t rolled_back = 0;   ///< of these, lost with all members of a bucket
+  std::uint64_t records = 0;       ///< puts of records that were answered as stored
   Clock::Duration virtual_time{};
+  simulation::AimedFaults::Passes passes;  ///< in builds with failpoints
+  simulation::AimedFaults::Hits hits;      ///< the same
 };
 
-/// Runs the cluster of this seed with the faults of this seed.
-Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+/// Runs the cluster of this seed with the faults of this seed, in builds with failpoints also those
+/// at steps, unless `aims` is false.
+Outcome RunSeed(std::uint64_t seed, Mutation mutation = Mutation::kNone, bool aims = true);
 
 /// What tests/model/replay is to judge.
 struct Trace {

@@ -137,7 +137,9 @@ void Sabotage::CopyBegins(BucketId id, const ps::Holder& learner, std::uint64_t 
     ReceiveSoon(learner, {.bucket = id, .epoch = epoch, .kind = ack});
   }
   if (world_.Has(Mutation::kEarlyAdd)) {
-    for (std::uint32_t part = 0; part < world_.setup.shards_of[id].size(); ++part) {
+    const std::size_t parts =
+        world_.setup.shards_of[id].size() + BucketAt(server_.core(), id).content().records.size();
+    for (std::uint32_t part = 0; part < parts; ++part) {
       ReceiveSoon(learner,
                   {.bucket = id, .epoch = epoch, .kind = ps::CopyAck{.copy = copy, .index = part}});
     }

@@ -15,12 +15,6 @@ constexpr auto kHeartbeat = seconds(1);
 constexpr auto kConnectAgain = milliseconds(300);
 constexpr auto kJoinTimeout = seconds(2);
 
-LifePtr NewServerLife(std::uint32_t slot) {
-  auto life = std::make_shared<Life>();
-  life->name = "server-" + std::to_string(slot);
-  return life;
-}
-
 std::string NameOf(ps::Replica::Role role) {
   static constexpr const char* kNames[] = {"nothing",
                                            "learner",
@@ -37,12 +31,14 @@ std::string NameOf(ps::Replica::Role role) {
 
 ServerProcess::ServerProcess(
     World& world, Cluster& cluster, std::uint32_t slot, const std::string& uid, Disk& disk)
-    : life(NewServerLife(slot)),
+    : ControlledProcess("server-" + std::to_string(slot)),
       world_(world),
       cluster_(cluster),
       slot_(slot),
       uid_(uid),
+      place_(slot),
       disk_(disk),
+      volume_(disk, [this](std::vector<storage::Change>& changes) { OnWrite(changes); }),
       clock_(world.scheduler, world.setup.drift[slot]),
       holder_{.slot = slot, .incarnation = 0},
       sabotage_(world, *this),
@@ -53,6 +49,23 @@ ServerProcess::ServerProcess(
 
 const ps::Bucket* ServerProcess::bucket(BucketId id) const {
   return open_ ? &BucketAt(*core_, id) : nullptr;
+}
+
+void ServerProcess::LoseVolume(Place place) {
+  world_.scheduler.Record(life->name, "lives on without its volume");
+  volume_.Detach();
+  place_ = place;
+}
+
+bool ServerProcess::IsAloneWith(BucketId id) const {
+  const ps::Bucket* const at = bucket(id);
+  return at != nullptr && at->replica().configuration().members.size() == 1 &&
+         !world_.setup.logged();
+}
+
+bool ServerProcess::Serves(BucketId id) const {
+  const ps::Bucket* const at = bucket(id);
+  return at != nullptr && at->replica().role() >= ps::Replica::Role::kServing;
 }
 
 bool ServerProcess::CanRead(BucketId id) const {
@@ -106,6 +119,9 @@ void ServerProcess::OnControllerMessage(std::uint64_t connection,
     OnWelcome(*welcome);
   } else if (const auto* membership = std::get_if<controller::Membership>(&message)) {
     OnMembership(*membership);
+  } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
+    snapshots_.push_back(*take);
+    WantStorage();
   } else if (std::holds_alternative<controller::Refused>(message)) {
     world_.scheduler.Record(life->name, "is refused");
     cluster_.End(*this);
@@ -120,6 +136,7 @@ void ServerProcess::OnWelcome(const controller::Welcome& welcome) {
   welcome_ = true;
   if (holder_.incarnation == 0) {
     holder_.incarnation = welcome.incarnation;
+    attempt_ = welcome.attempt;
     life->name += "#" + std::to_string(welcome.incarnation);
     const auto reading = world_.scheduler.Random(milliseconds(1), milliseconds(300));
     return world_.scheduler.After(reading, life, [this] { OpenDisk(); });

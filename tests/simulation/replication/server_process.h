@@ -10,6 +10,7 @@
 #include "services/parameter_server/core/parameter_server.h"
 #include "tests/simulation/local_clock.h"
 #include "tests/simulation/replication/disk.h"
+#include "tests/simulation/replication/foreman.h"
 #include "tests/simulation/replication/sabotage.h"
 #include "tests/simulation/replication/tap.h"
 #include "tests/simulation/replication/traffic.h"
@@ -23,18 +24,29 @@ class Cluster;
 /// joins, reports its disk, and lets nobody in before that; what waits for the disk is done a
 /// moment later, and so is applying what others' messages have committed.
 /// Threads: one.
-class ServerProcess final : private ps::Driver {
+class ServerProcess final : public ControlledProcess, private ps::Driver {
  public:
   ServerProcess(
       World& world, Cluster& cluster, std::uint32_t slot, const std::string& uid, Disk& disk);
 
-  const LifePtr life;
+  /// Where it runs: its slot, unless its volume is attached elsewhere.
+  [[nodiscard]] Place place() const override { return place_; }
+
+  /// Its volume is attached elsewhere, while it lives on at this place.
+  void LoseVolume(Place place);
+  [[nodiscard]] bool has_volume() const { return place_ == slot_; }
+
+  /// It alone has what it acknowledges of the bucket, in memory.
+  [[nodiscard]] bool IsAloneWith(BucketId id) const;
 
   /// Incarnation 0 until it has joined.
   [[nodiscard]] const ps::Holder& holder() const { return holder_; }
 
   /// nullptr: it has not read its disk yet.
   [[nodiscard]] const ps::Bucket* bucket(BucketId id) const;
+
+  /// It is a primary that serves.
+  [[nodiscard]] bool Serves(BucketId id) const;
 
   /// Whether it may be read now.
   [[nodiscard]] bool CanRead(BucketId id) const;
@@ -45,8 +57,9 @@ class ServerProcess final : private ps::Driver {
 
   // --- The controller's stream (server_process.cc)
 
-  void OnControllerMessage(std::uint64_t connection, const controller::ControllerMessage& message);
-  void OnBroken(std::uint64_t connection);
+  void OnControllerMessage(std::uint64_t connection,
+                           const controller::ControllerMessage& message) override;
+  void OnBroken(std::uint64_t connection) override;
 
   /// It is about to stop.
   void Drain();
@@ -54,9 +67,13 @@ class ServerProcess final : private ps::Driver {
   // --- Peers and writers (server_traffic.cc)
 
   void OnPeerMessage(ps::Holder from, ps::PeerMessage message);
+
+  /// That was what its primary, which served, had to say at `said`.
+  void HasHeard(const ps::Holder& from, const ps::PeerMessage& message, Clock::TimePoint said);
   void OnOpened(const ps::Holder& peer);
   void OnPush(Place writer, const Push& push);
   void OnFetch(const Fetch& fetch);
+  void OnRecord(const RecordRequest& request);
 
   /// As it is, whatever faults on purpose make of others.
   void Receive(const ps::Holder& from, const ps::PeerMessage& message);
@@ -90,12 +107,15 @@ class ServerProcess final : private ps::Driver {
   void PlanStorage(Clock::TimePoint time);
   void DoStorage();
   absl::Status DoDue();
+  absl::Status TakeSnapshot(const controller::TakeSnapshot& take);
 
   World& world_;
   Cluster& cluster_;
   const std::uint32_t slot_;
   const std::string uid_;
+  Place place_;
   Disk& disk_;
+  Volume volume_;
   const simulation::LocalClock clock_;
   ps::Holder holder_;
   std::optional<ps::ParameterServer> core_;
@@ -106,6 +126,8 @@ class ServerProcess final : private ps::Driver {
   std::uint64_t connection_ = 0;
   bool welcome_ = false;
   std::uint64_t term_ = 0;
+  std::uint64_t attempt_ = 1;
+  std::vector<controller::TakeSnapshot> snapshots_;  // that are asked for
   std::optional<controller::Membership> membership_;
   std::vector<ps::Replica::Role> roles_;  // when they were looked at last
   bool apply_planned_ = false;

@@ -20,23 +20,22 @@ constexpr char kShards[] = "shard/";
 // --- The beginning
 
 void ServerProcess::OpenDisk() {
-  ps::ServerOptions options = world_.setup.ServerOptions(holder_);
+  ps::ServerOptions options = world_.setup.ServerOptions(holder_, attempt_);
   options.damage = disk_.Open();
   if (!options.damage.empty()) {
     world_.scheduler.Record(life->name, options.damage);
   }
   sabotage_.Distort(options);
-  disk_.on_write = [this](std::vector<storage::Change>& changes) { OnWrite(changes); };
   ps::Driver& driver = *this;
-  core_.emplace(std::move(options), disk_, clock_, driver);
-  tap_.emplace(world_, holder_, *core_, sabotage_, [this](BucketId bucket) {
-    return cluster_.SafeBefore(bucket);
+  core_.emplace(std::move(options), volume_, clock_, driver);
+  tap_.emplace(world_, holder_, *core_, sabotage_, [this](BucketId bucket, std::uint32_t slot) {
+    return cluster_.SafeBefore(bucket, slot);
   });
   ReadDisk();
 }
 
 void ServerProcess::ReadDisk() {
-  tap_->LookAtStored(disk_);
+  tap_->LookAtStored(volume_);
   const absl::Status status = core_->ReadStored();
   if (absl::IsResourceExhausted(status)) {
     return world_.scheduler.After(kReadAgain, life, [this] { ReadDisk(); });
@@ -96,7 +95,7 @@ void ServerProcess::DoStorage() {
   if (!open_) {
     return;
   }
-  tap_->LookAtLoads(disk_);
+  tap_->LookAtLoads(volume_);
   const absl::Status status = DoDue();
   if (!status.ok()) {
     world_.scheduler.Record(life->name, "cannot store: " + std::string(status.message()));
@@ -114,11 +113,39 @@ void ServerProcess::DoStorage() {
 
 absl::Status ServerProcess::DoDue() {
   ADAMANT_RETURN_IF_ERROR(core_->DoStorage());
+  for (const controller::TakeSnapshot& take : std::exchange(snapshots_, {})) {
+    ADAMANT_RETURN_IF_ERROR(TakeSnapshot(take));
+  }
   if (core_->ScrubDueAt() <= clock_.Now()) {
     core_->Scrub();
   }
   const bool flush = core_->flusher().DueAt() <= clock_.Now();
   return flush && !world_.Has(Mutation::kNeverFlushes) ? core_->Flush() : absl::OkStatus();
+}
+
+absl::Status ServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
+  const auto taken = core_->TakeSnapshot(take.snapshot, take.keep_from, take.keep);
+  if (!taken.ok() && !absl::IsUnavailable(taken.status()) &&
+      !absl::IsResourceExhausted(taken.status())) {
+    return taken.status();
+  }
+  controller::SnapshotTaken answer{.snapshot = take.snapshot,
+                                   .ok = taken.ok(),
+                                   .error = std::string(taken.status().message()),
+                                   .buckets = {},
+                                   .disk_full = absl::IsResourceExhausted(taken.status())};
+  for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
+    answer.buckets.push_back(simulation::ToController((*taken)[i]));
+    const BucketId id = (*taken)[i].bucket;
+    SnapshotBooks::Entry entry{
+        .epoch = (*taken)[i].epoch, .versions = {}, .records = bucket(id)->content().records};
+    for (const ps::LiveShardPtr& shard : bucket(id)->content().shards) {
+      entry.versions.push_back(VersionOf(*shard));
+    }
+    world_.checker.snapshots().Taken(take.snapshot, slot_, id, std::move(entry));
+  }
+  Tell(std::move(answer));
+  return absl::OkStatus();
 }
 
 }  // namespace adamant::replication_simulation

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "services/common/base/check.h"
 #include "tests/simulation/replication/cluster.h"
 #include "tests/simulation/replication/server_process.h"
 
@@ -24,6 +25,19 @@ void ServerProcess::Receive(const ps::Holder& from, const ps::PeerMessage& messa
   Settle();
 }
 
+void ServerProcess::HasHeard(const ps::Holder& from,
+                             const ps::PeerMessage& message,
+                             Clock::TimePoint said) {
+  const ps::Bucket* const at = bucket(message.bucket);
+  const bool tells = std::holds_alternative<ps::Beacon>(message.kind) ||
+                     std::holds_alternative<ps::Prepare>(message.kind);
+  if (tells && at != nullptr && at->replica().role() == ps::Replica::Role::kSecondary &&
+      at->replica().configuration().primary == from &&
+      at->replica().configuration().epoch == message.epoch) {
+    world_.loss_window.Hears(holder_, message.bucket, said, world_.scheduler.Now());
+  }
+}
+
 void ServerProcess::OnOpened(const ps::Holder& peer) {
   if (open_) {
     core_->OnPeerConnected(peer);
@@ -33,10 +47,11 @@ void ServerProcess::OnOpened(const ps::Holder& peer) {
 
 void ServerProcess::SendToPeer(const ps::Holder& to, ps::PeerMessage message) {
   if (const auto* part = std::get_if<ps::CopyPart>(&message.kind)) {
-    const auto& shard = std::get<ps::CopiedShard>(part->content);  // there are no records
-    world_.checker.Leaves(holder_, shard.shard, *shard.stored);
+    if (const auto* shard = std::get_if<ps::CopiedShard>(&part->content)) {
+      world_.checker.Leaves(holder_, shard->shard, *shard->stored);
+    }
   }
-  cluster_.SendToPeer(holder_, to, std::move(message));
+  cluster_.SendToPeer(*this, to, std::move(message));
 }
 
 // --- Time
@@ -62,7 +77,7 @@ void ServerProcess::WantApply() {
 // --- Writers
 
 void ServerProcess::OnPush(Place writer, const Push& push) {
-  if (!open_) {
+  if (!open_ || push.attempt != attempt_) {
     return;
   }
   if (const absl::Status admitted = core_->Admit(push.writer); !admitted.ok()) {
@@ -97,7 +112,10 @@ void ServerProcess::OnPushed(Place writer,
     const UpdateKey key{push.writer.slot, push.writer.incarnation, sequence};
     if (acks[i].outcome == ps::PushOutcome::kApplied ||
         acks[i].outcome == ps::PushOutcome::kDuplicate) {
-      world_.checker.Acknowledged(shard, key);
+      // Without its volume it goes on from memory where it is alone: that is lost.
+      if (has_volume() || !IsAloneWith(push.bucket)) {
+        world_.checker.Acknowledged(shard, key);
+      }
       tap_->TraceAnswer(key);
     }
     answer.acks.push_back({.shard = shard,
@@ -105,11 +123,11 @@ void ServerProcess::OnPushed(Place writer,
                            .outcome = acks[i].outcome,
                            .expected = acks[i].expected});
   }
-  cluster_.AnswerWriter(slot_, writer, std::move(answer));
+  cluster_.AnswerWriter(*this, writer, std::move(answer));
 }
 
 void ServerProcess::OnFetch(const Fetch& fetch) {
-  if (!open_ || !world_.setup.good_clocks) {
+  if (!open_ || !world_.setup.good_clocks || !has_volume()) {
     return;
   }
   const auto values = core_->Fetch(&fetch.writer, world_.setup.shards_of[fetch.bucket], 0);
@@ -118,6 +136,33 @@ void ServerProcess::OnFetch(const Fetch& fetch) {
       world_.checker.Fetched(holder_, value);
     }
   }
+}
+
+// --- Clerks
+
+void ServerProcess::OnRecord(const RecordRequest& request) {
+  if (!open_ || request.attempt != attempt_) {
+    return;
+  }
+  if (!request.put) {
+    const ps::RecordAnswer answer = core_->GetRecord(request.key);
+    if (answer.access == ps::Access::kReady && world_.setup.good_clocks && has_volume()) {
+      world_.checker.records().Read(request.key, answer.record);
+    }
+    return cluster_.AnswerClerk(*this, request.from, {.id = request.id, .answer = answer});
+  }
+  const absl::Status taken = core_->PutRecord(
+      request.key,
+      request.expected,
+      request.value,
+      [this, request](const ps::RecordAnswer& answer) {
+        if (answer.access == ps::Access::kReady && answer.stored) {
+          world_.checker.records().Stored(request.key, request.expected + 1, request.value);
+        }
+        cluster_.AnswerClerk(*this, request.from, {.id = request.id, .answer = answer});
+      });
+  ADAMANT_CHECK(taken.ok(), "the record is a small one");
+  Settle();
 }
 
 }  // namespace adamant::replication_simulation

@@ -7,6 +7,7 @@
 namespace adamant::replication_simulation {
 namespace {
 
+constexpr const char* kModes[] = {"Delayed", "Wal", "WalSync", "None"};
 constexpr std::int64_t kTenPercent = 100'000'000;
 
 std::int64_t DrawDrift(Scheduler& scheduler, bool good) {
@@ -45,6 +46,16 @@ void MakeModel(Setup& setup, std::uint32_t shards, bool on_worker) {
   }
 }
 
+void NameRecords(Setup& setup) {
+  setup.record_of.resize(setup.buckets);
+  const auto named = [](const std::string& key) { return !key.empty(); };
+  for (std::uint32_t part = 0; !std::ranges::all_of(setup.record_of, named); ++part) {
+    const std::string key = "ledger/" + std::to_string(part);
+    std::string& name = setup.record_of[BucketOfRecord(key, setup.buckets)];
+    name = name.empty() ? key : name;
+  }
+}
+
 }  // namespace
 
 Setup DrawSetup(Scheduler& scheduler) {
@@ -58,9 +69,6 @@ Setup DrawSetup(Scheduler& scheduler) {
   setup.copies = scheduler.Chance(0.6) ? 3 : between(1, 2);
   setup.min_in_sync = std::min(setup.copies, between(1, 2));
   setup.mode = static_cast<ps::PersistenceMode>(scheduler.Between(0, 3));
-  if (setup.mode == ps::PersistenceMode::kNone) {
-    setup.copies = 3;  // the loss of all ends the job
-  }
   setup.in_flight = between(1, 3);
   setup.flush_interval = scheduler.Random(milliseconds(500), seconds(3));
   setup.think_time = scheduler.Random(milliseconds(50), milliseconds(400));
@@ -72,6 +80,9 @@ Setup DrawSetup(Scheduler& scheduler) {
   setup.honest_disks = scheduler.Chance(0.6);
   setup.faults = between(20, 30);
   MakeModel(setup, setup.buckets * between(1, 3), scheduler.Chance(0.5));
+  NameRecords(setup);
+  setup.clerks = setup.buckets * between(1, 2);
+  setup.checkpoint_interval = seconds(between(3, 15));
   return setup;
 }
 
@@ -87,6 +98,7 @@ Setup DrawSmallSetup(Scheduler& scheduler) {
   }
   setup.faults = scheduler.Between(6, 10);
   MakeModel(setup, 1, false);
+  NameRecords(setup);
   return setup;
 }
 
@@ -98,8 +110,9 @@ ps::ShardIdentity Setup::IdentityOf(ShardId shard) const {
           .state = here ? kElements * StatePerWeight(optimiser.kind) : 0};
 }
 
-ps::ServerOptions Setup::ServerOptions(const ps::Holder& self) const {
+ps::ServerOptions Setup::ServerOptions(const ps::Holder& self, std::uint64_t attempt) const {
   return {.job_uid = kJobUid,
+          .attempt = attempt,
           .self = self,
           .writers = writers,
           .parameters = parameters,
@@ -110,14 +123,18 @@ ps::ServerOptions Setup::ServerOptions(const ps::Holder& self) const {
           .flush = {.interval = flush_interval}};
 }
 
+std::string Setup::Row() const {
+  return copies == 2 ? "2, any mode"
+                     : std::to_string(copies) + ", " + kModes[static_cast<std::size_t>(mode)];
+}
+
 std::string Setup::Describe() const {
-  static constexpr const char* kModes[] = {"Delayed", "Wal", "WalSync", "None"};
-  std::string text = std::to_string(servers) + " servers, " + std::to_string(buckets) +
-                     " buckets of " + std::to_string(shards()) + " shards, copies " +
-                     std::to_string(copies) + ", minInSync " + std::to_string(min_in_sync) + ", " +
-                     kModes[static_cast<std::size_t>(mode)] + ", " + std::to_string(writers) +
-                     " writers of " + std::to_string(in_flight) + " pushes, " +
-                     (streams ? "streams" : "datagrams") + ", clocks";
+  std::string text =
+      std::to_string(servers) + " servers, " + std::to_string(buckets) + " buckets of " +
+      std::to_string(shards()) + " shards, copies " + std::to_string(copies) + ", minInSync " +
+      std::to_string(min_in_sync) + ", " + kModes[static_cast<std::size_t>(mode)] + ", " +
+      std::to_string(writers) + " writers of " + std::to_string(in_flight) + " pushes, " +
+      std::to_string(clerks) + " clerks, " + (streams ? "streams" : "datagrams") + ", clocks";
   for (const std::int64_t each : drift) {
     text += " " + std::to_string(each / (kTenPercent / 10)) + "%";
   }

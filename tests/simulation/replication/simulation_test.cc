@@ -15,6 +15,7 @@
 
 #include "services/common/base/mutex.h"
 #include "tests/simulation/replication/run.h"
+#include "tests/simulation/replication/steps.h"
 
 namespace adamant::replication_simulation {
 namespace {
@@ -33,6 +34,8 @@ struct Totals {
   std::uint64_t events = 0;
   std::uint64_t acknowledged = 0;
   std::uint64_t rolled_back = 0;
+  std::uint64_t records = 0;
+  simulation::AimedFaults::Hits hits;
   Clock::Duration virtual_time{};
   std::chrono::duration<double> wall_time{};
 };
@@ -47,6 +50,10 @@ void Count(std::uint64_t seed, const Outcome& outcome) {
   totals.events += outcome.events;
   totals.acknowledged += outcome.acknowledged;
   totals.rolled_back += outcome.rolled_back;
+  totals.records += outcome.records;
+  for (const auto& [pair, times] : outcome.hits) {
+    totals.hits[pair] += times;
+  }
   totals.virtual_time += outcome.virtual_time;
   if (!outcome.violation.empty()) {
     ++totals.violations;
@@ -76,6 +83,30 @@ TEST(ReplicationSimulationTest, EverySeedKeepsThePromises) {
   totals.wall_time = std::chrono::steady_clock::now() - begin;
 }
 
+#ifdef ADAMANT_FAILPOINTS
+// After the seeds above.
+TEST(ReplicationSimulationTest, FaultsMeetEveryStep) {
+  if (totals.seeds < 1000) {
+    GTEST_SKIP() << "fewer than 1,000 seeds were run";
+  }
+  std::string missing;
+  for (const simulation::Step& step : Steps()) {
+    for (int fault = 0; fault < simulation::kStepFaults; ++fault) {
+      const auto which = static_cast<simulation::StepFault>(fault);
+      if (!totals.hits.contains({step.name, which})) {
+        missing += "\n  " + std::string(step.name) + ", " + std::string(NameOf(which));
+      }
+    }
+  }
+  const auto all = static_cast<double>(Steps().size() * simulation::kStepFaults);
+  EXPECT_GE(static_cast<double>(totals.hits.size()) / all, 0.95) << "not met:" << missing;
+  std::printf("replication simulation: %zu of %.0f pairs of step and fault met; not met:%s\n",
+              totals.hits.size(),
+              all,
+              missing.empty() ? " none" : missing.c_str());
+}
+#endif
+
 TEST(ReplicationSimulationTest, TheSameSeedGivesTheSameHistory) {
   for (const std::uint64_t seed : {7U, 8U, 9U}) {
     const Outcome one = RunSeed(seed);
@@ -93,8 +124,8 @@ void PrintTotals() {
   const std::chrono::duration<double, std::ratio<3600>> hours = totals.virtual_time;
   std::printf(
       "replication simulation: %llu seeds, %llu violations; %llu faults (at least %llu a seed), "
-      "%llu events, %llu updates acknowledged, %llu of them lost with all copies; %.1f virtual "
-      "hours in %.1f s: %.0f virtual hours per wall hour\n",
+      "%llu events, %llu updates acknowledged, %llu of them lost with all copies, %llu records "
+      "stored; %.1f virtual hours in %.1f s: %.0f virtual hours per wall hour\n",
       static_cast<unsigned long long>(totals.seeds),
       static_cast<unsigned long long>(totals.violations),
       static_cast<unsigned long long>(totals.faults),
@@ -102,6 +133,7 @@ void PrintTotals() {
       static_cast<unsigned long long>(totals.events),
       static_cast<unsigned long long>(totals.acknowledged),
       static_cast<unsigned long long>(totals.rolled_back),
+      static_cast<unsigned long long>(totals.records),
       hours.count(),
       totals.wall_time.count(),
       hours.count() * 3600 / totals.wall_time.count());

@@ -40,7 +40,7 @@ const ps::LiveShard& Tap::ShardAt(BucketId id, ShardId shard) const {
   return *bucket(id).content().shards[static_cast<std::size_t>(position)];
 }
 
-absl::StatusOr<ps::StoredContent> Tap::Stored(BucketId id, const Disk& disk) const {
+absl::StatusOr<ps::StoredContent> Tap::Stored(BucketId id, const storage::KvStore& disk) const {
   std::vector<ps::ShardIdentity> shards;
   for (const ShardId shard : world_.setup.shards_of[id]) {
     shards.push_back(world_.setup.IdentityOf(shard));
@@ -48,7 +48,7 @@ absl::StatusOr<ps::StoredContent> Tap::Stored(BucketId id, const Disk& disk) con
   return ps::LoadContent(kJobUid, id, shards, core_.layout(), disk);
 }
 
-void Tap::LookAtStored(const Disk& disk) {
+void Tap::LookAtStored(const storage::KvStore& disk) {
   stored_.clear();
   for (BucketId id = 0; id < world_.setup.buckets; ++id) {
     if (auto stored = Stored(id, disk); stored.ok()) {
@@ -57,7 +57,7 @@ void Tap::LookAtStored(const Disk& disk) {
   }
 }
 
-void Tap::LookAtLoads(const Disk& disk) {
+void Tap::LookAtLoads(const storage::KvStore& disk) {
   for (auto& [id, load] : loads_) {
     if (auto stored = Stored(id, disk); stored.ok()) {
       load = *std::move(stored);
@@ -121,7 +121,10 @@ void Tap::Commit(BucketId id, const ps::EntryPtr& entry) {
 
 void Tap::Load(BucketId id, bool create) {
   loads_.erase(id);
-  if (!create) {
+  created_.erase(id);
+  if (create) {
+    created_.insert(id);
+  } else {
     loads_.try_emplace(id);
   }
   host_.Load(id, create);
@@ -129,14 +132,24 @@ void Tap::Load(BucketId id, bool create) {
 
 void Tap::Serving(BucketId id) {
   const ps::Bucket& at = bucket(id);
-  if (const auto load = loads_.extract(id); !load.empty() && load.mapped().has_value()) {
-    world_.checker.Restored(id, *load.mapped(), at, safe_before_(id));
+  const std::uint64_t snapshot = at.replica().configuration().restored_snapshot;
+  const auto load = loads_.extract(id);
+  if (snapshot != 0 && created_.erase(id) > 0) {
+    world_.checker.MadeAnew(id, at);
+  } else if (snapshot != 0 && !load.empty()) {
+    world_.checker.WentBack(id, self_.slot, snapshot, at);
+  } else if (!load.empty() && load.mapped().has_value()) {
+    world_.checker.Restored(id, *load.mapped(), at, safe_before_(id, self_.slot));
   }
   world_.checker.Serves(at.replica().configuration(), at, id);
+  world_.loss_window.Serves(self_, id, world_.scheduler.Now());
   host_.Serving(id);
 }
 
-void Tap::Demoted(BucketId id) { host_.Demoted(id); }
+void Tap::Demoted(BucketId id) {
+  world_.loss_window.ServesNoMore(self_, id, world_.scheduler.Now());
+  host_.Demoted(id);
+}
 
 void Tap::StartCopy(BucketId id, const ps::Holder& learner, std::uint64_t copy, ps::Lsn base) {
   sabotage_.CopyBegins(id, learner, copy);
@@ -160,6 +173,8 @@ void Tap::Learn(BucketId id, const ps::CopyBegin& begin) { host_.Learn(id, begin
 
 void Tap::Clear(BucketId id) {
   loads_.erase(id);
+  created_.erase(id);
+  world_.loss_window.Leaves(self_, id);
   host_.Clear(id);
 }
 
@@ -186,8 +201,8 @@ void Tap::TraceSent(const ps::Holder& to, const ps::PeerMessage& message) {
 void Tap::TraceEntry(const ps::Entry& entry) {
   const ps::Replica& replica = bucket(0).replica();
   const std::pair<ps::Epoch, ps::Lsn> which{entry.origin, entry.lsn};
-  if (!replica.IsPrimary() || entry.origin != replica.configuration().epoch ||
-      (traced_.has_value() && which <= *traced_)) {
+  if (entry.updates.empty() || !replica.IsPrimary() ||
+      entry.origin != replica.configuration().epoch || (traced_.has_value() && which <= *traced_)) {
     return;
   }
   traced_ = which;

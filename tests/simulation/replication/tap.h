@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace adamant::replication_simulation {
 /// Threads: one.
 class Tap final : public ps::ReplicaHost {
  public:
-  using SafeBefore = std::function<Clock::TimePoint(BucketId)>;
+  using SafeBefore = std::function<Clock::TimePoint(BucketId, std::uint32_t slot)>;
 
   /// All that is referred to must outlive this. `core` is fresh. `safe_before`: what of a bucket
   /// was acknowledged before then must have survived the loss of all its members.
@@ -31,10 +32,10 @@ class Tap final : public ps::ReplicaHost {
 
   /// What the disk holds when the server reads all of it: that is what comes back if it is damaged
   /// afterwards.
-  void LookAtStored(const Disk& disk);
+  void LookAtStored(const storage::KvStore& disk);
 
   /// What the disk holds of buckets that are to come back from it; to be called before they do.
-  void LookAtLoads(const Disk& disk);
+  void LookAtLoads(const storage::KvStore& disk);
 
   // --- For the tracer
 
@@ -61,7 +62,8 @@ class Tap final : public ps::ReplicaHost {
 
  private:
   [[nodiscard]] const ps::Bucket& bucket(BucketId id) const;
-  [[nodiscard]] absl::StatusOr<ps::StoredContent> Stored(BucketId id, const Disk& disk) const;
+  [[nodiscard]] absl::StatusOr<ps::StoredContent> Stored(BucketId id,
+                                                         const storage::KvStore& disk) const;
   [[nodiscard]] const ps::LiveShard& ShardAt(BucketId id, ShardId shard) const;
   void TraceSent(const ps::Holder& to, const ps::PeerMessage& message);
   void TraceEntry(const ps::Entry& entry);
@@ -74,6 +76,7 @@ class Tap final : public ps::ReplicaHost {
   const SafeBefore safe_before_;
   std::map<BucketId, ps::StoredContent> stored_;
   std::map<BucketId, std::optional<ps::StoredContent>> loads_;
+  std::set<BucketId> created_;                           // that do not come back
   std::optional<std::pair<ps::Epoch, ps::Lsn>> traced_;  // the last entry that was appended
   std::optional<ps::Holder> traced_copy_;                // to this learner, not joint yet
 };

@@ -1,17 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/records.h"
+#include "tests/simulation/replication/setup.h"
 
-// What writers and servers say to each other.
+// What writers, clerks and servers say to each other.
 namespace adamant::replication_simulation {
 
 /// What a writer sends to a bucket, again and again until it is answered.
 struct Push {
-  std::uint64_t id = 0;  ///< never used twice
+  std::uint64_t id = 0;       ///< never used twice
+  std::uint64_t attempt = 1;  ///< of the job
   parameter_server::Writer writer;
   BucketId bucket = 0;
   struct Update {
@@ -31,6 +35,22 @@ struct PushAnswer {
     std::uint64_t expected = 0;  ///< the next one
   };
   std::vector<Ack> acks;
+};
+
+/// Reads or writes a record; said again until it is answered.
+struct RecordRequest {
+  std::uint64_t id = 0;       ///< never used twice
+  std::uint64_t attempt = 1;  ///< of the job
+  std::uint32_t from = 0;     ///< of all clerks
+  std::string key;
+  bool put = false;
+  std::uint64_t expected = 0;  ///< a put: the version until then
+  std::string value;
+};
+
+struct RecordAnswer {
+  std::uint64_t id = 0;
+  ps::RecordAnswer answer;
 };
 
 /// Asks for the values of a bucket; nobody waits for them.

@@ -54,11 +54,6 @@ void Checker::Acknowledged(ShardId shard, const UpdateKey& key) {
   item.acknowledged_at = scheduler_.Now();
   history.acknowledged = std::max(history.acknowledged, found->second + 1);
   ++acknowledged_;
-  BucketHistory& bucket = buckets_[layout_.shards()[shard].bucket];
-  const Clock::TimePoint last = std::exchange(bucket.acknowledged_at, scheduler_.Now());
-  if (scheduler_.Now() > last + seconds(1)) {
-    bucket.silences.emplace_back(last, scheduler_.Now());
-  }
 }
 
 bool Checker::HasAcknowledged(BucketId id, const ps::Bucket& bucket) const {
@@ -78,12 +73,16 @@ void Checker::Serves(const ps::Configuration& record, const ps::Bucket& bucket, 
   if (record.epoch == buckets_[id].record.epoch && !HasAcknowledged(id, bucket)) {
     Report("I5: a primary lacks an acknowledged update", id, record.primary);
   }
+  if (record.epoch == buckets_[id].record.epoch) {
+    records_.Serves(id, bucket.content().records);
+  }
 }
 
 void Checker::Read(BucketId id, const ps::Holder& holder, const ps::Bucket& bucket) {
   if (!HasAcknowledged(id, bucket)) {
     Report("I11: a read misses an acknowledged update", id, holder);
   }
+  records_.Serves(id, bucket.content().records);
 }
 
 void Checker::Fetched(const ps::Holder& holder, const ps::ShardValue& value) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tests/simulation/replication/checker.h"
+#include "tests/simulation/replication/loss_window.h"
 #include "tests/simulation/replication/mutation.h"
 #include "tests/simulation/replication/network.h"
 #include "tests/simulation/replication/setup.h"
@@ -20,6 +21,7 @@ struct World {
         mutation(mutation_in),
         tracer(tracer_in),
         network(scheduler, setup),
+        loss_window(setup),
         checker(scheduler, violations, setup) {}
 
   [[nodiscard]] bool Has(Mutation which) const { return mutation == which; }
@@ -29,6 +31,16 @@ struct World {
     return setup.servers + 1 + writer;
   }
 
+  [[nodiscard]] Place clerk_place(std::uint32_t clerk) const {
+    return writer_place(setup.writers) + clerk;
+  }
+  /// Of a process of this slot whose volume is attached elsewhere.
+  [[nodiscard]] Place left_place(std::uint32_t slot) const {
+    return clerk_place(setup.clerks) + slot;
+  }
+
+  [[nodiscard]] Place foreman_place() const { return left_place(setup.servers); }
+
   Scheduler scheduler;
   const Setup setup;
   const Mutation mutation;
@@ -36,6 +48,7 @@ struct World {
   simulation::Violations violations;
   bool over = false;  // the job has failed, as it may
   Network network;
+  LossWindow loss_window;
   Checker checker;
 };
 

@@ -47,16 +47,33 @@ void Writer::PlanBegin(BucketId bucket) {
                          [this, bucket] { Begin(bucket); });
 }
 
+void Writer::Hold(bool hold) {
+  held_ = hold;
+  for (BucketId bucket = 0; !hold && bucket < streams_.size(); ++bucket) {
+    if (std::exchange(streams_[bucket].full, false)) {
+      PlanBegin(bucket);
+    }
+  }
+}
+
+bool Writer::IsAtRest() const {
+  return std::ranges::all_of(streams_, [](const Stream& each) { return each.pending.empty(); });
+}
+
 void Writer::Begin(BucketId bucket) {
   Stream& stream = streams_[bucket];
   if (stopped_) {
     return;
   }
-  if (stream.pending.size() >= world_.setup.in_flight) {
+  if (held_ || stream.pending.size() >= world_.setup.in_flight) {
     stream.full = true;
     return;
   }
-  Push push{.id = cluster_.NextPush(), .writer = self_, .bucket = bucket, .updates = {}};
+  Push push{.id = cluster_.NextRequest(),
+            .attempt = cluster_.attempt(),
+            .writer = self_,
+            .bucket = bucket,
+            .updates = {}};
   for (auto& [shard, next] : stream.next) {
     if (push.updates.empty() || world_.scheduler.Chance(0.7)) {
       push.updates.push_back({shard, next++});

@@ -23,6 +23,10 @@ class Writer {
   /// Begins no more pushes.
   void Stop() { stopped_ = true; }
 
+  /// Begins none until it may again.
+  void Hold(bool hold);
+  [[nodiscard]] bool IsAtRest() const;
+
   const LifePtr life;
 
  private:
@@ -44,6 +48,7 @@ class Writer {
   const ps::Writer self_;
   std::vector<Stream> streams_;  // by bucket
   bool stopped_ = false;
+  bool held_ = false;
 };
 
 }  // namespace adamant::replication_simulation
