@@ -88,8 +88,9 @@ std::vector<std::uint64_t> BucketBytesOf(const v1::TrainingJob& job) {
   if (!graph.ok()) {
     return {};  // nobody knows: only few move at a time
   }
+  const ShardLayout layout(graph->parameters, buckets);
   std::vector<std::uint64_t> bytes(buckets);
-  for (const Shard& shard : ShardLayout(graph->parameters, buckets).shards()) {
+  for (const Shard& shard : layout.shards()) {
     bytes[shard.bucket] += shard.size() * sizeof(float);
   }
   return bytes;
