@@ -19,6 +19,7 @@
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
+#include "operator/local/stop_signals.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/log.h"

@@ -1,8 +1,6 @@
 #include "operator/local/runner.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +27,7 @@
 #include "operator/local/run_dir.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/state_copies.h"
+#include "operator/local/stop_signals.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/failpoint.h"
@@ -44,26 +43,11 @@ namespace {
 using controller::Action;
 using controller::EpochResult;
 using controller::JobController;
-using controller::MemberId;
-using controller::Phase;
 using controller::Role;
 
 constexpr char kTheJob[] = "";  // the only one
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
-
-sigset_t StopSignalSet() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
-  return set;
-}
-
-std::string SignalName(int signal) {
-  return std::string("SIG") + sigabbrev_np(signal) + (signal == SIGINT ? " (Ctrl-C)" : "");
-}
 
 absl::Status WithAdvice(const absl::Status& status) {
   return absl::IsResourceExhausted(status)
@@ -72,30 +56,6 @@ absl::Status WithAdvice(const absl::Status& status) {
                                 "; make room on that disk, then go on with --resume")
              : status;
 }
-
-// Delivers the stop signals as readable bytes.
-class SignalReader {
- public:
-  SignalReader() {
-    const sigset_t set = StopSignalSet();
-    descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  ~SignalReader() { close(descriptor_); }
-  SignalReader(const SignalReader&) = delete;
-  SignalReader& operator=(const SignalReader&) = delete;
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
-  // The next signal that has arrived; 0 if there is none.
-  [[nodiscard]] int Take() const {
-    signalfd_siginfo info{};
-    const bool got = read(descriptor_, &info, sizeof(info)) == sizeof(info);
-    return got ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {
   return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
@@ -144,7 +104,7 @@ class Runner {
   const std::vector<std::string> warnings_;
   Observer& observer_;
   const SystemClock clock_;
-  const SignalReader signals_;
+  const StopSignals signals_;
 
   metrics::Registry registry_;
   RunMetrics metrics_{registry_};
@@ -259,9 +219,9 @@ void Runner::HandleSignals() {
     if (again) {
       launcher_.KillAll();
     }
-    Handle(controller::SuspendRequested{
-        .reason = "stopped by " + SignalName(signal) + "; adamant train --resume goes on from here",
-        .at_once = again});
+    Handle(controller::SuspendRequested{.reason = "stopped by " + StopSignals::NameOf(signal) +
+                                                  "; adamant train --resume goes on from here",
+                                        .at_once = again});
   }
 }
 
@@ -385,11 +345,9 @@ void Runner::TellAlarms() {
   if (std::string missing = recorder_->TakeAlarm(); !missing.empty()) {
     alarms.push_back(std::move(missing));
   }
+  const std::uint64_t epoch = controller_->state().epoch;
   for (std::string& alarm : alarms) {
-    Tell({.kind = controller::Note::Kind::kAlarm,
-          .member = std::nullopt,
-          .epoch = controller_->state().epoch,
-          .text = std::move(alarm)});
+    Tell({.kind = controller::Note::Kind::kAlarm, .epoch = epoch, .text = std::move(alarm)});
   }
 }
 
@@ -415,11 +373,6 @@ void Runner::ShowProgress() {
 }
 
 }  // namespace
-
-void BlockStopSignals() {
-  const sigset_t set = StopSignalSet();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
 
 absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
   for (const Role role : kRoles) {

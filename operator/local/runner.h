@@ -33,10 +33,6 @@ struct RunOutcome {
   absl::Status stored;  ///< not OK: the job ended because its state could not be stored
 };
 
-/// Makes SIGINT, SIGTERM and SIGHUP wait until RunJob takes them. Call it first in main, before any
-/// thread starts.
-void BlockStopSignals();
-
 /// Whether the programs of the services are there. Error: NotFound, naming the first that is not.
 absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
 
@@ -47,7 +43,7 @@ absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path&
 /// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped
 /// by a signal: starts the processes, restarts those that die, and stops them all at the end. How
 /// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.
-/// Threads: the main thread only.
+/// Threads: the main thread only, after BlockStopSignals.
 /// Errors: what keeps it from starting: the run directory is in use or cannot be written, its disk
 /// is full, its state is damaged.
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
