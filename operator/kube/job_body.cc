@@ -1,6 +1,7 @@
 #include "operator/kube/job_body.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -31,7 +32,8 @@ using controller::StartProcess;
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
-constexpr std::size_t kMostWarnings = 64;  // of the API that a job's user is told
+constexpr std::chrono::minutes kEpochEvents{1};  // between two of a kind that come with epochs
+constexpr std::size_t kMostWarnings = 64;        // of the API that a job's user is told
 
 std::string RandomName() {
   std::random_device device;
@@ -44,16 +46,25 @@ bool IsWarning(controller::Note::Kind kind) {
          kind == Kind::kFailover || kind == Kind::kDiverged;
 }
 
-// Of an Event.
+// Of an Event: "EpochOpened" of "epoch_opened".
 std::string ReasonOf(controller::Note::Kind kind) {
-  switch (kind) {
-    case controller::Note::Kind::kDiverged:
-      return "Diverged";
-    case controller::Note::Kind::kWentBack:
-      return "WentBack";
-    default:
-      return std::string(controller::NoteName(kind));
+  std::string reason;
+  bool begins = true;  // a word
+  for (const char c : controller::NoteName(kind)) {
+    if (c == '_' || c == '-') {
+      begins = true;
+      continue;
+    }
+    reason += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    begins = false;
   }
+  return reason;
+}
+
+// What comes with every epoch, and would be all that is heard of a job of short ones.
+bool ComesWithEpochs(const controller::Note& note) {
+  using Kind = controller::Note::Kind;
+  return note.kind == Kind::kEpochOpened || note.kind == Kind::kEpochClosing;
 }
 
 }  // namespace
@@ -118,6 +129,11 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const Clock::TimePoint now = context_.clock.Now();
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
   AnswerCheckpointRequest(told);
+  AddHistory(controller_->state(), report, told);
+  restarts_.Fill(report.restarts, told);
+  if (!finished_) {
+    told.set_last_report_time(Now());
+  }
   TellFailures(told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
@@ -271,6 +287,20 @@ absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entri
 }
 
 void JobBody::Tell(const controller::Note& note) {
+  if (ComesWithEpochs(note)) {
+    const Clock::TimePoint now = context_.clock.Now();
+    const auto [last, first] = epoch_events_.try_emplace(note.kind, now);
+    if (!first && now - last->second < kEpochEvents) {
+      return;
+    }
+    last->second = now;
+  }
+  if (note.kind == controller::Note::Kind::kRestarting && note.member) {
+    restarts_.OnRestart(note.member->role);
+  }
+  if (note.kind == controller::Note::Kind::kLost && disrupted_ == note.member) {
+    return Record(false, "Disrupted", note.text);
+  }
   Record(IsWarning(note.kind), ReasonOf(note.kind), note.text);
 }
 

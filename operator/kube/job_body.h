@@ -28,6 +28,7 @@
 #include "operator/kube/node_view.h"
 #include "operator/kube/pod_memory.h"
 #include "operator/kube/pod_object.h"
+#include "operator/kube/restart_counter.h"
 #include "operator/kube/status_writer.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
@@ -106,7 +107,9 @@ class JobBody {
   [[nodiscard]] bool LeavesPods() const;
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
+  absl::Status CheckBeforeFirstPod();
   absl::Status CheckTemplates();
+  absl::Status CheckOutput();
   absl::Status TryToCreatePod(const controller::StartProcess& process);
   absl::Status CreatePod(const controller::StartProcess& process);
   absl::Status Refused(const std::string& what, const absl::Status& why);
@@ -148,13 +151,16 @@ class JobBody {
   std::deque<controller::Event> events_;    // for the controller, to be handled in order
   std::deque<controller::Action> actions_;  // of the controller, to be performed in order
   HeldActions held_;
-  bool waits_ = false;  // for an answer of the API
+  bool waits_ = false;                             // for an answer of the API
+  std::optional<controller::MemberId> disrupted_;  // whose end is being handled: it was ended
+  std::map<controller::Note::Kind, Clock::TimePoint> epoch_events_;  // when they were told last
   ApiPause pause_;
   absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
 
   bool templates_checked_ = false;
+  bool output_checked_ = false;
   PodMemory pod_memory_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
@@ -171,6 +177,7 @@ class JobBody {
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
   StatusWriter status_writer_;
   FailedWrites failed_writes_;
+  RestartCounter restarts_;
   std::set<std::string> warnings_;   // of the API, that were told
   std::chrono::milliseconds retry_;  // until what could not be done is tried again
   absl::Status trouble_;             // what was told last

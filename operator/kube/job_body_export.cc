@@ -6,6 +6,7 @@
 #include "operator/kube/client/json.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/output_claim.h"
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
@@ -35,6 +36,17 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
   return IsToBeForced(pod, Patience())
              ? RemovePod({.name = pod.name, .uid = pod.uid, .at_once = true})
              : absl::OkStatus();
+}
+
+// A claim of the user's is waited for; another is made at once, so that what the API has against it
+// is known.
+absl::Status JobBody::CheckOutput() {
+  const Json own = OutputClaimObject(job_, *view_->job);
+  if (own.is_null()) {
+    return CheckClaim(client_, {job_.key.ns, view_->job->spec().output().claim()});
+  }
+  const absl::Status created = CreateClaim(own);
+  return created.ok() ? created : Refused("the claim of spec.output", created);
 }
 
 absl::Status JobBody::FinishExport(const PodView& view) {

@@ -47,6 +47,7 @@ absl::Status JobBody::Open() {
     controller = JobController::Create(Settings(), RandomUid());
   }
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
+  restarts_.StartFrom(*view_->status, controller->state().restarts);
   controller_ = std::move(controller);  // not before: it has no term of its own until it begins
   context_.control.AddJob(
       job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
@@ -118,6 +119,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::WaitToOpen(const absl::Status& why) {
     return why;
   }
   v1::TrainingJobStatus told = WaitingStatus(*view_, Now());
+  told.set_last_report_time(Now());
   TellFailures(told);
   if (!failed_writes_.Lasting(context_.clock.Now()).empty()) {
     WriteStatus(told).IgnoreError();  // it is tried again, with all the rest

@@ -114,7 +114,11 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   // What has happened may change what is wanted, but only what is stored is acted on.
   for (const controller::ProcessExited& exited :
        Reconcile(controller_->Wanted(), Observe(pods), Patience()).exited) {
+    if (exited.cause == controller::LossCause::kDisruption) {
+      disrupted_ = exited.id;
+    }
     Handle(exited);
+    disrupted_.reset();
   }
   if (!held_.empty() || !taken_over_.ok()) {
     return taken_over_;
@@ -127,8 +131,8 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
   }
   absl::Status status;
-  if (!plan.create.empty() && pods.empty() && !templates_checked_) {
-    status = CheckTemplates();
+  if (!plan.create.empty() && pods.empty()) {
+    status = CheckBeforeFirstPod();
     if (!status.ok() || controller::IsFinal(controller_->state().phase)) {
       return status;
     }
@@ -162,6 +166,23 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
     status.Update(DeleteAllClaims());
   }
   return status;
+}
+
+// What would be noticed late, or only when all is trained.
+absl::Status JobBody::CheckBeforeFirstPod() {
+  if (!templates_checked_) {
+    ADAMANT_RETURN_IF_ERROR(CheckTemplates());
+  }
+  if (!output_checked_ && !controller::IsFinal(controller_->state().phase)) {
+    const absl::Status checked = CheckOutput();
+    const bool is_users = view_->job->spec().output().has_claim();
+    NoteWrite(
+        (is_users ? "mount claim " : "create claim ") + OutputClaimName(job_.key.name, *view_->job),
+        checked);
+    ADAMANT_RETURN_IF_ERROR(checked);
+    output_checked_ = true;
+  }
+  return absl::OkStatus();
 }
 
 // What is wrong in spec.pods is found before anything is made, not when the first process of that

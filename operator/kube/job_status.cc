@@ -1,6 +1,7 @@
 #include "operator/kube/job_status.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "operator/core/state.h"
@@ -19,6 +20,18 @@ using Status = v1::TrainingJobStatus;
 constexpr char kDiverged[] = "Diverged";
 constexpr char kWriteFailure[] = "WriteFailure";
 constexpr std::size_t kMostFailures = 5;  // that a condition names
+
+// To the millisecond; what is not known, or has gone wrong, is none.
+void SetDuration(double seconds, google::protobuf::Duration& duration) {
+  constexpr double kMilliseconds = 1000;
+  constexpr std::int64_t kNanoseconds = 1'000'000;
+  const double most = kMilliseconds * 1e9;
+  const double known = std::isfinite(seconds) ? std::max(0.0, seconds) : 0;
+  const auto milliseconds =
+      static_cast<std::int64_t>(std::min(most, std::round(known * kMilliseconds)));
+  duration.set_seconds(milliseconds / 1000);
+  duration.set_nanos(static_cast<std::int32_t>(milliseconds % 1000 * kNanoseconds));
+}
 
 Status::Phase PhaseOf(Phase phase) {
   switch (phase) {
@@ -208,10 +221,27 @@ Status StatusOf(const JobReport& report,
   return status;
 }
 
+void AddHistory(const controller::JobState& state, const JobReport& report, Status& status) {
+  SetDuration(std::chrono::duration<double>(state.active).count(), *status.mutable_active());
+  if (state.failovers == 0 && state.restores == 0) {
+    return;
+  }
+  v1::RecoveryStatus& recovery = *status.mutable_recovery();
+  recovery.set_failovers(static_cast<std::int64_t>(state.failovers));
+  recovery.set_restores(static_cast<std::int64_t>(state.restores));
+  if (report.last_failover) {
+    const controller::FailoverTimes& times = report.last_failover->times;
+    SetDuration(times.detect_seconds, *recovery.mutable_detect());
+    SetDuration(times.replace_seconds, *recovery.mutable_replace());
+    SetDuration(times.reconcile_seconds, *recovery.mutable_reconcile());
+  }
+}
+
 Status SuspendedStatus(const JobView& view, const std::string& now) {
   Status status = *view.status;
   status.set_observed_generation(view.generation);
   status.set_phase(Status::PHASE_SUSPENDED);
+  status.clear_last_report_time();
   status.clear_conditions();
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition(
@@ -264,6 +294,7 @@ Status LostStatus(const JobView& view, const std::string& why, const std::string
   status.set_observed_generation(view.generation);
   status.set_phase(Status::PHASE_FAILED);
   status.set_message(why);
+  status.clear_last_report_time();
   status.clear_conditions();
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition({"Running", false, "StateLost", ""}, view, now, status);

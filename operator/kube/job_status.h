@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "operator/core/job_controller.h"
+#include "operator/core/state.h"
 #include "operator/kube/failed_writes.h"
 #include "operator/kube/job_objects.h"
 #include "operator/kube/job_view.h"
@@ -16,6 +17,11 @@ v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
                                const PodViews& pods,
                                const JobView& view,
                                const std::string& now);
+
+/// Adds what the job's controller remembers beside its report: take-overs, and for how long it ran.
+void AddHistory(const controller::JobState& state,
+                const controller::JobReport& report,
+                v1::TrainingJobStatus& status);
 
 /// The status of a job that is not to run now, and of which nothing runs.
 v1::TrainingJobStatus SuspendedStatus(const JobView& view, const std::string& now);

@@ -187,13 +187,15 @@ bool ReadLabels(const Label& label, PodView& view) {
                           : ParseNumber(snapshot, view.export_snapshot) && view.export_snapshot > 0;
 }
 
+const Json& StatusesIn(const Json& object, const char* list) {
+  static const Json kNone = Json::array();
+  const Json* found = Find(object, {"status", list});
+  return found != nullptr && found->is_array() ? *found : kNone;
+}
+
 // What the node tells of our container: {"running": …}. Null while it tells nothing.
 const Json* StateOfContainer(const Json& object) {
-  const Json* statuses = Find(object, {"status", "containerStatuses"});
-  if (statuses == nullptr || !statuses->is_array()) {
-    return nullptr;
-  }
-  for (const Json& status : *statuses) {
+  for (const Json& status : StatusesIn(object, "containerStatuses")) {
     if (StringAt(status, {"name"}) == kContainer) {
       return Find(status, {"state"});
     }
@@ -201,13 +203,20 @@ const Json* StateOfContainer(const Json& object) {
   return nullptr;
 }
 
+// Its command cannot be run, which another node cannot either.
+bool CouldNotStart(const std::string& reason) {
+  return reason == "StartError" || reason == "ContainerCannotRun";
+}
+
 std::string HowItEnded(const Json& terminated) {
   const std::string reason = StringAt(terminated, {"reason"});
-  const std::int64_t signal = IntAt(terminated, {"signal"});
+  if (CouldNotStart(reason)) {
+    return "could not start: " + StringAt(terminated, {"message"}, "its node gave no reason");
+  }
   const std::int64_t code = IntAt(terminated, {"exitCode"});
-  std::string how = signal != 0  ? "was killed by signal " + std::to_string(signal)
-                    : code > 128 ? "was killed by signal " + std::to_string(code - 128)
-                                 : "exited with code " + std::to_string(code);
+  const std::int64_t killed = IntAt(terminated, {"signal"}, code - 128);
+  std::string how = killed > 0 ? "was killed by signal " + std::to_string(killed)
+                               : "exited with code " + std::to_string(code);
   if (!reason.empty() && reason != "Error" && reason != "Completed") {
     how += " (" + reason + ")";
   }
@@ -216,11 +225,7 @@ std::string HowItEnded(const Json& terminated) {
 
 // The end of an init container, one of the user's, that has failed; null if none has.
 const Json* FailedInit(const Json& object) {
-  const Json* statuses = Find(object, {"status", "initContainerStatuses"});
-  if (statuses == nullptr || !statuses->is_array()) {
-    return nullptr;
-  }
-  for (const Json& status : *statuses) {
+  for (const Json& status : StatusesIn(object, "initContainerStatuses")) {
     const Json* terminated = Find(status, {"state", "terminated"});
     if (terminated != nullptr && IntAt(*terminated, {"exitCode"}) != 0) {
       return terminated;
@@ -264,9 +269,10 @@ void ReadState(const Json& object, PodView& view) {
   pod.disrupted = pod.deleting || IsDisruptionTarget(object);
   if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
     pod.state = ObservedPod::State::kEnded;
-    pod.how = HowItEnded(*end);
+    pod.how = pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end);
     pod.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
-    pod.bad_configuration = pod.exit_code == kBadConfiguration;
+    pod.bad_configuration =
+        pod.exit_code == kBadConfiguration || CouldNotStart(StringAt(*end, {"reason"}));
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEndWithoutStatus(object, state != nullptr && state->contains("running"), view);
   } else {

@@ -15,6 +15,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr std::chrono::seconds kProgressInterval{10};
+constexpr std::chrono::seconds kReportInterval{60};  // so that the API can bear many jobs that wait
 
 // Without what changes all the time, by which nobody decides anything.
 std::string DecisiveOf(v1::TrainingJobStatus status) {
@@ -22,6 +23,15 @@ std::string DecisiveOf(v1::TrainingJobStatus status) {
   status.clear_examples_per_second();
   status.clear_training_loss();
   status.clear_active();
+  status.clear_recovery();
+  status.clear_last_report_time();
+  return status.SerializeAsString();
+}
+
+// What tells nothing but that time has passed is left out.
+std::string ProgressOf(v1::TrainingJobStatus status) {
+  status.clear_active();
+  status.clear_last_report_time();
   return status.SerializeAsString();
 }
 
@@ -37,6 +47,9 @@ v1::TrainingJobStatus EssentialStatus(const v1::TrainingJobStatus& status) {
   *essential.mutable_conditions() = status.conditions();
   if (status.has_start_time()) {
     essential.set_start_time(status.start_time());
+  }
+  if (status.has_last_report_time()) {
+    essential.set_last_report_time(status.last_report_time());
   }
   if (status.has_completion_time()) {
     essential.set_completion_time(status.completion_time());
@@ -70,7 +83,12 @@ bool StatusWriter::IsDue(const v1::TrainingJobStatus& status, Clock::TimePoint n
     return DecisiveOf(status) != written_decisive_;
   }
   next_progress_ = now + kProgressInterval;
-  return status.SerializeAsString() != written_;
+  const bool reports = status.has_last_report_time() && now >= next_report_;
+  if (ProgressOf(status) == written_ && !reports) {
+    return false;
+  }
+  next_report_ = now + kReportInterval;
+  return true;
 }
 
 absl::Status StatusWriter::Write(const v1::TrainingJobStatus& status, const Check& is_ours) {
@@ -87,7 +105,7 @@ absl::Status StatusWriter::Write(const v1::TrainingJobStatus& status, const Chec
   }
   ADAMANT_RETURN_IF_ERROR(written.status());
   resource_version_ = *std::move(written);
-  written_ = status.SerializeAsString();
+  written_ = ProgressOf(status);
   written_decisive_ = DecisiveOf(status);
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> ApplyStatus(const Client& client,
 v1::TrainingJobStatus EssentialStatus(const v1::TrainingJobStatus& status);
 
 /// Keeps the status of a job as its controller reports it: what somebody decides by is written at
-/// once, what changes all the time every 10 s.
+/// once, what changes all the time every 10 s, that nothing has changed every minute.
 ///
 /// No controller writes over the status of its successor. Each write names the resourceVersion that
 /// this controller's last one led to, at first that from before it read the job's state; so it is
@@ -70,9 +70,10 @@ class StatusWriter {
   const Client client_;
   const JobIdentity job_;
   std::string resource_version_;
-  std::string written_;           // the status as it was written last
+  std::string written_;           // the status as it was written last, without what time changes
   std::string written_decisive_;  // without what changes all the time
   Clock::TimePoint next_progress_{};
+  Clock::TimePoint next_report_{};
   std::string refused_;  // why, as it was told last
   std::optional<std::string> refusal_;
 };

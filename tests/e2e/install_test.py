@@ -29,9 +29,10 @@ GRANTED = {
     "/pods/exec": "",
     "/persistentvolumeclaims": "get list watch create delete",
     "policy/poddisruptionbudgets": "get list watch create patch delete",
-    "/configmaps": "get create update patch",
+    "/configmaps": "get create update patch delete",
     "/nodes": "get list watch",
     "/events": "create patch",
+    "storage.k8s.io/storageclasses": "get",
     "/secrets": "",
     "/serviceaccounts": "",
     "coordination.k8s.io/leases": "",
@@ -105,6 +106,13 @@ class InstallTest(unittest.TestCase):
         self.assertFalse(self.allowed("editor", "patch", maps))
         self.assertFalse(self.allowed("editor", "create", jobs, "kube-system"))
         self.assertFalse(self.allowed("viewor", "create", jobs))
+
+    def test_who_is_logged_in_may_see_whether_an_operator_leads(self):
+        lease, anybody = "coordination.k8s.io/leases", ["system:authenticated"]
+        self.assertTrue(self.allowed("ann", "get", lease, NAMESPACE, anybody, "adamant-operator"))
+        self.assertFalse(self.allowed("ann", "patch", lease, NAMESPACE, anybody, "adamant-operator"))
+        self.assertFalse(self.allowed("ann", "get", lease, NAMESPACE, anybody, "another"))
+        self.assertFalse(self.allowed("", "get", lease, NAMESPACE, ["system:unauthenticated"], "adamant-operator"))
 
     def test_removing_the_operator_keeps_the_jobs(self):
         self.cluster.kubectl("apply", "-n", "default", "-f", "-", input=JOB)

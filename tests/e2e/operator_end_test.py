@@ -115,9 +115,9 @@ class EndTest(TestCase):
         self.assert_left(everything, ended=(), claims=["output"])
         self.assert_left(default, ended=all_roles, claims=["output", f"{SERVER}-1"])
         self.assert_left(nothing, ended=all_roles, claims=["output", f"{SERVER}-1"])
-        self.assert_left(failed["All"], ended=())
-        self.assert_left(failed["Running"], ended=(SERVER, DATA), claims=[f"{SERVER}-1"])
-        self.assert_left(failed["None"], ended=(SERVER, DATA), live=(WORKER,), claims=[f"{SERVER}-1"])
+        self.assert_left(failed["All"], ended=(), claims=["output"])
+        self.assert_left(failed["Running"], ended=(SERVER, DATA), claims=["output", f"{SERVER}-1"])
+        self.assert_left(failed["None"], ended=(SERVER, DATA), live=(WORKER,), claims=["output", f"{SERVER}-1"])
         for job in (everything, default, nothing, *failed.values()):
             job.delete("--wait=false")
         for job in (everything, default, nothing, *failed.values()):
@@ -134,7 +134,12 @@ class EndTest(TestCase):
         pending = self.apply("pending", pods=UNPLACEABLE)
         loading = self.apply("loading", train=f"{{download: {{images: {file}, labels: {file}}}}}")
         running = self.apply("running", epochs=100_000)
+        namespace = self.system.namespace
+        namespace.claim("nowhere")
         exporting = self.apply("exporting", pods="  output: {claim: nowhere}\n")
+        homeless = self.apply("homeless", pods="  output: {claim: missing}\n")
+        self.await_joined(exporting, "dataServer")
+        namespace.kubectl("delete", "persistentvolumeclaim", "nowhere")  # so that its export has nowhere to go
         suspended = self.apply("suspended", epochs=100_000)
         suspended.await_epoch(2)
         suspended.patch(suspend=True)
@@ -143,8 +148,12 @@ class EndTest(TestCase):
         exporting.await_pod(lambda change: slot_of(change.object).startswith("export"), "its export's pod is there")
         running.await_epoch(2)
         suspended.await_phase("Suspended")
+        told = ("cannot mount claim missing: there is no claim missing in namespace training; the job begins once there "
+                "is")
+        homeless.await_status(lambda status: status.get("message") == told, "it waits for its claim")
         begin = time.monotonic()
-        jobs = {pending: ("Starting",), loading: ("Starting",), running: ("Running", "Evaluating"),
+        jobs = {homeless: ("Starting",), pending: ("Starting",), loading: ("Starting",),
+                running: ("Running", "Evaluating"),
                 exporting: ("Evaluating",), suspended: ("Suspended",)}
         for job, phases in jobs.items():
             self.assertIn(job.status()["phase"], phases, job.name)

@@ -18,9 +18,9 @@ class FaultTest(TestCase):
         self.delete_pod(job, slot)
         self.kill_process(job, slot)
         self.assert_succeeds(job, EPOCHS, restarts=1)
-        self.assert_event(job, f"lost: {slot} is gone: its pod was deleted")
-        self.assert_event(job, f"restarting: {slot} .*does not count against the restart budget")
-        self.assert_event(job, f"lost: {slot} was killed by signal 9")
+        self.assert_event(job, f"Disrupted: {slot} (is gone|has ended): its pod was deleted")
+        self.assert_event(job, f"Restarting: {slot} .*does not count against the restart budget")
+        self.assert_event(job, f"Lost: {slot} was killed by signal 9")
         created = [name for name in job.created() if name.startswith(f"{job.name}-{slot}-")]
         self.assertEqual(created, [f"{job.name}-{slot}-{generation}" for generation in (1, 2, 3)])
 

@@ -108,7 +108,7 @@ class LostNodeTest(TestCase):
         self.assertIn(f"{job.name}-{slot}-2", self.claims(job))
 
         self.assert_trained_on(job)
-        self.assert_event(job, f"lost: {slot} was silent for 3 s")
+        self.assert_event(job, f"Lost: {slot} was silent for 3 s")
 
     def test_the_leading_operators_node_is_cut(self):
         job = self.start_training("headless")
@@ -123,7 +123,7 @@ class LostNodeTest(TestCase):
         taken = self.await_take_over(job, old, begin)
         measured("leader's node cut → its buckets have other primaries", taken.time - begin)
         self.assert_trained_on(job)
-        self.assert_event(job, f"lost: {slot} is given up: its node has been away for [0-9]+ s")
+        self.assert_event(job, f"Lost: {slot} is given up: its node has been away for [0-9]+ s")
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ class PluginTest(TestCase):
 
         self.system.cluster.reset_connections()
         self.system.cluster.kill_container("training", job.pod_of("worker-1"))
-        following["events"].await_word("lost: worker-1 was killed by signal 9")
+        following["events"].await_word("Lost: worker-1 was killed by signal 9")
         following["logs"].await_word("[worker-1.2] ")
         self.system.cluster.stop_api()
         self.system.cluster.start_api()
@@ -145,7 +145,7 @@ class PluginTest(TestCase):
         self.assertIn("followed: Failed\n", following["status"].printed())
         self.assertEqual([text for text in following.values() if "\033" in text.printed()], [])
         events = following["events"].printed().splitlines()
-        self.assertRegex(events[-1], "  phase: Failed$")
+        self.assertRegex(events[-1], "  Phase: Failed$")
         self.assertEqual(len(events), len(set(events)), "each is told once")
         lines = [line.removeprefix("[worker-0.1] ") for line in following["logs"].printed().splitlines()
                  if line.startswith("[worker-0.1] ")]

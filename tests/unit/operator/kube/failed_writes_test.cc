@@ -93,6 +93,7 @@ struct Refusal {
   const char* target;  // and a part of its target
   int code;
   const char* message;
+  const char* body = "";  // of that request: a part of it
 };
 
 const Refusal kRefusals[] = {
@@ -148,12 +149,13 @@ const Refusal kRefusals[] = {
      "/persistentvolumeclaims",
      403,
      "persistentvolumeclaims \"mnist-parameter-server-0-1\" is forbidden: maximum storage usage "
-     "per PersistentVolumeClaim is 32Mi, but request is 64Mi"},
-    {"create pod parameter-server-0",
+     "per PersistentVolumeClaim is 32Mi, but request is 64Mi",
+     "mnist-parameter-server-0-1"},
+    {"create claim mnist-output",
      "POST",
      "/persistentvolumeclaims",
      403,
-     "persistentvolumeclaims \"mnist-parameter-server-0-1\" is forbidden: exceeded quota: disks"},
+     "persistentvolumeclaims \"mnist-output\" is forbidden: exceeded quota: disks"},
     {"create disruption budget mnist-parameter-server",
      "POST",
      "/poddisruptionbudgets",
@@ -186,7 +188,8 @@ class RefusedJobTest : public JobBodyRig {
   void Refuse(const Refusal& refusal) {
     server_.SetAnswers([refusal](const HttpRequest& request) -> std::optional<HttpResponse> {
       if (request.method != refusal.method ||
-          request.target.find(refusal.target) == std::string::npos) {
+          request.target.find(refusal.target) == std::string::npos ||
+          request.body.find(refusal.body) == std::string::npos) {
         return std::nullopt;
       }
       const Json status = {{"kind", "Status"},
@@ -307,7 +310,12 @@ TEST_F(RefusedJobTest, AStatusThatMayNotBeWrittenIsAnEvent) {
 
 TEST_F(RefusedJobTest, AClaimThatIsNotValidFailsTheJob) {
   LeadTwoServers();
-  Refuse({"", "POST", "/persistentvolumeclaims", 422, "spec.storageClassName: a bad name"});
+  Refuse({"",
+          "POST",
+          "/persistentvolumeclaims",
+          422,
+          "spec.storageClassName: a bad name",
+          "mnist-parameter-server-0-1"});
   WorkForTenSeconds();
   EXPECT_EQ(StringAt(Status(), {"phase"}), "Failed");
   EXPECT_EQ(StringAt(Status(), {"message"}),

@@ -103,6 +103,19 @@ TEST_F(JobBodyTest, AJobRunsToItsEndAndCleansUp) {
   EXPECT_LE(RequestsInAMinute(), 2U);
 }
 
+TEST_F(JobBodyTest, EpochsThatAreShortAreNotAnEventEach) {
+  cluster_.user.Apply({{"runPolicy", {{"epochs", 20}}}});
+  Await("Succeeded");
+  cluster_.RunFor(seconds(5));
+  int opened = 0;
+  const auto events = cluster_.world.admin.List(kEvents, {.ns = kJobKey.ns});
+  for (const Json& event : events.value_or(std::vector<Json>())) {
+    opened += event["reason"] == "EpochOpened" ? 1 : 0;
+  }
+  EXPECT_GE(opened, 1);
+  EXPECT_LE(opened, 3) << "once a minute at most";
+}
+
 TEST_F(JobBodyTest, ARequestedCheckpointIsAnsweredInTheStatusForGood) {
   cluster_.user.Apply();
   Await("Running");

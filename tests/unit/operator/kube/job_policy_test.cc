@@ -19,8 +19,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 const std::vector<std::string> kPodNames = {
@@ -121,7 +121,7 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
   Fail();
   EXPECT_THAT(Deleted(), Each(false));
   EXPECT_TRUE(body_->done());
-  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 }
 
 TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
@@ -132,7 +132,7 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
   ASSERT_TRUE(view_->status->has_completion_time());
   JobBodies bodies(context_, [](const std::string& /*key*/) {});
   ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
-  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 
   const JobObjects objects = Objects();
   const std::uint64_t requests = server_.requests();
@@ -157,7 +157,7 @@ TEST_F(JobPolicyTest, APolicyThatIsChangedAfterTheEndCounts) {
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
   JobBodies bodies(context_, [](const std::string& /*key*/) {});
   ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
-  EXPECT_THAT(Names(kPersistentVolumeClaims), IsEmpty());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
   EXPECT_TRUE(EndedPodIsLeft());
 
   const Json patch = {{"spec", {{"runPolicy", {{"cleanUpPolicy", {{"pods", "All"}}}}}}}};

@@ -92,8 +92,6 @@ TEST(PodViewTest, HowAContainerEndedIsTold) {
   EXPECT_EQ(how({{"exitCode", 137}, {"reason", "OOMKilled"}}),
             "was killed by signal 9 (OOMKilled)");
   EXPECT_EQ(how({{"exitCode", 1}, {"signal", 11}}), "was killed by signal 11");
-  EXPECT_EQ(how({{"exitCode", 128}, {"reason", "StartError"}}),
-            "exited with code 128 (StartError)");
 }
 
 TEST(PodViewTest, CodeTwoIsABadConfiguration) {
@@ -148,6 +146,21 @@ TEST(PodViewTest, AnInitContainerThatFailsIsTheJobsOwnFault) {
   EXPECT_EQ(view->pod.state, State::kEnded);
   EXPECT_FALSE(view->pod.disrupted);
   EXPECT_EQ(view->pod.how, "did not start: an init container exited with code 3");
+}
+
+TEST(PodViewTest, AContainerThatCannotStartIsAsFinalAsABadConfiguration) {
+  for (const char* reason : {"StartError", "ContainerCannotRun"}) {
+    const auto view = ParsePod(EndedWith(
+        {{"exitCode", 128}, {"reason", reason}, {"message", "exec: \"bash\": not found"}}));
+    EXPECT_TRUE(view->pod.bad_configuration) << reason;
+    EXPECT_EQ(view->pod.how, "could not start: exec: \"bash\": not found");
+  }
+}
+
+TEST(PodViewTest, AProcessWhosePodWasDeletedIsNotSaidToHaveExited) {
+  Json pod = EndedWith({{"exitCode", 0}, {"reason", "Completed"}});
+  pod["metadata"]["deletionTimestamp"] = "2026-11-20T10:00:00Z";
+  EXPECT_EQ(ParsePod(pod)->pod.how, "has ended: its pod was deleted");
 }
 
 TEST(PodViewTest, ADisruptionIsNoFaultOfThePod) {

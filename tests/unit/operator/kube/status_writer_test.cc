@@ -72,6 +72,25 @@ TEST_F(StatusWriterTest, WhatSomebodyDecidesByIsDueAtOnceTheRestNowAndThen) {
   EXPECT_EQ(writer.next_progress(), clock_.Now() + std::chrono::seconds(10));
 }
 
+TEST_F(StatusWriterTest, AJobOfWhichNothingIsNewIsReportedEveryMinute) {
+  StatusWriter writer = NewWriter();
+  Status status = InEpoch(1);
+  status.set_last_report_time("2026-01-31T12:00:00Z");
+  ASSERT_TRUE(writer.IsDue(status, clock_.Now()));
+  ASSERT_TRUE(writer.Write(status, Leads).ok());
+  int writes = 0;
+  for (int i = 1; i <= 180; ++i) {
+    clock_.Advance(std::chrono::seconds(1));
+    status.set_last_report_time("2026-01-31T12:00:00Z and " + std::to_string(i) + " s");
+    status.mutable_active()->set_seconds(i);
+    writes += writer.IsDue(status, clock_.Now()) ? 1 : 0;
+  }
+  EXPECT_EQ(writes, 3);
+  status.clear_last_report_time();
+  clock_.Advance(std::chrono::minutes(5));
+  EXPECT_FALSE(writer.IsDue(status, clock_.Now())) << "one that has ended is left alone";
+}
+
 TEST_F(StatusWriterTest, AWriteTakesOneRequest) {
   StatusWriter writer = NewWriter();
   const std::uint64_t before = server_.requests();
