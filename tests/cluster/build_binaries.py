@@ -25,8 +25,8 @@ PERIOD = 60  # seconds between two lines about a build that goes on
 SKIPPED = 77  # exit code that ctest counts as skipped
 API_ONLY = ("etcd", "kube-apiserver", "kubectl")
 
-# name: (module, package), in the order in which they are built: what is short first, so that a machine that cannot build
-# is found out soon
+# name: (module, package), in the order in which they are built: what is short first, so that a machine that cannot
+# build is found out soon
 PROGRAMS = {
     "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
     "etcd": ("etcd", "go.etcd.io/etcd/server/v3"),
@@ -48,8 +48,8 @@ def find(names):
             _lock(lock)  # one build at a time: each needs up to 2 GB and all cores
             missing = _missing(names)  # another process may have built them meanwhile
             if missing:
-                print(f"cluster: to be built, once, {len(missing)} of the cluster's programs: {', '.join(missing)}; all "
-                      f"take about 6 minutes on two idle cores, 30 on busy ones", flush=True)
+                print(f"cluster: to be built, once, {len(missing)} of the cluster's programs: {', '.join(missing)}; "
+                      f"all take about 6 minutes on two idle cores, 30 on busy ones", flush=True)
             for number, name in enumerate(missing, 1):
                 _build(name, f"{name} ({number} of {len(missing)})")
     return {name: path(name) for name in names}

@@ -148,8 +148,8 @@ class EndTest(TestCase):
         exporting.await_pod(lambda change: slot_of(change.object).startswith("export"), "its export's pod is there")
         running.await_epoch(2)
         suspended.await_phase("Suspended")
-        told = ("cannot mount claim missing: there is no claim missing in namespace training; the job begins once there "
-                "is")
+        told = ("cannot mount claim missing: there is no claim missing in namespace training; the job begins once "
+                "there is")
         homeless.await_status(lambda status: status.get("message") == told, "it waits for its claim")
         begin = time.monotonic()
         jobs = {homeless: ("Starting",), pending: ("Starting",), loading: ("Starting",),
