@@ -114,6 +114,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
   Advance(now);
   if (wake_at_ && now > *wake_at_ + kHeldUp) {
     roster_.GrantTime(now);
+    last_progress_ = now;  // nobody has heard what was counted meanwhile
     if (ready_) {
       sequence_.OnHeldUp();
     }

@@ -366,5 +366,13 @@ TEST_F(AlarmTest, EndsAJobThatCannotCountAnythingAnyMore) {
   EXPECT_EQ(job_.state().message, "parameter-server-0: disk full; nothing can be counted any more");
 }
 
+TEST_F(AlarmTest, DoesNotEndAJobOfWhichAControllerThatWasHeldUpHasHeardNothing) {
+  Count(5);
+  Alarm("disk full");
+  job_.Sleep(JobController::kAlarmTimeout * 2);
+  Alarm("disk full");
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+}
+
 }  // namespace
 }  // namespace adamant::controller
