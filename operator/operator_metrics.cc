@@ -15,7 +15,10 @@ std::vector<double> Bounds() {
 }
 
 bool CreatesPod(const kube::HttpRequest& request, int code) {
-  return request.method == "POST" && code == 201 && request.target.ends_with("/pods");
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  const bool is_dry_run = target.find("dryRun=") != std::string_view::npos;
+  return request.method == "POST" && code == 201 && path.ends_with("/pods") && !is_dry_run;
 }
 
 }  // namespace

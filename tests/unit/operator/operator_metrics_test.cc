@@ -37,7 +37,10 @@ TEST_F(OperatorMetricsTest, AWatchIsARequestWithoutADuration) {
 }
 
 TEST_F(OperatorMetricsTest, OnlyPodsThatWereMadeAreCounted) {
-  const kube::HttpRequest create{.method = "POST", .target = "/api/v1/namespaces/a/pods"};
+  const std::string pods = "/api/v1/namespaces/a/pods?fieldValidation=Strict";
+  const kube::HttpRequest create{.method = "POST", .target = pods};
+  metrics_.OnRequest(
+      {.method = "POST", .target = pods + "&dryRun=All"}, 201, false, milliseconds(1));
   metrics_.OnRequest(create, 201, false, milliseconds(1));
   metrics_.OnRequest(create, 409, false, milliseconds(1));
   metrics_.OnRequest(
