@@ -178,10 +178,14 @@ class PluginTest(TestCase):
     def test_the_operators_tell_what_they_do(self):
         self.start("metered", epochs=1).await_phase("Succeeded")
         leader = self.system.leader()
-        text = self.system.api.get(f"/api/v1/namespaces/{OPERATORS}/pods/{leader}:8080/proxy/metrics")
-        values = {name: float(value) for name, value in re.findall(r"^(\w+(?:\{[^}]*\})?) (\S+)$", text, re.M)}
+
+        def read():
+            text = self.system.api.get(f"/api/v1/namespaces/{OPERATORS}/pods/{leader}:8080/proxy/metrics")
+            return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{[^}]*\})?) (\S+)$", text, re.M)}
+
+        await_that(lambda: read().get('adamant_operator_jobs{phase="Succeeded"}', 0) >= 1, "the job is counted")
+        values = read()
         self.assertEqual(values['leader_election_master_status{name="adamant-operator"}'], 1)
-        self.assertGreaterEqual(values['adamant_operator_jobs{phase="Succeeded"}'], 1)
         self.assertGreaterEqual(values["adamant_operator_pods_created_total"], 6)
         self.assertGreater(values['workqueue_adds_total{name="trainingjob"}'], 0)
         self.assertGreater(values['rest_client_requests_total{code="201",method="POST"}'], 0)
