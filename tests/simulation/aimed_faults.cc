@@ -92,7 +92,7 @@ void AimedFaults::Inject(std::string_view step, StepFault fault) {
   ++hits_[{std::string(step), fault}];
   switch (fault) {
     case StepFault::kPause:
-      paused_ = {.life = life, .time = body_.pause_time()};
+      paused_ = {.life = life, .time = body_.pause_time(life)};
       life->paused_until = std::max(life->paused_until, scheduler_.Now() + paused_->time);
       return;
     case StepFault::kCrash:

@@ -55,7 +55,7 @@ class AimedFaults {
 
   /// What is done to the process of this life.
   struct Body {
-    std::function<Clock::Duration()> pause_time;
+    std::function<Clock::Duration(const LifePtr&)> pause_time;
     std::function<void(const LifePtr&, Clock::Duration)> pause;
     std::function<void(const LifePtr&)> crash;
     std::function<void(const LifePtr&)> cut_off;

@@ -8,11 +8,22 @@
 #include "tests/simulation/worker_process.h"
 
 namespace adamant::simulation {
+namespace {
+
+constexpr double kKilledLate = 0.3;
+
+}  // namespace
 
 Cluster::Cluster(World& world) : world_(world) {
-  for (std::uint32_t slot = 0; slot < world.setup.job.parameter_servers; ++slot) {
-    disks_.push_back(std::make_unique<Disk>());
-    disks_.back()->SetLying(world.Has(Mutation::kLyingDisk));
+  world.job.WhoLives([this](controller::Holder holder) {
+    return std::ranges::any_of(children_, [&](const Child& child) {
+      const ProcessStart& start = child.process->start();
+      return start.id.role == controller::Role::kParameterServer && start.id.slot == holder.slot &&
+             child.process->incarnation() == holder.incarnation;
+    });
+  });
+  for (Disk& disk : world.disks) {
+    disk.SetLying(world.Has(Mutation::kLyingDisk));
   }
 }
 
@@ -30,30 +41,36 @@ void Cluster::StartController() {
       world_,
       ++processes_,
       controller_disk_,
-      ControllerProcess::Body{
-          .start =
-              [this, life](const controller::StartProcess& start) {
-                world_.scheduler.After(world_.scheduler.Random(milliseconds(1), milliseconds(80)),
-                                       nullptr,
-                                       [this, life, start] {
-                                         if (!(*life)->ended) {
-                                           Start(start, *life);
-                                         }
-                                       });
-              },
-          .kill =
-              [this, life](const controller::KillProcess& kill) {
-                world_.scheduler.After(milliseconds(1), nullptr, [this, life, kill] {
-                  for (const Child& child : children_) {
-                    const ProcessStart& start = child.process->start();
-                    if (child.parent == *life && start.id == kill.id &&
-                        start.generation == kill.generation) {
-                      return Kill(*child.process, "was killed by signal 9");
-                    }
-                  }
-                });
-              }});
+      ControllerProcess::Body{.start =
+                                  [this, life](const controller::StartProcess& start) {
+                                    world_.scheduler.After(
+                                        world_.scheduler.Random(milliseconds(1), milliseconds(80)),
+                                        nullptr,
+                                        [this, life, start] {
+                                          if (!(*life)->ended) {
+                                            Start(start, *life);
+                                          }
+                                        });
+                                  },
+                              .kill =
+                                  [this, life](const controller::KillProcess& kill) {
+                                    world_.scheduler.After(KillTime(), nullptr, [this, life, kill] {
+                                      for (const Child& child : children_) {
+                                        const ProcessStart& start = child.process->start();
+                                        if (child.parent == *life && start.id == kill.id &&
+                                            start.generation == kill.generation) {
+                                          return Kill(*child.process, "was killed by signal 9");
+                                        }
+                                      }
+                                    });
+                                  }});
   *life = controller_->life;
+}
+
+// Its machine may be cut off from who is to kill it.
+Clock::Duration Cluster::KillTime() {
+  return world_.scheduler.Chance(kKilledLate) ? world_.scheduler.Random(seconds(1), seconds(30))
+                                              : milliseconds(1);
 }
 
 void Cluster::CrashController(Extent extent, Clock::Duration delay) {
@@ -74,8 +91,8 @@ void Cluster::CrashController(Extent extent, Clock::Duration delay) {
   if (extent != Extent::kAlone) {
     KillAll(power ? Death::kPowerLost : Death::kKilled);
   }
-  for (std::uint32_t slot = 0; power && slot < disks_.size(); ++slot) {
-    disks_[slot]->store().LosePower();  // also of those that no process has open
+  for (std::uint32_t slot = 0; power && slot < world_.disks.size(); ++slot) {
+    world_.disks[slot].store().LosePower();  // also of those that no process has open
     world_.updates.PowerLost(slot);
   }
   world_.scheduler.After(delay, nullptr, [this] { StartController(); });
@@ -94,7 +111,7 @@ std::unique_ptr<MemberProcess> Cluster::Make(const ProcessStart& start) {
       return std::make_unique<DataServerProcess>(world_, start, exited);
     case controller::Role::kParameterServer:
       return std::make_unique<ParameterServerProcess>(
-          world_, start, exited, *disks_[start.id.slot]);
+          world_, start, exited, world_.disks[start.id.slot]);
     case controller::Role::kWorker:
       break;
   }
@@ -111,7 +128,8 @@ void Cluster::Start(const controller::StartProcess& start, const LifePtr& parent
 }
 
 void Cluster::LoseSnapshots(std::uint32_t slot) {
-  if (disks_[slot]->LoseSnapshots().ok()) {  // it may be full
+  if (world_.disks[slot].LoseSnapshots().ok()) {  // it may be full
+    world_.updates.SnapshotsLost(slot);
     world_.scheduler.Record("fault", "loses the snapshots of parameter-server", slot);
   }
 }
@@ -157,17 +175,13 @@ std::vector<MemberProcess*> Cluster::members() const {
 }
 
 void Cluster::CheckDisks() {
+  const controller::JobState& state = controller_->state();
+  world_.updates.CheckStored(state.job_uid, state.checkpoint);
   if (world_.setup.job.only_checkpoints) {
-    return;  // the last one is checked as the model is written
+    return;
   }
-  for (const Shard& shard : world_.setup.layout.shards()) {
-    const std::uint32_t server = controller_->state().buckets[shard.bucket].primary.slot;
-    const Disk& disk = *disks_[server];
-    const auto values = disk.ReadShard(controller_->state().job_uid, shard);
-    if (!values.ok()) {
-      return world_.violations.Report("at the end: " + std::string(values.status().message()));
-    }
-    world_.updates.CheckEnd(server, shard.id, *values);
+  for (BucketId bucket = 0; bucket < state.buckets.size(); ++bucket) {
+    world_.updates.CheckEnd(state.job_uid, state.buckets[bucket].primary.slot, bucket);
   }
 }
 

@@ -41,7 +41,6 @@ class Cluster {
 
   [[nodiscard]] std::vector<MemberProcess*> members() const;
   [[nodiscard]] ControllerProcess* controller() const { return controller_.get(); }
-  [[nodiscard]] std::vector<std::unique_ptr<Disk>>& disks() { return disks_; }
 
   /// Whether the job has ended, and how it stands or stood last.
   [[nodiscard]] bool finished() const { return controller_ != nullptr && controller_->finished(); }
@@ -57,12 +56,12 @@ class Cluster {
   };
 
   void Start(const controller::StartProcess& start, const LifePtr& parent);
+  Clock::Duration KillTime();
   void LoseSnapshots(std::uint32_t slot);
   void Remove(MemberProcess& process, const std::string& how, Death death = Death::kKilled);
   std::unique_ptr<MemberProcess> Make(const ProcessStart& start);
 
   World& world_;
-  std::vector<std::unique_ptr<Disk>> disks_;  // of parameter servers
   Disk controller_disk_;
   std::unique_ptr<ControllerProcess> controller_;
   std::vector<Child> children_;

@@ -28,10 +28,14 @@ std::string WithoutIncarnations(const std::string& stored) {
 }  // namespace
 
 ControllerProcess::ControllerProcess(World& world, std::uint64_t number, Disk& disk, Body body)
-    : Endpoint(NewLife(number)), world_(world), disk_(disk), body_(std::move(body)) {
+    : Endpoint(NewLife(number)),
+      world_(world),
+      clock_(world.scheduler, world.setup.controller_drift),
+      disk_(disk),
+      body_(std::move(body)) {
   world_.network.Listen(kControllerAddress, *this);
   Restore();
-  std::vector<controller::Action> actions = core_->Begin(world_.scheduler.Now(), {});
+  std::vector<controller::Action> actions = core_->Begin(clock_.Now(), {});
   if (core_->state().phase != controller::Phase::kSucceeded) {
     world_.job.Began(core_->state().term);
   }
@@ -52,7 +56,7 @@ void ControllerProcess::Restore() {
 }
 
 void ControllerProcess::Handle(const controller::Event& event) {
-  Perform(core_->Handle(event, world_.scheduler.Now()));
+  Perform(core_->Handle(event, clock_.Now()));
 }
 
 void ControllerProcess::OnMessage(StreamId stream, StreamKind kind, Message& message) {
@@ -101,7 +105,7 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
     }
   }
   world_.job.StateIs(core_->state());
-  world_.updates.CheckCheckpoint(core_->state().checkpoint);
+  world_.updates.CheckCheckpoint(core_->state().job_uid, core_->state().checkpoint);
   TellWentBack();
   PlanTick();
 }
@@ -154,8 +158,11 @@ void ControllerProcess::SendTo(const controller::Send& send) {
     return;
   }
   world_.job.Sent(send.message);
+  if (flush != nullptr) {
+    world_.updates.FlushAsked();
+  }
   if (const auto* take = std::get_if<controller::TakeSnapshot>(&send.message)) {
-    world_.updates.SnapshotAsked(take->snapshot, take->writers_from);
+    world_.updates.SnapshotAsked(take->snapshot, take->writers_from, core_->state().buckets);
     world_.work.SnapshotAsked(take->snapshot);
   }
   world_.network.Send(send.connection, *this, send.message);
@@ -183,12 +190,12 @@ void ControllerProcess::PlanTick() {
   if (finished_) {
     return;
   }
-  const Clock::TimePoint next = core_->NextTimer(world_.scheduler.Now());
+  const Clock::TimePoint next = core_->NextTimer(clock_.Now());
   if (tick_at_.has_value() && *tick_at_ <= next) {
     return;
   }
   tick_at_ = next;
-  world_.scheduler.At(next, life, [this, next] {
+  world_.scheduler.At(clock_.ToWorld(next), life, [this, next] {
     if (tick_at_ == next) {
       tick_at_.reset();
       Handle(controller::Tick{});

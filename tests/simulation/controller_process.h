@@ -8,6 +8,7 @@
 #include "operator/core/job_controller.h"
 #include "tests/simulation/disk.h"
 #include "tests/simulation/exporter.h"
+#include "tests/simulation/local_clock.h"
 #include "tests/simulation/world.h"
 
 namespace adamant::simulation {
@@ -43,11 +44,12 @@ class ControllerProcess final : public Endpoint {
   void PlanTick();
 
   World& world_;
+  const LocalClock clock_;
   Disk& disk_;
   const Body body_;
   std::unique_ptr<controller::JobController> core_;
   std::vector<std::unique_ptr<Exporter>> exporters_;
-  std::optional<Clock::TimePoint> tick_at_;
+  std::optional<Clock::TimePoint> tick_at_;  // by its clock
   bool finished_ = false;
 };
 

@@ -137,7 +137,7 @@ void DataServerProcess::SendTo(WorkerId worker, Message message) {
 // --- The core
 
 void DataServerProcess::Handle(const data_server::Input& input) {
-  for (const data_server::Output& output : dealer_->Handle(input, Now())) {
+  for (const data_server::Output& output : dealer_->Handle(input, clock_.Now())) {
     std::visit([this](const auto& each) { Do(each); }, output);
   }
   PlanWake();
@@ -149,7 +149,7 @@ void DataServerProcess::PlanWake() {
     return;
   }
   wake_at_ = next;
-  world_.scheduler.At(*next, life, [this, time = *next] {
+  world_.scheduler.At(clock_.ToWorld(*next), life, [this, time = *next] {
     if (wake_at_ == time) {
       wake_at_.reset();
       Handle(data_server::Tick{});

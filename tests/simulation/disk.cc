@@ -41,17 +41,6 @@ absl::Status Disk::LoseSnapshots() {
   return store_->Write(changes);
 }
 
-absl::StatusOr<std::vector<float>> Disk::ReadShard(std::uint64_t job_uid,
-                                                   const Shard& shard) const {
-  ADAMANT_ASSIGN_OR_RETURN(const std::string stored,
-                           store_->Get(parameter_server::LiveShardKey(shard.id)));
-  ADAMANT_ASSIGN_OR_RETURN(
-      const parameter_server::ShardRecord record,
-      parameter_server::DecodeShard({.job_uid = job_uid, .shard = shard.id, .values = shard.size()},
-                                    stored));
-  return std::vector<float>(record.values.begin(), record.values.end());
-}
-
 absl::StatusOr<std::vector<float>> Disk::ReadSnapshot(std::uint64_t job_uid,
                                                       std::uint64_t snapshot,
                                                       const Shard& shard) {

@@ -63,10 +63,6 @@ class Disk : public storage::KvStore {
   /// All snapshots are gone.
   absl::Status LoseSnapshots();
 
-  /// The values of a live shard, as stored. Errors: as DecodeShard and KvStore::Get.
-  [[nodiscard]] absl::StatusOr<std::vector<float>> ReadShard(std::uint64_t job_uid,
-                                                             const Shard& shard) const;
-
   /// The values of a shard in a snapshot. Errors: NotFound; as DecodeShard and KvStore::Get.
   [[nodiscard]] absl::StatusOr<std::vector<float>> ReadSnapshot(std::uint64_t job_uid,
                                                                 std::uint64_t snapshot,
@@ -74,6 +70,9 @@ class Disk : public storage::KvStore {
 
   bool locked = false;  ///< a process has it open
   Clock::TimePoint full_until{};
+  Clock::TimePoint slow_until{};  ///< what waits for it takes up to kSlow more
+
+  static constexpr std::chrono::seconds kSlow{2};
 
  private:
   std::optional<storage::MemoryStore> store_{std::in_place};

@@ -36,7 +36,7 @@ void Faults::PlanNext() {
 void Faults::Inject() {
   ++injected_;
   Lasts(Clock::Duration(0));
-  switch (world_.scheduler.Between(0, 12)) {
+  switch (world_.scheduler.Between(0, 14)) {
     case 0:
     case 1:
     case 2:
@@ -57,6 +57,10 @@ void Faults::Inject() {
       return FailSync();
     case 11:
       return CutOffOne();
+    case 12:
+      return SlowDisk();
+    case 13:
+      return StallOne();
     default:
       return CrashController();
   }
@@ -95,13 +99,19 @@ void Faults::BreakSome() {
   }
 }
 
+// Some outlast the controller's patience by far.
+Clock::Duration Faults::CutTime() {
+  return world_.scheduler.Random(milliseconds(100),
+                                 world_.scheduler.Chance(0.2) ? seconds(40) : seconds(15));
+}
+
 void Faults::SilenceOne() {
   const std::vector<StreamId> streams = world_.network.OpenStreams();
   if (streams.empty()) {
     return;
   }
   const StreamId stream = streams[world_.scheduler.rng().Below(streams.size())];
-  const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
+  const auto time = CutTime();
   world_.scheduler.Record("fault", "silences one side of stream", stream);
   world_.network.Silence(stream, world_.scheduler.Chance(0.5), time);
   Lasts(time);
@@ -127,7 +137,7 @@ void Faults::CutOff(const LifePtr& life) {
   if (process == nullptr) {
     return;
   }
-  const auto time = world_.scheduler.Random(milliseconds(100), seconds(15));
+  const auto time = CutTime();
   const bool all = world_.scheduler.Chance(0.5);
   const std::uint64_t directions = world_.scheduler.Between(0, 2);  // out, in, both
   world_.scheduler.Record("fault", "cuts off " + life->name, all ? 1 : 0, directions);
@@ -159,20 +169,25 @@ void Faults::SlowDown() {
 }
 
 void Faults::PauseOne() {
-  const Clock::Duration time = PauseTime();
   if (ControllerProcess* const controller = cluster_.controller();
       controller != nullptr && world_.scheduler.Chance(0.15)) {
-    return Pause(controller->life, time);
+    return Pause(controller->life, PauseTime(controller->life));
   }
   if (MemberProcess* const member = AnyMember()) {
-    Pause(member->life, time);
+    Pause(member->life, PauseTime(member->life));
   }
 }
 
-// Half of them are longer than a lease and than the controller's patience.
-Clock::Duration Faults::PauseTime() {
-  return world_.scheduler.Chance(0.5) ? world_.scheduler.Random(milliseconds(50), seconds(4))
-                                      : world_.scheduler.Random(seconds(10), seconds(16));
+// Half of them are longer than a lease and than the controller's patience; some of its own are
+// longer than workers hold their pushes.
+Clock::Duration Faults::PauseTime(const LifePtr& life) {
+  if (world_.scheduler.Chance(0.5)) {
+    return world_.scheduler.Random(milliseconds(50), seconds(4));
+  }
+  const bool controller = cluster_.controller() != nullptr && cluster_.controller()->life == life;
+  return controller && world_.scheduler.Chance(0.5)
+             ? world_.scheduler.Random(seconds(40), seconds(60))
+             : world_.scheduler.Random(seconds(10), seconds(16));
 }
 
 void Faults::Pause(const LifePtr& life, Clock::Duration time) {
@@ -189,29 +204,58 @@ void Faults::FillDisk() {
   if (world_.scheduler.Now() < disk_free_at_) {
     return FailSync();
   }
-  const std::size_t slot = world_.scheduler.rng().Below(cluster_.disks().size());
+  const auto slot = static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.disks.size()));
   const auto time = world_.scheduler.Random(milliseconds(100), seconds(5));
   world_.scheduler.Record("fault", "fills the disk of parameter-server", slot);
   disk_free_at_ = world_.scheduler.Now() + 2 * time + seconds(10);
-  Disk& disk = *cluster_.disks()[slot];
+  Disk& disk = world_.disks[slot];
   disk.full_until = std::max(disk.full_until, world_.scheduler.Now() + time);
   disk.SetFull(true);
   world_.scheduler.At(disk.full_until, nullptr, [this, &disk] {
     disk.SetFull(world_.scheduler.Now() < disk.full_until);
   });
+  HinderServer(slot, time + seconds(1));  // it tries again after a second
+  Lasts(time);
+}
+
+void Faults::HinderServer(std::uint32_t slot, Clock::Duration time) {
   for (MemberProcess* const member : cluster_.members()) {
     auto* server = dynamic_cast<ParameterServerProcess*>(member);
     if (server != nullptr && server->start().id.slot == slot) {
-      server->Hindered(time + seconds(1));  // it tries again after a second
+      server->Hindered(time);
     }
   }
+}
+
+void Faults::SlowDisk() {
+  const auto slot = static_cast<std::uint32_t>(world_.scheduler.rng().Below(world_.disks.size()));
+  const auto time = world_.scheduler.Random(seconds(1), seconds(15));
+  world_.scheduler.Record("fault", "slows the disk of parameter-server", slot);
+  Clock::TimePoint& until = world_.disks[slot].slow_until;
+  until = std::max(until, world_.scheduler.Now() + time);
+  HinderServer(slot, time + Disk::kSlow);
+  Lasts(time);
+}
+
+// It goes on and hears others; they hear of it when they may have forgotten it.
+void Faults::StallOne() {
+  const bool controller = cluster_.controller() != nullptr && world_.scheduler.Chance(0.15);
+  Endpoint* const process =
+      controller ? cluster_.controller() : static_cast<Endpoint*>(AnyMember());
+  if (process == nullptr) {
+    return;
+  }
+  const auto time = world_.scheduler.Random(milliseconds(500), seconds(12));
+  world_.scheduler.Record("fault", "stalls what is sent by " + process->life->name);
+  Clock::TimePoint& from = process->life->sends_from;
+  from = std::max(from, world_.scheduler.Now() + time);
   Lasts(time);
 }
 
 void Faults::FailSync() {
-  const std::size_t slot = world_.scheduler.rng().Below(cluster_.disks().size());
+  const std::size_t slot = world_.scheduler.rng().Below(world_.disks.size());
   world_.scheduler.Record("fault", "fails the next sync of parameter-server", slot);
-  cluster_.disks()[slot]->store().FailNextSync();
+  world_.disks[slot].store().FailNextSync();
 }
 
 // On one machine the controller's processes die with it; in a cluster they live on, and if it is

@@ -22,7 +22,7 @@ class Faults {
 
   // --- One fault, for as long as chance says
 
-  Clock::Duration PauseTime();
+  Clock::Duration PauseTime(const LifePtr& life);
 
   /// A process stands still. Not while it is on the stack.
   void Pause(const LifePtr& life, Clock::Duration time);
@@ -47,9 +47,13 @@ class Faults {
   void PauseOne();
   void FillDisk();
   void FailSync();
+  void SlowDisk();
+  void StallOne();
+  void HinderServer(std::uint32_t slot, Clock::Duration time);
 
   MemberProcess* AnyMember();
   Endpoint* Find(const LifePtr& life);
+  Clock::Duration CutTime();
   void Lasts(Clock::Duration time);
 
   World& world_;

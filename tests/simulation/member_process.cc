@@ -19,6 +19,7 @@ MemberProcess::MemberProcess(World& world,
                              std::function<void(std::string)> exited)
     : Endpoint(NewLife(start)),
       world_(world),
+      clock_(world.scheduler, world.setup.drift.at(start.id)),
       start_(start),
       exited_(std::move(exited)),
       backoff_({}, start.number) {

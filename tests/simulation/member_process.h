@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "operator/core/messages.h"
 #include "services/common/base/backoff.h"
+#include "tests/simulation/local_clock.h"
 #include "tests/simulation/network.h"
 #include "tests/simulation/world.h"
 
@@ -84,7 +85,7 @@ class MemberProcess : public Endpoint {
 
   /// Plans something for this process.
   void After(Clock::Duration delay, std::function<void()> action) {
-    world_.scheduler.After(delay, life, std::move(action));
+    world_.scheduler.After(clock_.ToWorld(delay), life, std::move(action));
   }
   [[nodiscard]] std::uint64_t attempt() const { return welcome_->attempt; }
   [[nodiscard]] bool attending() const { return attending_; }
@@ -95,6 +96,7 @@ class MemberProcess : public Endpoint {
   [[nodiscard]] const std::string& address() const { return life->name; }
 
   World& world_;
+  const LocalClock clock_;  ///< of its machine
 
  private:
   static constexpr std::size_t kMostWaiting = 1024;

@@ -48,7 +48,8 @@ void Network::Send(StreamId id, const Endpoint& from, Message message) {
     busiest_ = from.life->name + " to " + to.endpoint->life->name;
   }
   const auto latency = scheduler_.Random(kQuickest, kUsual) + stream.extra;
-  const auto leaves = std::max(scheduler_.Now(), from.life->paused_until);  // paused in this step
+  // It may be paused in this very step.
+  const auto leaves = std::max({scheduler_.Now(), from.life->paused_until, from.life->sends_from});
   to.last = std::max(to.last, leaves + latency);
   scheduler_.At(to.last, to.endpoint->life, [this, id, sender] { Deliver(id, 1 - sender); });
 }

@@ -27,10 +27,7 @@ ParameterServerProcess::ParameterServerProcess(World& world,
                                                const ProcessStart& start,
                                                std::function<void(std::string)> exited,
                                                Disk& disk)
-    : MemberProcess(world, start, std::move(exited)),
-      disk_(disk),
-      clock_(world.scheduler, world.setup.drift[start.id.slot]),
-      window_(world.setup, clock_) {}
+    : MemberProcess(world, start, std::move(exited)), disk_(disk), window_(world.setup, clock_) {}
 
 absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   if (std::exchange(disk_.locked, true)) {
@@ -39,6 +36,9 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   has_disk_ = true;
   job_uid_ = welcome.job_uid;
   window_.Hinder(std::max(Clock::Duration(0), disk_.full_until - Now()) + kDiskRetry);
+  if (Now() < disk_.slow_until) {
+    window_.Hinder(disk_.slow_until - Now() + Disk::kSlow);
+  }
   const parameter_server::Holder self{.slot = start().id.slot, .incarnation = incarnation()};
   parameter_server::Driver& driver = *this;
   core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, clock_, driver);
@@ -72,6 +72,10 @@ void ParameterServerProcess::OnControl(const controller::ControllerMessage& mess
     peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
     core_->RefuseWritersBelow(take->writers_from);
+    for (std::uint32_t slot = 0; slot < take->writers_from.size(); ++slot) {
+      std::uint64_t& from = writers_from_[slot];
+      from = std::max(from, take->writers_from[slot]);
+    }
     snapshots_.push_back(*take);
     WantStorage();
   }
@@ -222,9 +226,13 @@ void ParameterServerProcess::OnPush(StreamId stream,
     world_.before.pushes[start().id.slot].push_back(
         {.attempt = attempt(), .push = push, .frame = frame});
   }
+  const bool given_up = push.writer.incarnation < writers_from_[push.writer.slot];
   core_->Submit(push,
-                [this, stream, frame, writer = push.writer](
+                [this, stream, frame, given_up, writer = push.writer](
                     const std::vector<parameter_server::ShardAck>& acks) {
+                  if (given_up) {
+                    world_.updates.Refused(writer, acks);
+                  }
                   OnPushed(stream, frame, writer, acks);
                 });
 }
@@ -363,6 +371,9 @@ void ParameterServerProcess::PlanStorage(Clock::TimePoint time) {
     return;
   }
   storage_at_ = std::max(time, Now());
+  if (Now() < disk_.slow_until) {
+    *storage_at_ += world_.scheduler.Random(milliseconds(1), Disk::kSlow);
+  }
   world_.scheduler.At(*storage_at_, life, [this, at = *storage_at_] {
     if (storage_at_ == at) {
       DoStorage();

@@ -9,7 +9,6 @@
 
 #include "services/parameter_server/core/parameter_server.h"
 #include "tests/simulation/disk.h"
-#include "tests/simulation/local_clock.h"
 #include "tests/simulation/loss_window.h"
 #include "tests/simulation/member_process.h"
 #include "tests/simulation/peers.h"
@@ -97,13 +96,14 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
 
   Disk& disk_;
-  const LocalClock clock_;
   LossWindow window_;
   std::optional<parameter_server::ParameterServer> core_;
   std::optional<Peers> peers_;
   bool open_ = false;  // the gate
   std::map<StreamId, Client> clients_;
   std::map<StreamId, parameter_server::Holder> peers_in_;
+
+  std::map<std::uint32_t, std::uint64_t> writers_from_;  // by slot, as snapshots were asked for
 
   bool read_ = false;  // what is stored
   std::deque<controller::TakeSnapshot> snapshots_;

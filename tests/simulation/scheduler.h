@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/common/base/clock.h"
@@ -23,6 +24,7 @@ struct Life {
   std::string name;
   bool ended = false;
   Clock::TimePoint paused_until{};
+  Clock::TimePoint sends_from{};  ///< what it sends before sits there until then
 };
 using LifePtr = std::shared_ptr<Life>;
 
@@ -47,6 +49,13 @@ class Scheduler final : public Clock {
 
   /// The process whose event runs, or ran last; null: the world's.
   [[nodiscard]] const LifePtr& running() const { return running_; }
+
+  /// What a checker runs of its own, in the midst of an event, is nobody's step.
+  void AsNobody(const std::function<void()>& look) {
+    const LifePtr running = std::exchange(running_, nullptr);
+    look();
+    running_ = running;
+  }
 
   [[nodiscard]] std::size_t pending() const { return events_.size(); }
   [[nodiscard]] std::uint64_t executed() const { return executed_; }

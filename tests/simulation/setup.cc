@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kDivergences = 1;
 constexpr std::uint64_t kClocks = 3;
 constexpr std::uint64_t kPersistence = 4;
+constexpr std::uint64_t kInSync = 5;
 
 constexpr std::int64_t kMostDrift = 100'000'000;  // ns a second: 10 %
 
@@ -136,11 +137,24 @@ Setup::Setup(std::uint64_t seed) : Setup(Rng(seed)) {
       job.checkpoint_interval = std::chrono::milliseconds(Draw(modes, 500, 3000));
     }
   }
-  Rng clocks(MixSeed(seed, kClocks));
-  const bool right = clocks.Below(2) == 0;
-  for (std::uint32_t slot = 0; slot < job.parameter_servers; ++slot) {
-    drift.push_back(right ? 0 : DrawDrift(clocks));
+  Rng in_sync(MixSeed(seed, kInSync));
+  if (job.copies == 2 && in_sync.Below(2) == 0) {
+    job.min_in_sync = 2;
   }
+  DrawClocks(Rng(MixSeed(seed, kClocks)));
+}
+
+void Setup::DrawClocks(Rng rng) {
+  using controller::Role;
+  const bool right = rng.Below(2) == 0;
+  for (const auto& [role, slots] : {std::pair(Role::kParameterServer, job.parameter_servers),
+                                    std::pair(Role::kDataServer, job.data_servers),
+                                    std::pair(Role::kWorker, job.workers)}) {
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      drift[{role, slot}] = right ? 0 : DrawDrift(rng);
+    }
+  }
+  controller_drift = right ? 0 : DrawDrift(rng);
 }
 
 Setup::Setup(Rng rng)

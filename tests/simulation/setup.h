@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct Setup {
   parameter_server::FlushLimits flush;
   std::uint64_t retain_bytes = 0;  ///< of each worker
   parameter_server::ReplicationTimes times;
-  std::vector<std::int64_t> drift;  ///< of parameter servers' clocks: ns a second that each is fast
+  std::map<controller::MemberId, std::int64_t> drift;  ///< of clocks: ns a second that each is fast
+  std::int64_t controller_drift = 0;
   parameter_server::PersistenceMode mode = parameter_server::PersistenceMode::kDelayed;
 
   model::Graph graph;
@@ -61,6 +63,7 @@ struct Setup {
 
  private:
   explicit Setup(Rng rng);
+  void DrawClocks(Rng rng);
 };
 
 }  // namespace adamant::simulation

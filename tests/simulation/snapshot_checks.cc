@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "tests/simulation/update_checker.h"
@@ -6,21 +7,46 @@
 namespace adamant::simulation {
 
 void UpdateChecker::SnapshotAsked(std::uint64_t snapshot,
-                                  std::span<const std::uint64_t> writers_from) {
+                                  std::span<const std::uint64_t> writers_from,
+                                  std::span<const controller::Bucket> buckets) {
   CheckRest(snapshot, writers_from);
-  for (ShardState& state : shards_) {
-    state.snapshots.try_emplace(snapshot, state.live);
+  Snapshot& asked = snapshots_[snapshot];
+  const std::vector<std::uint64_t> before = asked.generations;
+  std::vector<std::uint64_t> generations;
+  for (const controller::Bucket& bucket : buckets) {
+    generations.push_back(bucket.generation);
   }
-  const auto [asked, first] = snapshots_.try_emplace(snapshot);
-  if (!first) {
+  const bool anew = asked.flushes != flushes_ || (asked.cut.empty() && before != generations);
+  if (!before.empty() && !anew) {
     return;
   }
-  asked->second.trained = trainings_.size();
-  asked->second.writers_from.assign(writers_from.begin(), writers_from.end());
+  asked.flushes = flushes_;
+  asked.trained = trainings_.size();
+  asked.writers_from.assign(writers_from.begin(), writers_from.end());
+  asked.generations = generations;
+  asked.cut.clear();
   for (const auto& [key, push] : pushes_) {
     const auto& [worker, sequence] = key;
     if (worker.incarnation >= writers_from[worker.slot]) {
-      asked->second.cut[worker] = sequence;  // they come in their order
+      asked.cut[worker] = sequence;  // they come in their order
+    }
+  }
+  for (const Shard& shard : setup_.layout.shards()) {
+    const bool stored_before = !before.empty() && before[shard.bucket] == generations[shard.bucket];
+    Expect(snapshot, shard.id, stored_before);
+  }
+}
+
+// What has been acknowledged is in it; where it may have been stored before, what was pushed since
+// by workers that were given up need not.
+void UpdateChecker::Expect(std::uint64_t snapshot, ShardId shard, bool stored_before) {
+  ShardState& state = shards_[shard];
+  const std::vector<std::uint64_t>& writers_from = snapshots_[snapshot].writers_from;
+  Present& expected = state.snapshots.try_emplace(snapshot, state.live).first->second;
+  for (std::uint32_t element = 0; element < trainings_.size(); ++element) {
+    const WorkerId worker = trainings_[element].worker;
+    if (!stored_before || worker.incarnation >= writers_from[worker.slot]) {
+      expected[element] = state.live[element];
     }
   }
 }
@@ -56,29 +82,81 @@ void UpdateChecker::SnapshotStored(std::uint64_t snapshot,
                                    std::uint32_t server,
                                    ShardId shard,
                                    std::span<const float> values) {
-  snapshots_[snapshot].stored[{server, shard}] = DecodeServed(shard, values);
+  Snapshot& asked = snapshots_[snapshot];
+  asked.lost_on.erase({server, setup_.layout.shards()[shard].bucket});
+  const std::vector<controller::CheckpointBucket>& buckets = asked.checkpoint.buckets;
+  if (!buckets.empty() && buckets[setup_.layout.shards()[shard].bucket].slot == server) {
+    const Present found = DecodeServed(shard, values);
+    CheckHeld(snapshot, shard, found);
+    CheckNothingBeyond(snapshot, shard, found);
+  }
 }
 
-void UpdateChecker::CheckCheckpoint(const controller::Checkpoint& checkpoint) {
+void UpdateChecker::SnapshotsLost(std::uint32_t server) {
+  for (auto& [number, snapshot] : snapshots_) {
+    for (BucketId bucket = 0; bucket < setup_.job.buckets; ++bucket) {
+      snapshot.lost_on.insert({server, bucket});
+    }
+  }
+}
+
+void UpdateChecker::CheckCheckpoint(std::uint64_t job_uid,
+                                    const controller::Checkpoint& checkpoint) {
   if (checkpoint == checkpoint_ || checkpoint.buckets.empty()) {
     return;
   }
+  const bool goes_back = checkpoint.snapshot < checkpoint_.snapshot;
   checkpoint_ = checkpoint;
+  if (goes_back) {
+    return;  // what servers begin with is compared (LoadedBack)
+  }
   if (!checkpoint.cuts.empty()) {
     CheckCuts(checkpoint);
   }
-  const Snapshot& snapshot = snapshots_[checkpoint.snapshot];
-  for (const Shard& shard : setup_.layout.shards()) {
-    const std::uint32_t server = checkpoint.buckets[shard.bucket].slot;
-    const auto stored = snapshot.stored.find({server, shard.id});
-    if (stored == snapshot.stored.end()) {
-      return Report("checkpoint " + std::to_string(checkpoint.snapshot) + " lacks shard " +
-                    std::to_string(shard.id) + ", which parameter-server-" +
-                    std::to_string(server) + " has not stored");
-    }
-    CheckHeld(checkpoint.snapshot, shard.id, stored->second);
-    CheckNothingBeyond(checkpoint.snapshot, shard.id, stored->second);
+  snapshots_[checkpoint.snapshot].checkpoint = checkpoint;
+  CheckStored(job_uid, checkpoint);
+}
+
+void UpdateChecker::CheckStored(std::uint64_t job_uid, const controller::Checkpoint& checkpoint) {
+  std::set<std::uint32_t> servers;
+  for (const controller::CheckpointBucket& bucket : checkpoint.buckets) {
+    servers.insert(bucket.slot);
   }
+  for (const std::uint32_t server : servers) {
+    CheckRestored(job_uid, checkpoint, server);
+  }
+}
+
+// What this server has to give to it.
+void UpdateChecker::CheckRestored(std::uint64_t job_uid,
+                                  const controller::Checkpoint& checkpoint,
+                                  std::uint32_t server) {
+  std::vector<BucketId> buckets;
+  for (BucketId bucket = 0; bucket < checkpoint.buckets.size(); ++bucket) {
+    const bool lost = snapshots_[checkpoint.snapshot].lost_on.contains({server, bucket});
+    if (checkpoint.buckets[bucket].slot == server && !lost) {
+      buckets.push_back(bucket);
+    }
+  }
+  const auto restored = RestoreFrom(job_uid, server, buckets, checkpoint.snapshot);
+  if (!restored.ok()) {
+    return Report("checkpoint " + std::to_string(checkpoint.snapshot) +
+                  " cannot be restored from parameter-server-" + std::to_string(server) + ": " +
+                  std::string(restored.status().message()));
+  }
+  for (const auto& [shard, values] : *restored) {
+    CheckSnapshot(checkpoint.snapshot, shard, values);
+  }
+}
+
+absl::StatusOr<RestoredShards> UpdateChecker::RestoreFrom(std::uint64_t job_uid,
+                                                          std::uint32_t server,
+                                                          std::span<const BucketId> buckets,
+                                                          std::uint64_t snapshot) {
+  absl::StatusOr<RestoredShards> restored;
+  scheduler_.AsNobody(
+      [&] { restored = Restore(setup_, scheduler_, job_uid, disks_[server], buckets, snapshot); });
+  return restored;
 }
 
 // It names the last push of every worker at rest.
@@ -103,6 +181,9 @@ void UpdateChecker::CheckNothingBeyond(std::uint64_t snapshot,
                                        ShardId shard,
                                        const Present& found) {
   const Snapshot& asked = snapshots_[snapshot];
+  if (asked.writers_from.empty()) {
+    return;  // of the first weights, made anew
+  }
   for (std::uint32_t element = 0; element < trainings_.size(); ++element) {
     const Training& training = trainings_[element];
     const auto cut = asked.cut.find(training.worker);
@@ -110,9 +191,8 @@ void UpdateChecker::CheckNothingBeyond(std::uint64_t snapshot,
     if (found[element] != 0 && training.sequence > last &&
         training.worker.incarnation >= asked.writers_from[training.worker.slot]) {
       return Report(Name(shard, element) + " is of push " + std::to_string(training.sequence) +
-                    " of " + Name(training.worker) + ", and checkpoint " +
-                    std::to_string(snapshot) + ", which holds it, ends with push " +
-                    std::to_string(last));
+                    " of " + Name(training.worker) + ", and snapshot " + std::to_string(snapshot) +
+                    ", which holds it, ends with push " + std::to_string(last));
     }
   }
 }
@@ -134,7 +214,18 @@ void UpdateChecker::CheckHeld(std::uint64_t snapshot, ShardId shard, const Prese
 void UpdateChecker::CheckSnapshot(std::uint64_t snapshot,
                                   ShardId shard,
                                   std::span<const float> values) {
-  CheckHeld(snapshot, shard, DecodeServed(shard, values));
+  const Present found = DecodeServed(shard, values);
+  CheckHeld(snapshot, shard, found);
+  CheckNothingBeyond(snapshot, shard, found);
+}
+
+void UpdateChecker::LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot) {
+  CheckHeld(snapshot, shard, found);
+  CheckNothingBeyond(snapshot, shard, found);
+  ShardState& state = shards_[shard];
+  state.live = found;
+  state.applied = found;
+  std::ranges::fill(state.lost, 0);
 }
 
 }  // namespace adamant::simulation

@@ -15,7 +15,7 @@ StepFaults::StepFaults(
     : cluster_(cluster),
       faults_(faults),
       aimed_(world.scheduler,
-             {.pause_time = [this] { return faults_.PauseTime(); },
+             {.pause_time = [this](const LifePtr& life) { return faults_.PauseTime(life); },
               .pause = [this](const LifePtr& life,
                               Clock::Duration time) { faults_.Pause(life, time); },
               .crash = [this](const LifePtr& life) { Crash(life); },

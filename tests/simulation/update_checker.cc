@@ -17,8 +17,11 @@ std::string UpdateChecker::Name(ShardId shard, std::uint32_t element) {
   return "trained batch " + std::to_string(element) + " in shard " + std::to_string(shard);
 }
 
-UpdateChecker::UpdateChecker(const Setup& setup, const Scheduler& scheduler, Violations& violations)
-    : setup_(setup), scheduler_(scheduler), violations_(violations) {
+UpdateChecker::UpdateChecker(const Setup& setup,
+                             Scheduler& scheduler,
+                             Violations& violations,
+                             const std::vector<Disk>& disks)
+    : setup_(setup), scheduler_(scheduler), violations_(violations), disks_(disks) {
   for (const Shard& shard : setup.layout.shards()) {
     initial_.push_back(setup.InitialValues(shard.id));
     ShardState& state = shards_.emplace_back();
@@ -238,6 +241,16 @@ void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
   }
 }
 
+void UpdateChecker::Refused(const parameter_server::Writer& writer,
+                            std::span<const parameter_server::ShardAck> acks) {
+  for (const parameter_server::ShardAck& ack : acks) {
+    if (ack.outcome == parameter_server::PushOutcome::kApplied) {
+      Report(Name({writer.slot, writer.incarnation}) + ", which was given up, pushes to shard " +
+             std::to_string(ack.shard) + " after a snapshot was asked for");
+    }
+  }
+}
+
 // What a server has of a shard.
 UpdateChecker::Present UpdateChecker::DecodeServed(ShardId shard, std::span<const float> values) {
   Present present = Decode(shard, values);
@@ -319,15 +332,31 @@ void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const 
     if (found[element] >= state.live[element]) {
       continue;
     }
-    state.live[element] = 0;
-    state.applied[element] = 0;
-    state.lost[element] = 1;
-    ++lost_;
-    for (auto& [snapshot, present] : state.snapshots) {
-      present[element] = 0;
-    }
+    Lost(shard, element);
     if (state.acknowledged_at[element] < safe_until) {
       Report(Name(shard, element) + " is lost, older than the window of unflushed updates");
+    }
+  }
+}
+
+// A snapshot that was asked for before holds it all the same. One that was asked for since holds
+// what workers at rest keep until it is on every disk.
+void UpdateChecker::Lost(ShardId shard, std::uint32_t element) {
+  ShardState& state = shards_[shard];
+  state.live[element] = 0;
+  state.applied[element] = 0;
+  state.lost[element] = 1;
+  ++lost_;
+  const BucketId bucket = setup_.layout.shards()[shard].bucket;
+  const WorkerId worker = trainings_[element].worker;
+  for (auto& [snapshot, present] : state.snapshots) {
+    const Snapshot& asked = snapshots_[snapshot];
+    const bool since =
+        !asked.generations.empty() && asked.generations[bucket] >= generations_[bucket];
+    const bool kept =
+        setup_.retain_bytes > 0 && since && worker.incarnation >= asked.writers_from[worker.slot];
+    if (since && !kept) {
+      present[element] = 0;
     }
   }
 }
@@ -348,28 +377,20 @@ bool UpdateChecker::WentBack(BucketId bucket, std::uint64_t generation, std::uin
   return true;
 }
 
-void UpdateChecker::LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot) {
-  ShardState& state = shards_[shard];
-  const auto asked = state.snapshots.find(snapshot);
-  for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
-    if (asked == state.snapshots.end() || found[element] < asked->second[element]) {
-      return Report("shard " + std::to_string(shard) + " went back, and is not what snapshot " +
-                    std::to_string(snapshot) + " must hold");
-    }
+void UpdateChecker::CheckEnd(std::uint64_t job_uid, std::uint32_t server, BucketId bucket) {
+  const auto restored = RestoreFrom(job_uid, server, std::vector{bucket}, 0);
+  if (!restored.ok()) {
+    return Report("at the end: " + std::string(restored.status().message()));
   }
-  state.live = found;
-  state.applied = found;
-  std::ranges::fill(state.lost, 0);
-}
-
-void UpdateChecker::CheckEnd(std::uint32_t server, ShardId shard, std::span<const float> values) {
-  Loaded(server, shard, values);
-  const ShardState& state = shards_[shard];
-  for (const auto& [key, push] : pushes_) {
-    for (const std::uint32_t element : push.elements) {
-      if (push.acknowledged.contains(shard) && !trainings_[element].undone &&
-          state.live[element] + state.lost[element] != 1) {
-        Report(Name(shard, element) + " was acknowledged and is missing");
+  for (const auto& [shard, values] : *restored) {
+    Loaded(server, shard, values);
+    const ShardState& state = shards_[shard];
+    for (const auto& [key, push] : pushes_) {
+      for (const std::uint32_t element : push.elements) {
+        if (push.acknowledged.contains(shard) && !trainings_[element].undone &&
+            state.live[element] + state.lost[element] != 1) {
+          Report(Name(shard, element) + " was acknowledged and is missing");
+        }
       }
     }
   }

@@ -13,7 +13,9 @@
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/messages.h"
 #include "services/worker/core/messages.h"
+#include "tests/simulation/disk.h"
 #include "tests/simulation/messages.h"
+#include "tests/simulation/restored.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/setup.h"
 #include "tests/simulation/violations.h"
@@ -29,8 +31,11 @@ using data_server::WorkerId;
 /// Threads: one.
 class UpdateChecker {
  public:
-  /// All must outlive this.
-  UpdateChecker(const Setup& setup, const Scheduler& scheduler, Violations& violations);
+  /// All must outlive this. `disks`: of parameter servers, by slot.
+  UpdateChecker(const Setup& setup,
+                Scheduler& scheduler,
+                Violations& violations,
+                const std::vector<Disk>& disks);
 
   // --- At workers
 
@@ -58,6 +63,10 @@ class UpdateChecker {
                     const PushFrame& push,
                     std::span<const parameter_server::ShardAck> acks);
 
+  /// A server answers a push that came when a snapshot had been asked for without this writer.
+  void Refused(const parameter_server::Writer& writer,
+               std::span<const parameter_server::ShardAck> acks);
+
   /// A primary answers a fetch: all that has been acknowledged must be there.
   void Read(ShardId shard, std::span<const float> values);
 
@@ -84,17 +93,30 @@ class UpdateChecker {
 
   /// The controller asks for a snapshot of what has been acknowledged: workers of these
   /// incarnations (by slot) and later ones are at rest, so all that they have pushed must be there.
-  void SnapshotAsked(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from);
+  /// `buckets`: its records.
+  void SnapshotAsked(std::uint64_t snapshot,
+                     std::span<const std::uint64_t> writers_from,
+                     std::span<const controller::Bucket> buckets);
 
-  /// A server has stored a shard of a snapshot.
+  /// Workers are to push all that they have: what is asked for then is another snapshot, though it
+  /// may have the number of one before.
+  void FlushAsked() { ++flushes_; }
+
+  /// A server has stored a shard of a snapshot, perhaps again.
   void SnapshotStored(std::uint64_t snapshot,
                       std::uint32_t server,
                       ShardId shard,
                       std::span<const float> values);
 
+  /// The volume of this server is another one: it has no snapshots.
+  void SnapshotsLost(std::uint32_t server);
+
   /// The controller has a checkpoint: of each worker at rest all pushes up to its cut, and no
   /// other.
-  void CheckCheckpoint(const controller::Checkpoint& checkpoint);
+  void CheckCheckpoint(std::uint64_t job_uid, const controller::Checkpoint& checkpoint);
+
+  /// The same, when it has been checked before.
+  void CheckStored(std::uint64_t job_uid, const controller::Checkpoint& checkpoint);
 
   /// Servers make the first weights anew, under the id of a snapshot.
   void MadeAnew(std::uint64_t snapshot);
@@ -102,8 +124,8 @@ class UpdateChecker {
   /// Values that somebody was given as those of a snapshot.
   void CheckSnapshot(std::uint64_t snapshot, ShardId shard, std::span<const float> values);
 
-  /// After the job: what is on the disk of the shard's last primary.
-  void CheckEnd(std::uint32_t server, ShardId shard, std::span<const float> values);
+  /// After the job: what is on the disk of the bucket's last primary.
+  void CheckEnd(std::uint64_t job_uid, std::uint32_t server, BucketId bucket);
 
   [[nodiscard]] std::size_t trained() const { return trainings_.size(); }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
@@ -143,12 +165,15 @@ class UpdateChecker {
     std::map<std::uint64_t, Present> snapshots;  // what must be in them
   };
 
-  /// A snapshot, as it was asked for first.
+  /// A snapshot, as it was asked for first since workers had pushed all they had.
   struct Snapshot {
-    std::size_t trained = 0;  // batches
+    std::uint64_t flushes = 0;  // before it
+    std::size_t trained = 0;    // batches
     std::vector<std::uint64_t> writers_from;
-    std::map<WorkerId, worker::Sequence> cut;  // of workers at rest: their last push
-    std::map<std::pair<std::uint32_t, ShardId>, Present> stored;  // by server
+    std::map<WorkerId, worker::Sequence> cut;              // of workers at rest: their last push
+    controller::Checkpoint checkpoint;                     // that it has become
+    std::set<std::pair<std::uint32_t, BucketId>> lost_on;  // of these servers
+    std::vector<std::uint64_t> generations;                // by bucket
   };
 
   static std::string Name(WorkerId worker);
@@ -157,16 +182,26 @@ class UpdateChecker {
   Present Decode(ShardId shard, std::span<const float> values);
   Present DecodeServed(ShardId shard, std::span<const float> values);
   void LoadedBack(ShardId shard, const Present& found, std::uint64_t snapshot);
+  void Lost(ShardId shard, std::uint32_t element);
   Training* Find(WorkerId worker, const worker::Lease& lease);
+  void Expect(std::uint64_t snapshot, ShardId shard, bool stored_before);
   void CheckRest(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from);
   void CheckCuts(const controller::Checkpoint& checkpoint);
+  void CheckRestored(std::uint64_t job_uid,
+                     const controller::Checkpoint& checkpoint,
+                     std::uint32_t server);
+  absl::StatusOr<RestoredShards> RestoreFrom(std::uint64_t job_uid,
+                                             std::uint32_t server,
+                                             std::span<const BucketId> buckets,
+                                             std::uint64_t snapshot);
   void CheckHeld(std::uint64_t snapshot, ShardId shard, const Present& found);
   void CheckNothingBeyond(std::uint64_t snapshot, ShardId shard, const Present& found);
   void Report(const std::string& what) { violations_.Report(what); }
 
   const Setup& setup_;
-  const Scheduler& scheduler_;
+  Scheduler& scheduler_;
   Violations& violations_;
+  const std::vector<Disk>& disks_;
   std::vector<std::vector<float>> initial_;  // by shard
   std::vector<Training> trainings_;          // by element
   std::map<std::pair<WorkerId, data_server::BatchId>, std::map<std::uint64_t, std::uint32_t>>
@@ -176,6 +211,7 @@ class UpdateChecker {
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
   std::map<std::uint64_t, Snapshot> snapshots_;
+  std::uint64_t flushes_ = 0;                                // that workers were asked for
   controller::Checkpoint checkpoint_;                        // that was checked last
   std::map<std::pair<std::uint32_t, BucketId>, Safe> safe_;  // by server, on its disk
   std::map<BucketId, Orphan> orphaned_;

@@ -142,7 +142,7 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
   } else if (const auto* push = std::get_if<worker::PushReply>(&message)) {
     Post([this, reply = *push] {
       world_.updates.Replied(Self(), reply);
-      status_.Update(exchange_->OnPushReply(reply, Now()));
+      status_.Update(exchange_->OnPushReply(reply, clock_.Now()));
     });
   } else if (const auto* flush = std::get_if<FlushAnswer>(&message)) {
     Post([this, reply = flush->reply] { status_.Update(exchange_->OnFlushReply(reply)); });
@@ -156,7 +156,7 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
         std::ranges::copy(answer.values[next++].values, values.begin());
         return absl::OkStatus();
       };
-      status_.Update(exchange_->OnFetchReply(answer.reply, read, Now()));
+      status_.Update(exchange_->OnFetchReply(answer.reply, read, clock_.Now()));
     });
   }
   Ring();

@@ -53,7 +53,7 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
     }
     Post([this, epoch = flush->epoch] { exchange_->Flush(epoch); });
   } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
-    Post([this, n = hold->checkpoint] { exchange_->Hold(n, Now()); });
+    Post([this, n = hold->checkpoint] { exchange_->Hold(n, clock_.Now()); });
   } else if (const auto* release = std::get_if<controller::ReleasePushes>(&message)) {
     Post([this, n = release->checkpoint] { exchange_->ReleaseHold(n); });
   }
@@ -129,7 +129,7 @@ void WorkerProcess::Turn() {
   }
   Clock::TimePoint next = keep_leases_at_;
   if (const auto advance = exchange_->NextAdvance(); advance.has_value()) {
-    next = std::min(next, *advance);
+    next = std::min(next, clock_.ToWorld(*advance));
   }
   PlanTurn(next);
   Ring();
@@ -140,7 +140,7 @@ absl::Status WorkerProcess::Advance() {
     task();
   }
   ADAMANT_RETURN_IF_ERROR(status_);
-  ADAMANT_RETURN_IF_ERROR(exchange_->Advance(Now()));
+  ADAMANT_RETURN_IF_ERROR(exchange_->Advance(clock_.Now()));
   SendMessages();
   if (const auto epoch = exchange_->TakeFlushed(); epoch.has_value()) {
     Tell(controller::WorkerFlushed{*epoch});

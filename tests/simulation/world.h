@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/disk.h"
 #include "tests/simulation/job_checker.h"
 #include "tests/simulation/mutation.h"
 #include "tests/simulation/network.h"
@@ -38,8 +39,9 @@ struct World {
         setup(seed),
         scheduler(seed),
         network(scheduler),
-        job(violations),
-        updates(setup, scheduler, violations),
+        job(setup, violations),
+        disks(setup.job.parameter_servers),
+        updates(setup, scheduler, violations, disks),
         work(setup, violations) {}
 
   /// Whether this fault is put in.
@@ -51,6 +53,7 @@ struct World {
   Scheduler scheduler;
   Network network;
   JobChecker job;
+  std::vector<Disk> disks;  ///< of parameter servers, by slot
   UpdateChecker updates;
   WorkChecker work;
   Before before;

@@ -45,7 +45,7 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   Faults faults(world, cluster);
   simulation::AimedFaults at_steps(
       world.scheduler,
-      {.pause_time = [&] { return faults.PauseTime(); },
+      {.pause_time = [&](const LifePtr&) { return faults.PauseTime(); },
        .pause = [&](const LifePtr& life, Clock::Duration time) { faults.Pause(life, time); },
        .crash = [&](const LifePtr& life) { faults.Crash(life); },
        .cut_off = [&](const LifePtr& life) { faults.CutOff(life); }});
