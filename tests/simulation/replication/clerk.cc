@@ -55,10 +55,14 @@ void Clerk::Begin(bool put) {
 void Clerk::Ask(std::uint64_t id) {
   cluster_.SendRecord(target_, request_);
   world_.scheduler.After(kSayAgain, life, [this, id] {
-    if (request_.id == id) {
-      target_ = cluster_.GuessPrimary(bucket_);
-      Ask(id);
+    if (request_.id != id) {
+      return;
     }
+    target_ = cluster_.GuessPrimary(bucket_);
+    if (request_.put && world_.scheduler.Chance(0.2)) {
+      return Begin(false);  // as another process would, in its place
+    }
+    Ask(id);
   });
 }
 

@@ -102,6 +102,12 @@ class Cluster {
     std::uint64_t generation = 0;
     std::map<BucketId, Clock::TimePoint> read_since;  ///< though another is read
   };
+  /// A second copy of the beginning of a copy, which is still under way.
+  struct LateBegin {
+    ps::Holder from;
+    ps::PeerMessage message;
+    Clock::TimePoint sent{};
+  };
   struct Connection {
     Place slot = 0;
     ControlledProcess* member = nullptr;
@@ -124,6 +130,7 @@ class Cluster {
   [[nodiscard]] ServerProcess* FindAny(const ps::Holder& holder) const;
   [[nodiscard]] ServerProcess* Reach(std::uint32_t slot);
   void EndLeft(ServerProcess& server);
+  void DeliverLate(const ServerProcess& learner, const ps::PeerMessage& ack);
   void CheckLeft(BucketId bucket, bool read);
   void CheckRecovered(std::uint32_t bucket);
   void TraceReads();
@@ -142,6 +149,7 @@ class Cluster {
   bool held_ = false;  // writers and clerks
   std::map<std::uint64_t, Connection> connections_;
   std::map<ps::Holder, Clock::TimePoint> deaths_;
+  std::map<std::pair<BucketId, ps::Holder>, LateBegin> late_begins_;  // by learner
 
   // What has ended; events that are still planned for it point there.
   std::vector<std::unique_ptr<ServerProcess>> dead_servers_;

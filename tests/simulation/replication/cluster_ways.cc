@@ -1,10 +1,16 @@
 // The ways between processes.
 
 #include <utility>
+#include <variant>
 
 #include "tests/simulation/replication/cluster.h"
 
 namespace adamant::replication_simulation {
+namespace {
+
+constexpr auto kLatest = seconds(8);  // as Network
+
+}  // namespace
 
 std::uint64_t Cluster::Connect(ControlledProcess& member) {
   if (controller_ == nullptr) {
@@ -70,6 +76,14 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
   if (receiver == nullptr) {
     return;
   }
+  if (!world_.setup.streams && std::holds_alternative<ps::CopyBegin>(message.kind)) {
+    LateBegin& late = late_begins_[{message.bucket, to}];
+    if (late.sent + kLatest < world_.scheduler.Now() || late.from == from.holder()) {
+      late = {.from = from.holder(), .message = message, .sent = world_.scheduler.Now()};
+    }
+  } else if (std::holds_alternative<ps::CopyAck>(message.kind)) {
+    DeliverLate(from, message);
+  }
   const Channel channel = message.bulk() ? Channel::kBulk : Channel::kPeerControl;
   world_.network.Send(from.place(),
                       receiver->place(),
@@ -85,6 +99,24 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
                           receiver->HasHeard(from, message, said);
                         }
                       });
+}
+
+// Datagrams come twice and late: this one when the learner has a copy of another primary.
+void Cluster::DeliverLate(const ServerProcess& learner, const ps::PeerMessage& ack) {
+  const auto found = late_begins_.find({ack.bucket, learner.holder()});
+  const ps::Bucket* const at = learner.bucket(ack.bucket);
+  if (found == late_begins_.end() || found->second.message.epoch >= ack.epoch ||
+      at->content().shards.empty()) {
+    return;
+  }
+  const LateBegin late = std::move(found->second);
+  late_begins_.erase(found);
+  ServerProcess* const receiver = Find(learner.holder());
+  if (receiver != nullptr && world_.scheduler.Now() < late.sent + kLatest) {
+    world_.scheduler.After(world_.scheduler.Random(microseconds(10), milliseconds(5)),
+                           receiver->life,
+                           [receiver, late] { receiver->OnPeerMessage(late.from, late.message); });
+  }
 }
 
 void Cluster::SendPush(const Writer& writer, std::uint32_t target, const Push& push) {

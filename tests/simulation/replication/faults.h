@@ -46,6 +46,7 @@ class Faults {
   void Pause(std::uint32_t slot);
   void Drain(std::uint32_t slot);
   void MoveVolume(std::uint32_t slot);
+  void IsolateThenKillAll(std::uint32_t slot);
   void CutLink(Place from, Place to, bool both, Clock::Duration time);
   void Isolate(std::uint32_t slot);
   void CutFromController(std::uint32_t slot);

@@ -63,6 +63,11 @@ bool ServerProcess::IsAloneWith(BucketId id) const {
          !world_.setup.logged();
 }
 
+bool ServerProcess::Keeps(BucketId id) const {
+  return has_volume() ||
+         (!IsAloneWith(id) && world_.checker.IsCurrent(id, bucket(id)->content().generation));
+}
+
 bool ServerProcess::Serves(BucketId id) const {
   const ps::Bucket* const at = bucket(id);
   return at != nullptr && at->replica().role() >= ps::Replica::Role::kServing;

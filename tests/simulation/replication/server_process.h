@@ -39,6 +39,10 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   /// It alone has what it acknowledges of the bucket, in memory.
   [[nodiscard]] bool IsAloneWith(BucketId id) const;
 
+  /// What it acknowledges is kept. Not so without its volume where it is alone, nor when the
+  /// bucket has come back elsewhere: that is lost with what it had in memory.
+  [[nodiscard]] bool Keeps(BucketId id) const;
+
   /// Incarnation 0 until it has joined.
   [[nodiscard]] const ps::Holder& holder() const { return holder_; }
 

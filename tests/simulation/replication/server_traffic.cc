@@ -112,8 +112,7 @@ void ServerProcess::OnPushed(Place writer,
     const UpdateKey key{push.writer.slot, push.writer.incarnation, sequence};
     if (acks[i].outcome == ps::PushOutcome::kApplied ||
         acks[i].outcome == ps::PushOutcome::kDuplicate) {
-      // Without its volume it goes on from memory where it is alone: that is lost.
-      if (has_volume() || !IsAloneWith(push.bucket)) {
+      if (Keeps(push.bucket)) {
         world_.checker.Acknowledged(shard, key);
       }
       tap_->TraceAnswer(key);
@@ -156,7 +155,8 @@ void ServerProcess::OnRecord(const RecordRequest& request) {
       request.expected,
       request.value,
       [this, request](const ps::RecordAnswer& answer) {
-        if (answer.access == ps::Access::kReady && answer.stored) {
+        const BucketId bucket = BucketOfRecord(request.key, world_.setup.buckets);
+        if (answer.access == ps::Access::kReady && answer.stored && Keeps(bucket)) {
           world_.checker.records().Stored(request.key, request.expected + 1, request.value);
         }
         cluster_.AnswerClerk(*this, request.from, {.id = request.id, .answer = answer});
