@@ -42,7 +42,7 @@ TEST(JobViewTest, AJobThatIsBeingDeletedIsKnown) {
 }
 
 TEST(JobViewTest, ProblemsAreThoseThatValidateTells) {
-  const Json object = JobObject({{"optimiser", {{"kind", "Adagrad"}}},
+  const Json object = JobObject({{"optimiser", {{"kind", "Adagrad"}, {"location", "Worker"}}},
                                  {"distribution", {{"workers", 0}}},
                                  {"runPolicy", {{"epoch", 2}}}});
   Json manifest = object;
@@ -82,7 +82,7 @@ TEST(JobViewTest, ANumberOfWorkersThatMakesAJobInvalidLeavesTheOneInForce) {
 }
 
 TEST(JobViewTest, WhatIsWrongBesideTheWorkersStaysWrong) {
-  Json object = JobObject({{"optimiser", {{"kind", "Adagrad"}}}});
+  Json object = JobObject({{"optimiser", {{"kind", "Adagrad"}, {"location", "Worker"}}}});
   object["status"] = {{"roles", {{"worker", {{"desired", 3}}}}}};
   EXPECT_EQ(ParseJobObject(object)->job, nullptr);
 }

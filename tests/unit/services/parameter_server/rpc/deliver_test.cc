@@ -89,10 +89,10 @@ TEST_F(DeliverTest, AnotherFormatVersionIsRefusedNamingBoth) {
   EXPECT_TRUE(ended_.get().ok());
 }
 
-TEST_F(DeliverTest, AnotherJobIsRefused) {
+TEST_F(DeliverTest, AnotherJobIsRefusedAndNotToldWhichOneIsRight) {
   v1::ReplicationHello hello = GoodHello();
   hello.set_job_uid(8);
-  EXPECT_THAT(Greet(hello), HasSubstr("job 7"));
+  EXPECT_EQ(Greet(hello), "this server is not of its peer's job, 8");
 }
 
 TEST_F(DeliverTest, APeerThatWantsAnotherSlotIsRefused) {

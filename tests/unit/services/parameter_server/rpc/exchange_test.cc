@@ -164,8 +164,8 @@ TEST_F(ExchangeTest, AnotherFormatVersionIsRefusedNamingBoth) {
   EXPECT_FALSE(client_.Call(FetchOf({0})).ok()) << "the stream has ended";
 }
 
-TEST_F(ExchangeTest, AnotherJobIsRefused) {
-  EXPECT_THAT(*client_.Hello(kJob + 1, 0, 1), HasSubstr("job 7"));
+TEST_F(ExchangeTest, AnotherJobIsRefusedAndNotToldWhichOneIsRight) {
+  EXPECT_EQ(*client_.Hello(kJob + 1, 0, 1), "this server is not of the client's job, 8");
 }
 
 TEST_F(ExchangeTest, AWriterOfAnotherAttemptIsRefusedAndToldToEnd) {
