@@ -11,7 +11,7 @@
 namespace adamant::simulation {
 namespace {
 
-constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kSeeds = 1000;
 
 std::vector<Mutation> AllMutations() {
   std::vector<Mutation> all;
