@@ -26,7 +26,7 @@ STATE = list(itertools.product((*damage.NEEDLESS, *damage.NEEDED), damage.DAMAGE
 TOLD = ("events.jsonl", "learning-curve.svg", "plan.txt", "endpoint", "lock")
 
 # Which of a run's files are looked at by which test.
-KNOWN = {*TOLD, "metrics.csv", "job.yaml", "checkpoints/*.json", "logs/*.log", "model.safetensors", "model.onnx"}
+KNOWN = {*TOLD, "metrics.csv", "job.yaml", "started.yaml", "checkpoints/*.json", "logs/*.log", "model.safetensors", "model.onnx"}
 
 
 class DamageTest(adamant.TestCase):
@@ -93,6 +93,17 @@ class DamageTest(adamant.TestCase):
             self.assertTrue(aside.is_dir())
             alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
             self.assertTrue(any(f"kept as {aside}" in text for text in alarms), alarms)
+
+    def test_what_the_run_was_started_with_is_named_when_it_cannot_be_read_and_not_needed(self):
+        run = self.run_to_damage()
+        self.stop(run, "killed")
+        path = run.folder / "started.yaml"
+        path.write_bytes(path.read_bytes()[:-1] + b"\0[")
+        result = adamant.adamant("train", "--resume", run.folder)
+        self.assertNotIn(result.returncode, (0, 1), result.stderr)
+        self.assertIn(str(path), result.stderr)
+        path.unlink()
+        self.go_on(run)
 
     def test_rows_are_written_anew_from_the_state(self):
         run = self.run_to_damage()
