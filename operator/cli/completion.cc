@@ -132,7 +132,7 @@ std::string Values(const std::vector<Node>& nodes,
            TakesValue(*option) ? OptionNames(*option) : std::vector<std::string>()) {
         const std::vector<std::string> known = WordsOf(*option);
         values += Concat({"    '", node.path, " ", name, "') "});
-        values += known.empty() ? files : words + Joined(known) + after;
+        values += known.empty() ? files : Concat({words, Joined(known), after});
         values += " ;;\n";
       }
     }

@@ -81,6 +81,12 @@ Rule RuleOf(const job::Change& change) {
   return found;
 }
 
+std::string Refusal(const std::string& change,
+                    const std::string& why,
+                    const std::string& more = "") {
+  return change + " (" + why + (more.empty() ? "" : ", ") + more + ")";
+}
+
 }  // namespace
 
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
@@ -104,10 +110,9 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
     if (rule.answer == Answer::kTaken || (rule.answer == Answer::kIfAccepted && accept_changes)) {
       resumption.taken.push_back(line);
     } else if (rule.answer == Answer::kIfAccepted) {
-      const std::string when = *rule.why == '\0' ? "" : std::string(", ") + rule.why;
-      resumption.refused.push_back(line + " (--accept-changes takes it" + when + ")");
+      resumption.refused.push_back(Refusal(line, "--accept-changes takes it", rule.why));
     } else {
-      resumption.refused.push_back(line + " (" + rule.why + ")");
+      resumption.refused.push_back(Refusal(line, rule.why));
     }
   }
   return resumption;

@@ -81,10 +81,11 @@ absl::Status ReadOutputClaim(const Session& session, Observed& observed) {
   }
   absl::StatusOr<Json> claim =
       session.client.Get(kube::kPersistentVolumeClaims, {session.ns, name});
-  if (claim.ok()) {
-    observed.claims.push_back(*std::move(claim));
+  if (!claim.ok()) {
+    return absl::IsNotFound(claim.status()) ? absl::OkStatus() : claim.status();
   }
-  return absl::IsNotFound(claim.status()) ? absl::OkStatus() : claim.status();
+  observed.claims.push_back(*std::move(claim));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Observed> Observe(const Session& session, const std::string& name) {
