@@ -250,7 +250,9 @@ void Tracer::Outcome(Slot slot) {
 
 void Tracer::Adopts(Slot slot, const parameter_server::Configuration& configuration) {
   Server& server = servers_[slot];
-  if (text_.empty() || configuration.epoch <= server.epoch) {
+  // What a late message tells from before its own change, the model's server does not hear.
+  if (text_.empty() || configuration.epoch <= server.epoch ||
+      configuration.epoch < server.proposed) {
     return;
   }
   Outcome(slot);
