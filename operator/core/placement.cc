@@ -56,7 +56,8 @@ void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
     configurations_.Assign(spread_.Assign(servers));
     state_.histories.assign(settings_.buckets, {});
   }
-  if (deaths_.ProveUpTo(slot, stored.previous_incarnation)) {
+  // The folder names who had it before; the sender itself lives, whatever it says.
+  if (deaths_.ProveUpTo(slot, std::min(stored.previous_incarnation, holder.incarnation - 1))) {
     changed_ = true;
   }
   unsettled_ = true;

@@ -137,19 +137,26 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
   return found;
 }
 
-absl::StatusOr<std::uint64_t> LoadIncarnation(const storage::KvStore& store) {
+absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
+                                              const storage::KvStore& store) {
   const auto stored = store.Get(kIncarnationKey);
   if (absl::IsNotFound(stored.status())) {
     return 0;
   }
   ADAMANT_RETURN_IF_ERROR(stored.status());
+  const char* const end = stored->data() + stored->size();
   std::uint64_t incarnation = 0;
-  std::from_chars(stored->data(), stored->data() + stored->size(), incarnation);
-  return incarnation;
+  const char* const job = std::from_chars(stored->data(), end, incarnation).ptr;
+  std::uint64_t uid = job_uid;
+  if (job != end) {
+    std::from_chars(job + 1, end, uid);
+  }
+  return uid == job_uid ? incarnation : 0;
 }
 
-storage::Change StoreIncarnation(std::uint64_t incarnation) {
-  return {.key = kIncarnationKey, .value = std::to_string(incarnation)};
+storage::Change StoreIncarnation(std::uint64_t job_uid, std::uint64_t incarnation) {
+  return {.key = kIncarnationKey,
+          .value = std::to_string(incarnation) + " " + std::to_string(job_uid)};
 }
 
 }  // namespace adamant::parameter_server

@@ -56,7 +56,7 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
 
 absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   StoredBuckets stored;
-  ADAMANT_ASSIGN_OR_RETURN(stored.previous_incarnation, LoadIncarnation(store_));
+  ADAMANT_ASSIGN_OR_RETURN(stored.previous_incarnation, LoadIncarnation(options_.job_uid, store_));
   ADAMANT_ASSIGN_OR_RETURN(auto marked, MarkedBuckets(store_));
   std::erase_if(marked, [&](BucketId bucket) { return bucket >= layout_.buckets(); });
   std::vector<absl::StatusOr<StoredContent>> contents(marked.size());
@@ -77,7 +77,8 @@ absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   ADAMANT_FAILPOINT("server/start");
   // What is stored counts only with the mark: it is the proof that whoever opened the folder before
   // has ended.
-  const absl::Status opened = store_.Write({StoreIncarnation(options_.self.incarnation)});
+  const std::uint64_t highest = std::max(stored.previous_incarnation, options_.self.incarnation);
+  const absl::Status opened = store_.Write({StoreIncarnation(options_.job_uid, highest)});
   if (absl::IsResourceExhausted(opened)) {
     RaiseDiskFull(opened);
   }

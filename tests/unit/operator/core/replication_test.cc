@@ -178,6 +178,13 @@ TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
   EXPECT_THAT(job_.state().dead, Contains(before));
 }
 
+TEST_F(ReplicationTest, AServerIsNotDeadForWhatItsOwnFolderSays) {
+  const Holder primary = record(0).primary;
+  const MemberId id{Role::kParameterServer, primary.slot};
+  job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation + 3, .buckets = {}});
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+}
+
 TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {
   const Holder primary = record(0).primary;
   const auto actions = Tell(primary,

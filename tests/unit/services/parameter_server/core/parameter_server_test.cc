@@ -1,3 +1,4 @@
+#include "services/parameter_server/core/stored_bucket.h"
 #include "services/parameter_server/core/parameter_server.h"
 
 #include <gmock/gmock.h>
@@ -156,6 +157,30 @@ TEST_F(ParameterServerTest, TheStoreNamesTheProcessThatOpenedItLast) {
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
   Restart(Random());
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+}
+
+TEST_F(ParameterServerTest, OneThatWasGivenUpDoesNotHideWhoOpenedTheStoreBefore) {
+  Create(Random());
+  rig_->Kill(0);
+  ASSERT_TRUE(rig_->store(0).Write({StoreIncarnation(Random().job_uid, 5)}).ok());
+  Restart(Random());  // its incarnation is 2
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 5u);
+  Restart(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 5u);
+}
+
+TEST_F(ParameterServerTest, TheIncarnationsOfAnotherJobAreNobodysHere) {
+  ASSERT_TRUE(rig_->store(0).Write({StoreIncarnation(Random().job_uid + 1, 5)}).ok());
+  Create(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
+  Restart(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+}
+
+TEST_F(ParameterServerTest, AnIncarnationStoredWithoutItsJobIsRead) {
+  ASSERT_TRUE(rig_->store(0).Write({{.key = "incarnation", .value = "4"}}).ok());
+  Create(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 4u);
 }
 
 TEST_F(ParameterServerTest, ValuesStateAndSequencesComeBackFromTheStore) {
