@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that docs/failpoints.md lists the failpoints of services/ and operator/, that their names are sound, and that the
-simulations know those of the cores or say why not; given programs, also that these hold none of the names.
+"""Checks that docs/failpoints.md lists the failpoints of services/ and operator/, that their names are sound, that the
+simulations know those of the cores or say why not, and that a test meets each; given programs, also that these hold none of
+the names.
 
 usage: tools/check_failpoints.py [--fix] [--root ROOT] [PROGRAM...]
 --fix writes the page anew and keeps what it says of each failpoint; exit code 1 if there are faults
@@ -21,15 +22,18 @@ INTRODUCTION = """\
 
 Places in the code where a test can make things go wrong (`services/common/base/failpoint.h` says how). They exist only
 in builds with the CMake option `ADAMANT_FAILPOINTS`. `tools/check_failpoints.py --fix` writes all but the last column.
-*Error*: whether an error can be returned there.
+*Error*: whether an error can be returned there. *Met by*: the simulations that put faults there (`tests/simulation`), and the
+tests that ask something of it in real processes.
 
-| name | error | file | what is about to happen |
-|---|---|---|---|
+| name | error | file | met by | what is about to happen |
+|---|---|---|---|---|
 """
 USE = re.compile(r"\bADAMANT_FAILPOINT(_STATUS)?\(\s*([^)]*?)\s*\)")
 LITERAL = re.compile(r'"([^"\\]*)"')
 NAME = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*")
-ROW = re.compile(r"\| `([^`]*)` \| [^|]* \| [^|]* \| (.*) \|")
+ROW = re.compile(r"\| `([^`]*)` \|(?: [^|]* \|)+? ([^|]*) \|$", re.MULTILINE)
+ASKED = re.compile(r'"([a-z0-9_]+/[a-z0-9_]+)["=]')  # "name" and "name=action"
+NOT_HERE = re.compile(r"^ELSEWHERE = .*$", re.MULTILINE)  # what a test leaves to others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Failpoint:
     error: bool
     file: str
 
-    def row(self, meaning: str) -> str:
-        return f"| `{self.name}` | {'yes' if self.error else 'no'} | `{self.file}` | {meaning} |\n"
+    def row(self, met_by: list[str], meaning: str) -> str:
+        return f"| `{self.name}` | {'yes' if self.error else 'no'} | `{self.file}` | {', '.join(met_by)} | {meaning} |\n"
 
 
 def collect(root: pathlib.Path) -> tuple[dict[str, Failpoint], list[str]]:
@@ -64,8 +68,23 @@ def collect(root: pathlib.Path) -> tuple[dict[str, Failpoint], list[str]]:
     return failpoints, faults
 
 
-def page(failpoints: dict[str, Failpoint], meanings: dict[str, str]) -> str:
-    return INTRODUCTION + "".join(failpoints[name].row(meanings.get(name, "")) for name in sorted(failpoints))
+def find_tests(root: pathlib.Path) -> dict[str, list[str]]:
+    """By failpoint, the simulations and the tests that meet it."""
+    found: dict[str, list[str]] = {}
+    tests = root / "tests"
+    steps = {tests / "simulation" / STEPS: "simulation", tests / "simulation" / "replication" / STEPS: "replication"}
+    for path, simulation in steps.items():
+        for name in LITERAL.findall(path.read_text() if path.exists() else ""):
+            found.setdefault(name, []).append(simulation)
+    for path in sorted(tests.rglob("*_test.*")):
+        if path.suffix in (".py", ".cc"):
+            for name in dict.fromkeys(ASKED.findall(NOT_HERE.sub("", path.read_text()))):
+                found.setdefault(name, []).append(f"`{path.stem}`")
+    return found
+
+
+def page(failpoints: dict[str, Failpoint], tests: dict[str, list[str]], meanings: dict[str, str]) -> str:
+    return INTRODUCTION + "".join(failpoints[name].row(tests.get(name, []), meanings.get(name, "")) for name in sorted(failpoints))
 
 
 def check(root: pathlib.Path, fix: bool = False) -> tuple[dict[str, Failpoint], list[str]]:
@@ -74,7 +93,8 @@ def check(root: pathlib.Path, fix: bool = False) -> tuple[dict[str, Failpoint], 
     path = root / PAGE
     old = path.read_text() if path.exists() else ""
     meanings = dict(ROW.findall(old))
-    new = page(failpoints, meanings)
+    tests = find_tests(root)
+    new = page(failpoints, tests, meanings)
     if fix:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(new)
@@ -82,6 +102,7 @@ def check(root: pathlib.Path, fix: bool = False) -> tuple[dict[str, Failpoint], 
         faults.append(f"{PAGE} differs from the code: run tools/check_failpoints.py --fix")
     silent = [name for name in sorted(failpoints) if not meanings.get(name)]
     faults += [f"{PAGE}: say what is about to happen at {name}" for name in silent]
+    faults += [f"{failpoints[name].file}: no test asks anything of {name}" for name in sorted(failpoints) if not tests.get(name)]
     return failpoints, faults
 
 

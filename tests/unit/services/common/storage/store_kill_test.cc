@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "services/common/base/failpoint.h"
 #include "services/common/storage/segment_store.h"
 
 namespace adamant::storage {
@@ -68,6 +69,55 @@ TEST(StoreKillTest, KilledProcessLosesOnlyLazyWritesSinceTheLastFlush) {
   }
   fs::remove_all(folder);
 }
+
+#ifdef ADAMANT_FAILPOINTS
+
+constexpr int kValues = 160;
+constexpr int kKept = 8;  // every kKept-th value stays, one a segment; the others go
+
+// Makes segments sparse, and dies of `action` as it tidies them up.
+void TidyUpAndDie(const fs::path& folder, const std::string& action) {
+  fs::create_directories(folder);
+  const auto store = Open(folder / "store");
+  const std::string value(kValueBytes, 'v');
+  for (int i = 0; i < kValues; ++i) {
+    EXPECT_TRUE(store->WriteLazily({{Key("large", i), value}}).ok());
+  }
+  EXPECT_TRUE(store->Flush().ok());
+  EXPECT_TRUE(failpoint::SetActions(action).ok());
+  for (int i = 0; i < kValues; ++i) {
+    const Change gone{.key = Key("large", i), .value = "", .erase = true};
+    EXPECT_TRUE(i % kKept == 0 || store->WriteLazily({gone}).ok());
+  }
+  while (store->Flush().ok()) {
+    EXPECT_TRUE(store->WriteLazily({{"small", "1"}}).ok());
+  }
+}
+
+void ExpectTidyingUpKeepsAll(const std::string& action) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const fs::path folder = SharedFolder();
+  EXPECT_EXIT(TidyUpAndDie(folder, action), testing::KilledBySignal(SIGKILL), "");
+  {
+    const auto store = Open(folder / "store");
+    for (int i = 0; i < kValues; i += kKept) {
+      const auto found = store->Get(Key("large", i));
+      ASSERT_TRUE(found.ok()) << i << ": " << found.status();
+      EXPECT_EQ(*found, std::string(kValueBytes, 'v')) << i;
+    }
+  }
+  fs::remove_all(folder);
+}
+
+TEST(StoreKillTest, ProcessKilledAsItMovesAValueKeepsAll) {
+  ExpectTidyingUpKeepsAll("storage/move=crash@1");
+}
+
+TEST(StoreKillTest, ProcessKilledAsItFreesSegmentsKeepsAll) {
+  ExpectTidyingUpKeepsAll("storage/free=crash@1");
+}
+
+#endif  // ADAMANT_FAILPOINTS
 
 }  // namespace
 }  // namespace adamant::storage
