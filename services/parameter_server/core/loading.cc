@@ -89,7 +89,6 @@ absl::StatusOr<StoredContent> ParameterServer::TakeStored(BucketId id) {
 absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const LoadTask& task) {
   ADAMANT_ASSIGN_OR_RETURN(StoredContent stored, TakeStored(id));
   Bucket::Content content{.generation = task.generation};
-  content.records = std::move(stored.records);
   for (std::size_t i = 0; i < stored.shards.size(); ++i) {
     ShardContent& shard = stored.shards[i];
     if (!stored.entries.empty() && shard.generation < stored.entries.back().generation) {
@@ -97,17 +96,18 @@ absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const Load
     }
     content.shards.push_back(MakeShard(shards_of_[id][i], std::move(shard)));
   }
+  content.records = stored.records;
   for (const StoredEntry& logged : stored.entries) {
     for (const LoggedUpdate& update : logged.entry->updates) {
       content.shards[position_of_[update.shard]]->Enqueue(
           {.entry = logged.entry, .update = &update});
     }
     for (const LoggedPut& put : logged.entry->puts) {
-      Record& record = content.records[put.key];
-      // Of the same version what comes later in the log: the other was never committed. An entry
-      // that is not logged itself leaves what it overwrites in the log.
-      if (put.version >= record.version) {
-        record = {.version = put.version, .value = put.value};
+      const auto committed = stored.records.find(put.key);
+      // Of one version what comes later in the log: an entry that is not logged itself leaves there
+      // what it overwrites. But nothing in place of what was stored, which was committed.
+      if (committed == stored.records.end() || put.version > committed->second.version) {
+        content.records[put.key] = {.version = put.version, .value = put.value};
       }
     }
   }

@@ -324,7 +324,8 @@ absl::Status ParameterServer::Flush() {
 }
 
 void ParameterServer::NoteErased(std::span<const FlushedBucket> flushed) {
-  for (BucketId id = 0; id < flushed.size(); ++id) {
+  // Where only records are logged, they leave the log when they are written (StorePuts).
+  for (BucketId id = 0; logged() && id < flushed.size(); ++id) {
     if (logged_until_[id] > 0) {
       erased_until_[id] = std::max(erased_until_[id], flushed[id].committed);
     }

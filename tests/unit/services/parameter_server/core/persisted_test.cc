@@ -50,6 +50,13 @@ class PersistedTest : public ::testing::Test {
     EXPECT_EQ(acks->at(0).outcome, PushOutcome::kApplied);
   }
 
+  bool LogIsEmpty(std::uint32_t slot) {
+    bool empty = true;
+    const auto found = [&](std::string_view, std::string_view) { return empty = false; };
+    EXPECT_TRUE(rig_.store(slot).Scan("log/", found).ok());
+    return empty;
+  }
+
   void Flush(const std::vector<std::uint32_t>& slots) {
     rig_.Advance(milliseconds(500));  // a beacon tells what is committed
     for (const std::uint32_t slot : slots) {
@@ -223,6 +230,26 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   rig_.Start(2, Options());
   rig_.RestoreAll(2);
   EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.version, 2u);
+  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+}
+
+// It was flushed past the overwritten entry, which only leaves the log with a record.
+TEST_F(PersistedTest, NorInPlaceOfOneThatWasStored) {
+  ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first")->stored);
+  rig_.cut.insert({0, 1});
+  ASSERT_FALSE(rig_.Put(0, "ledger/0", 1, "stale").has_value());
+  rig_.Kill(0);
+  ASSERT_EQ(rig_.map[0].primary.slot, 1u);
+  ExpectApplied(1, 1);
+  ExpectApplied(1, 2);
+  ASSERT_TRUE(rig_.Flush(2).ok());
+  ASSERT_TRUE(rig_.Put(1, "ledger/0", 1, "committed")->stored);
+  ExpectApplied(1, 3);  // server 2 hears that the record is committed, and stores it
+  EXPECT_TRUE(LogIsEmpty(2));
+  rig_.Kill(1, false);  // server 2 is not to take over
+  rig_.Kill(2);
+  rig_.Start(2, Options());
+  rig_.RestoreAll(2);
   EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
 }
 
