@@ -180,6 +180,14 @@ class MutateTest(unittest.TestCase):
         self.run_tool("not-written")
         self.assertEqual(list(self.root.glob("build/mutate/tree/build/*/tests/core_simulation")), [])
 
+    def test_tests_of_one_kind_can_be_tried_alone(self):
+        _, output = self.run_tool("--only", "simulation")
+        self.assertIn("3 mutations: 1 by simulations, 2 survive", output)
+        self.assertIn("| core_simulation, seed 37: I4: an update \\| is lost |", output)
+        _, output = self.run_tool("--only", "unit", "not-synced")
+        self.assertIn("**SURVIVES**", output)
+        self.assertFalse((self.root / "build/mutate/results.jsonl").exists())
+
     def test_ranges_of_seeds_are_counted(self):
         code, output = self.run_tool("not-synced", "--ranges", "2", "--first-seed", "1", "--seeds", "20")
         self.assertEqual(code, 1)

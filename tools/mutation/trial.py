@@ -42,10 +42,11 @@ def ranges(begin: int, seeds: int) -> Iterator[tuple[int, int]]:
 
 
 class Trial:
-    def __init__(self, tree: Tree, limits: Limits, tell: Callable[[str], None]):
+    def __init__(self, tree: Tree, limits: Limits, tell: Callable[[str], None], only: str | None = None):
         self.tree = tree
         self.limits = limits
         self.tell = tell
+        self.only = only  # unit, simulation; None: both
         self.intact_units: dict[str, bool] = {}  # whether it passes
 
     def run(self, mutation: Mutation) -> Outcome:
@@ -59,8 +60,10 @@ class Trial:
 
     def show_to_all(self, mutation: Mutation) -> Outcome:
         unclear: Outcome | None = None
-        for preset, targets, show in ((UNIT, mutation.unit, self.show_to_unit),
-                                      (SIMULATION, mutation.simulation, self.show_to_simulation)):
+        for kind, preset, targets, show in (("unit", UNIT, mutation.unit, self.show_to_unit),
+                                            ("simulation", SIMULATION, mutation.simulation, self.show_to_simulation)):
+            if self.only not in (None, kind):
+                continue
             built, problem = self.build(mutation, preset, targets)
             if problem:
                 return Outcome("broken", detail=problem)
