@@ -11,6 +11,11 @@ void Connection::Begin(Callbacks callbacks) {
   StartRead(&incoming_);
 }
 
+void Connection::Refuse(const grpc::Status& status, std::function<void()> on_done) {
+  callbacks_.on_done = std::move(on_done);
+  End(status);
+}
+
 void Connection::Push(v1::ControllerMessage message) {
   const MutexLock lock(mutex_);
   if (closed_) {

@@ -33,6 +33,9 @@ class Connection final : public grpc::ServerBidiReactor<v1::MemberMessage, v1::C
   /// Begins to read.
   void Begin(Callbacks callbacks);
 
+  /// Instead of Begin: reads nothing, and ends the stream with `status`. `on_done` as there.
+  void Refuse(const grpc::Status& status, std::function<void()> on_done);
+
   /// Queues a message; one that is stuck is cut.
   void Push(v1::ControllerMessage message);
 

@@ -7,18 +7,22 @@
 
 #include "operator/control/codec.h"
 #include "operator/control/connection.h"
+#include "operator/control/message_limits.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/rpc/server.h"
+#include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::control {
 namespace {
 
 using controller::ConnectionId;
 
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 20;
+// What all that members have sent may take until it is handled. Streams are cut beyond it.
+constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{48} << 20;
 
 // A job that is served. Constant but for the status.
 struct Job {
@@ -31,6 +35,8 @@ struct Job {
 // A stream; it belongs to a job once its first message, Join, has named one.
 struct Stream {
   std::unique_ptr<Connection> connection;
+  std::string peer;                                // IP address
+  std::unique_ptr<rpc::StreamGuard::Place> place;  // until then
   std::shared_ptr<Job> job;
 };
 
@@ -49,11 +55,19 @@ class ControllerService final : public v1::Controller::CallbackService {
       grpc::CallbackServerContext* context) override {
     auto owned = std::make_unique<Connection>(*context);
     Connection* const connection = owned.get();
+    auto place = LetIn(*context);
     ConnectionId id = 0;
     {
       const MutexLock lock(mutex_);
       id = ++last_connection_;
-      streams_[id].connection = std::move(owned);
+      Stream& stream = streams_[id];
+      stream.connection = std::move(owned);
+      stream.peer = rpc::HostOfPeer(context->peer());
+      stream.place = place.ok() ? *std::move(place) : nullptr;
+    }
+    if (!place.ok()) {
+      connection->Refuse(rpc::ToGrpc(place.status()), [this, id] { Remove(id); });
+      return connection;
     }
     connection->Begin(
         {.on_message = [this, id](const v1::MemberMessage& message) { return Take(id, message); },
@@ -142,12 +156,31 @@ class ControllerService final : public v1::Controller::CallbackService {
     return reactor;
   }
 
+  // Who names a job that is not led here is refused before anything of the stream is read.
+  absl::StatusOr<std::unique_ptr<rpc::StreamGuard::Place>> LetIn(
+      grpc::CallbackServerContext& context) {
+    const auto said = context.client_metadata().find(rpc::kJobKey);
+    const bool named = said != context.client_metadata().end();
+    if (named) {
+      const std::string job(said->second.data(), said->second.size());
+      const MutexLock lock(mutex_);
+      if (!jobs_.contains(job)) {
+        return rpc::FromGrpc(NotLed(job));
+      }
+    }
+    return guard_.Enter(named, [&context] { context.TryCancel(); });
+  }
+
   grpc::Status Take(ConnectionId id, const v1::MemberMessage& message) {
+    if (const absl::Status status = CheckBytes(message); !status.ok()) {
+      return rpc::ToGrpc(status);
+    }
     auto decoded = Decode(message);
     if (!decoded) {
       return grpc::Status::OK;
     }
     std::shared_ptr<Job> job;
+    std::unique_ptr<rpc::StreamGuard::Place> place;  // given back without the lock
     {
       const MutexLock lock(mutex_);
       Stream& stream = streams_.at(id);
@@ -160,6 +193,10 @@ class ControllerService final : public v1::Controller::CallbackService {
           return NotLed(message.join().job());
         }
         stream.job = named->second;
+        place = std::move(stream.place);
+      }
+      if (auto* join = std::get_if<controller::Join>(&*decoded)) {
+        join->peer = stream.peer;
       }
       job = stream.job;
     }
@@ -178,6 +215,7 @@ class ControllerService final : public v1::Controller::CallbackService {
     }
   }
 
+  rpc::StreamGuard guard_{{.most_waiting = 1024}};
   Mutex mutex_;  // taken before those of the connections
   ConnectionId last_connection_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<ConnectionId, Stream> streams_ ABSL_GUARDED_BY(mutex_);
@@ -187,10 +225,12 @@ class ControllerService final : public v1::Controller::CallbackService {
 class GrpcControlServer final : public ControlServer {
  public:
   absl::Status Start(const std::string& listen) {
-    ADAMANT_ASSIGN_OR_RETURN(
-        server_,
-        rpc::StartServer(
-            {.address = listen, .max_message_bytes = kMaxMessageBytes}, {&service_}, {}));
+    ADAMANT_ASSIGN_OR_RETURN(server_,
+                             rpc::StartServer({.address = listen,
+                                               .max_message_bytes = kMostMessageBytes,
+                                               .max_memory_bytes = kMaxMemoryBytes},
+                                              {&service_},
+                                              {}));
     return absl::OkStatus();
   }
 

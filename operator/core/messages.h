@@ -54,7 +54,8 @@ struct Join {
   std::string replication_address{};
   std::string node{};
   std::string zone{};
-  std::uint64_t generation = 0;  ///< 0: not known
+  std::uint64_t generation = 0;
+  std::string peer{};  ///< IP address that it came from, as its connection says; empty: not known
 };
 
 struct DeadUnits {

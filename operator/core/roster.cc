@@ -92,7 +92,7 @@ std::string Roster::Objection(const Join& join) const {
            " was given up; the slot is at " + std::to_string(record.incarnation);
   }
   // One that has joined is known by its incarnation: it may be all that is left of its slot.
-  if (join.incarnation == 0 && join.generation != 0 && join.generation < record.generation) {
+  if (join.incarnation == 0 && join.generation < record.generation) {
     return ToString(join.id) + " was started as generation " + std::to_string(join.generation) +
            "; the slot is at " + std::to_string(record.generation);
   }

@@ -94,6 +94,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const PodViews& pods = seen.pods;
   Take(std::move(view));
   ObserveNodes(seen);
+  LookAtAddresses(pods);
   if (controller_ == nullptr) {
     status_writer_.StartFrom(view_->resource_version);
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
@@ -203,9 +204,35 @@ void JobBody::HandleEvents() {
   while (!events_.empty()) {  // to handle one may take until others are handled, in WorkMeanwhile
     const controller::Event event = std::move(events_.front());
     events_.pop_front();
-    Handle(event);
+    if (!IsStranger(event)) {
+      Handle(event);
+    }
   }
   Handle(controller::Tick{});
+}
+
+void JobBody::LookAtAddresses(const PodViews& pods) {
+  for (const MemberAddresses::Stranger& stranger : addresses_.Update(pods)) {
+    TurnAway(stranger.connection, stranger.why);
+  }
+}
+
+// Says no to who joins as a process whose pod has another address.
+bool JobBody::IsStranger(const controller::Event& event) {
+  const auto* received = std::get_if<controller::Received>(&event);
+  const auto* join =
+      received != nullptr ? std::get_if<controller::Join>(&received->message) : nullptr;
+  const std::string why = join != nullptr ? addresses_.OnJoin(received->connection, *join) : "";
+  if (!why.empty()) {
+    TurnAway(received->connection, why);
+  }
+  return !why.empty();
+}
+
+void JobBody::TurnAway(controller::ConnectionId connection, const std::string& why) {
+  LogWarning("turns away a stranger", {{"job", ToString(job_.key)}, {"why", why}});
+  context_.control.Send({.connection = connection, .message = controller::Refused{why}});
+  context_.control.Close(connection);
 }
 
 void JobBody::Handle(const controller::Event& event) {

@@ -25,6 +25,7 @@
 #include "operator/kube/job_status.h"
 #include "operator/kube/job_view.h"
 #include "operator/kube/kube_state_store.h"
+#include "operator/kube/member_addresses.h"
 #include "operator/kube/node_view.h"
 #include "operator/kube/pod_memory.h"
 #include "operator/kube/pod_object.h"
@@ -86,6 +87,9 @@ class JobBody {
   absl::Status Store(const std::vector<controller::Persist::Entry>& entries);
   void WorkMeanwhile();
   void HandleEvents();
+  void LookAtAddresses(const PodViews& pods);
+  bool IsStranger(const controller::Event& event);
+  void TurnAway(controller::ConnectionId connection, const std::string& why);
   absl::Status HandleSuspension(const PodViews& pods);
   [[nodiscard]] controller::JobSettings Settings() const;
   void HandleSpec();
@@ -162,6 +166,7 @@ class JobBody {
   bool templates_checked_ = false;
   bool output_checked_ = false;
   PodMemory pod_memory_;
+  MemberAddresses addresses_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
   std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter

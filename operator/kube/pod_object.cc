@@ -381,6 +381,25 @@ Json ExportPodObject(const JobIdentity& job,
   return pod;
 }
 
+namespace {
+
+// The node's count too: what a pod sends may bear them. None before the pod has its own.
+std::vector<std::string> AddressesOf(const Json& object) {
+  std::vector<std::string> addresses;
+  if (StringAt(object, {"status", "podIP"}).empty()) {
+    return addresses;
+  }
+  addresses = {StringAt(object, {"status", "podIP"}), StringAt(object, {"status", "hostIP"})};
+  for (const char* list : {"podIPs", "hostIPs"}) {
+    for (const Json& address : StatusesIn(object, list)) {
+      addresses.push_back(StringAt(address, {"ip"}));
+    }
+  }
+  return addresses;
+}
+
+}  // namespace
+
 std::shared_ptr<const PodView> ParsePod(const Json& object) {
   auto view = std::make_shared<PodView>();
   const auto label = [&](const char* name) {
@@ -391,6 +410,7 @@ std::shared_ptr<const PodView> ParsePod(const Json& object) {
   }
   view->ns = KeyOf(object).ns;
   view->node = StringAt(object, {"spec", "nodeName"});
+  view->addresses = AddressesOf(object);
   view->pod.name = StringAt(object, {"metadata", "name"});
   view->pod.uid = UidOf(object);
   ReadState(object, *view);

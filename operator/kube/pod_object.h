@@ -84,7 +84,8 @@ struct PodView {
   std::string job_name;
   std::string job_uid;
   std::string node;
-  std::uint64_t export_snapshot = 0;  ///< not 0: the pod writes this model, and is no process
+  std::vector<std::string> addresses;  ///< its own and its node's; none: they are not told yet
+  std::uint64_t export_snapshot = 0;   ///< not 0: the pod writes this model, and is no process
   controller::ObservedPod pod;
 };
 

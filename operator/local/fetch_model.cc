@@ -21,9 +21,10 @@ constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{32} << 20;
 // One read-only stream to a parameter server.
 class Reader {
  public:
-  Reader(const std::string& address, std::uint32_t server)
+  Reader(const std::string& address, std::uint32_t server, std::uint64_t job_uid)
       : name_("parameter-server-" + std::to_string(server) + " at " + address),
-        stream_(rpc::OpenFrameStream(address, kExchange, kMaxReplyBytes)) {}
+        stream_(rpc::OpenFrameStream(
+            address, kExchange, kMaxReplyBytes, {}, std::to_string(job_uid))) {}
 
   ~Reader() { stream_->Cancel(); }
   Reader(const Reader&) = delete;
@@ -122,7 +123,7 @@ absl::StatusOr<std::vector<float>> FetchModel(const ModelSource& source,
     if (shards.empty()) {
       continue;
     }
-    Reader reader(source.servers[server], server);
+    Reader reader(source.servers[server], server, source.job_uid);
     ADAMANT_RETURN_IF_ERROR(reader.Hello(source.job_uid));
     for (std::size_t i = 0; i < shards.size(); i += kShardsPerFetch) {
       const std::size_t count = std::min(kShardsPerFetch, shards.size() - i);

@@ -1,12 +1,15 @@
 #include "services/common/rpc/channel.h"
 
 #include <grpcpp/create_channel.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "services/common/rpc/server.h"
 
 namespace adamant::rpc {
 namespace {
@@ -21,6 +24,16 @@ constexpr int kMaxHttp2FrameBytes = 4 << 20;
 
 // Clients may ask that often (Liveness::ask_after).
 constexpr int kLeastPingIntervalMs = 500;
+
+// A client of ours has one stream on a connection, or a few calls one after another.
+constexpr int kMaxStreamsOfConnection = 16;
+
+// For a connection to become one of HTTP/2, and for one without streams.
+constexpr int kHandshakeTimeMs = 5'000;
+constexpr int kIdleTimeMs = 30'000;
+
+// Of a server for short messages only: what arrives of a stream before anybody reads it.
+constexpr int kLookaheadOfSmall = 64 << 10;
 
 int AsInt(std::uint64_t value) {
   return static_cast<int>(
@@ -52,14 +65,22 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-void ConfigureServer(grpc::ServerBuilder& builder, std::uint64_t max_message_bytes) {
-  builder.SetMaxReceiveMessageSize(AsInt(max_message_bytes));
+void ConfigureServer(grpc::ServerBuilder& builder, const ServerOptions& options) {
+  builder.SetMaxReceiveMessageSize(AsInt(options.max_message_bytes));
   builder.SetMaxSendMessageSize(-1);
   // Otherwise two servers could listen on one port and share its connections at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2FrameBytes);
+  if (options.max_memory_bytes > 0) {
+    builder.SetResourceQuota(grpc::ResourceQuota(options.address).Resize(options.max_memory_bytes));
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadOfSmall);
+  } else {
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2FrameBytes);
+  }
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfConnection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeMs);
   const Liveness liveness;
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, AsInt(liveness.ask_after.count()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, AsInt(liveness.give_up_after.count()));

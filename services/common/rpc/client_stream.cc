@@ -13,6 +13,7 @@
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::rpc {
 namespace {
@@ -25,10 +26,15 @@ class ClientStream final : public FrameStream {
   ClientStream(std::string address,
                std::string method,
                std::uint64_t max_message_bytes,
-               const Liveness& liveness)
+               const Liveness& liveness,
+               const std::string& job)
       : address_(std::move(address)),
         method_name_(std::move(method)),
-        channel_(NewChannel(address_, max_message_bytes, liveness)) {}
+        channel_(NewChannel(address_, max_message_bytes, liveness)) {
+    if (!job.empty()) {
+      context_.AddMetadata(kJobKey, job);
+    }
+  }
 
   ~ClientStream() override {
     Cancel();
@@ -112,8 +118,9 @@ class ClientStream final : public FrameStream {
 std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
                                              std::uint64_t max_message_bytes,
-                                             const Liveness& liveness) {
-  return std::make_unique<ClientStream>(address, method, max_message_bytes, liveness);
+                                             const Liveness& liveness,
+                                             const std::string& job) {
+  return std::make_unique<ClientStream>(address, method, max_message_bytes, liveness, job);
 }
 
 }  // namespace adamant::rpc

@@ -10,11 +10,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "services/common/base/status_macros.h"
 #include "services/common/rpc/byte_buffer.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::rpc {
 namespace {
@@ -23,12 +26,19 @@ using Streamer = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 class ServerStream final : public FrameStream {
  public:
-  ServerStream(grpc::ServerContext& context, Streamer& streamer)
-      : context_(context), streamer_(streamer) {}
+  // `place`: until the first message has come; null: the server has no guard.
+  ServerStream(grpc::ServerContext& context,
+               Streamer& streamer,
+               std::unique_ptr<StreamGuard::Place> place)
+      : context_(context), streamer_(streamer), place_(std::move(place)) {}
 
   absl::StatusOr<IncomingFrame> Read() override {
     grpc::ByteBuffer message;
     if (streamer_.Read(&message)) {
+      if (place_ != nullptr) {
+        ADAMANT_RETURN_IF_ERROR(CheckHelloBytes(message.Length()));
+        place_.reset();
+      }
       return FromByteBuffer(message);
     }
     if (context_.IsCancelled()) {
@@ -55,20 +65,24 @@ class ServerStream final : public FrameStream {
  private:
   grpc::ServerContext& context_;
   Streamer& streamer_;
+  std::unique_ptr<StreamGuard::Place> place_;
 };
 
 // A gRPC service made by hand, because generated ones parse and copy their messages.
 class FrameService final : public grpc::Service {
  public:
-  explicit FrameService(std::vector<FrameMethod> methods) : methods_(std::move(methods)) {
+  FrameService(std::vector<FrameMethod> methods, std::function<bool(std::string_view)> is_own_job)
+      : methods_(std::move(methods)), is_own_job_(std::move(is_own_job)) {
+    if (is_own_job_) {
+      guard_.emplace(StreamGuard::Limits{});
+    }
     using Handler =
         grpc::internal::BidiStreamingHandler<FrameService, grpc::ByteBuffer, grpc::ByteBuffer>;
     for (const FrameMethod& method : methods_) {
-      const auto serve = [&method](
-                             FrameService*, grpc::ServerContext* context, Streamer* streamer) {
-        ServerStream stream(*context, *streamer);
-        return ToGrpc(method.handler(stream));
-      };
+      const auto serve =
+          [&method](FrameService* service, grpc::ServerContext* context, Streamer* streamer) {
+            return ToGrpc(service->Serve(method, *context, *streamer));
+          };
       AddMethod(new grpc::internal::RpcServiceMethod(method.name.c_str(),
                                                      grpc::internal::RpcMethod::BIDI_STREAMING,
                                                      new Handler(serve, this)));
@@ -76,19 +90,40 @@ class FrameService final : public grpc::Service {
   }
 
  private:
+  absl::Status Serve(const FrameMethod& method, grpc::ServerContext& context, Streamer& streamer) {
+    std::unique_ptr<StreamGuard::Place> place;
+    if (guard_) {
+      ADAMANT_ASSIGN_OR_RETURN(place, LetIn(context));
+    }
+    ServerStream stream(context, streamer, std::move(place));
+    return method.handler(stream);
+  }
+
+  absl::StatusOr<std::unique_ptr<StreamGuard::Place>> LetIn(grpc::ServerContext& context) {
+    const auto job = context.client_metadata().find(kJobKey);
+    const bool named = job != context.client_metadata().end();
+    if (named && !is_own_job_({job->second.data(), job->second.size()})) {
+      return absl::UnavailableError("this server is not of that job, or has not joined it yet");
+    }
+    return guard_->Enter(named, [&context] { context.TryCancel(); });
+  }
+
   const std::vector<FrameMethod> methods_;
+  const std::function<bool(std::string_view)> is_own_job_;
+  std::optional<StreamGuard> guard_;
 };
 
 class GrpcServer final : public Server {
  public:
-  explicit GrpcServer(std::vector<FrameMethod> methods) : frame_service_(std::move(methods)) {}
+  GrpcServer(std::vector<FrameMethod> methods, std::function<bool(std::string_view)> is_own_job)
+      : frame_service_(std::move(methods), std::move(is_own_job)) {}
   ~GrpcServer() override { Stop(); }
 
   // False when the address cannot be bound.
   bool Start(const ServerOptions& options, const std::vector<grpc::Service*>& services) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
-    ConfigureServer(builder, options.max_message_bytes);
+    ConfigureServer(builder, options);
     int port = 0;
     builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
     for (grpc::Service* service : services) {
@@ -150,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
     return absl::InvalidArgumentError("cannot listen on " + options.address +
                                       ": expected host:port");
   }
-  auto server = std::make_unique<GrpcServer>(std::move(frame_methods));
+  auto server = std::make_unique<GrpcServer>(std::move(frame_methods), options.is_own_job);
   if (!server->Start(options, services)) {
     return absl::UnavailableError("cannot listen on " + options.address + ": " +
                                   WhyNotBound(options.address));

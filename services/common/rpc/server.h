@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +19,15 @@ namespace adamant::rpc {
 struct ServerOptions {
   std::string address = "127.0.0.1:0";                       ///< port 0: the kernel chooses
   std::uint64_t max_message_bytes = std::uint64_t{4} << 20;  ///< larger messages are refused
+
+  /// Not 0: bounds what all that is received may take, together; beyond it streams are cut. For
+  /// servers of short messages.
+  std::uint64_t max_memory_bytes = 0;
+
+  /// Whether this is the server's job (OpenFrameStream). Set: streams of frames that name another
+  /// end before anything is read of them, and all are held to StreamGuard's limits until they have
+  /// said hello. Called on any thread.
+  std::function<bool(std::string_view job)> is_own_job = {};
 };
 
 /// A frame method to serve beside the generated services.

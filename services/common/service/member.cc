@@ -13,6 +13,7 @@
 #include "services/common/base/log.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/resolve.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::service {
 namespace {
@@ -205,6 +206,7 @@ Member::Verdict Member::Attend(grpc::ClientContext& context) {
   const std::string& address = addresses[attempts_++ % addresses.size()];
   const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness);
   const auto stub = v1::Controller::NewStub(channel);
+  context.AddMetadata(rpc::kJobKey, join_.job());
   const std::unique_ptr<Stream> stream = stub->Attend(&context);
   v1::MemberMessage first;
   *first.mutable_join() = join_;

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -89,6 +90,24 @@ class Heart {
   std::thread thread_;
 };
 
+// The job that this process has joined, as the streams to it name it. Threads: any.
+class OwnJob {
+ public:
+  void Set(std::uint64_t uid) {
+    const MutexLock lock(mutex_);
+    name_ = std::to_string(uid);
+  }
+
+  bool Is(std::string_view job) {
+    const MutexLock lock(mutex_);
+    return !name_.empty() && job == name_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::string name_ ABSL_GUARDED_BY(mutex_);  // empty: none yet
+};
+
 // False when the process should end instead.
 absl::StatusOr<bool> Start(Service& service, const v1::Welcome& welcome, Member& member) {
   const absl::Status status = service.Start(welcome);
@@ -107,10 +126,11 @@ absl::StatusOr<bool> Start(Service& service, const v1::Welcome& welcome, Member&
 }
 
 // Waits for Welcome and starts `service`; false when the process should end instead, and why.
-absl::StatusOr<bool> StartService(Service& service, Member& member) {
+absl::StatusOr<bool> StartService(Service& service, Member& member, OwnJob& job) {
   while (true) {
     const Member::Event event = member.Next();
     if (const auto* welcome = std::get_if<v1::Welcome>(&event)) {
+      job.Set(welcome->job_uid());
       return Start(service, *welcome, member);
     }
     if (std::holds_alternative<Member::StopRequested>(event)) {
@@ -149,8 +169,8 @@ absl::Status Drain(Service& service, Member& member) {
 }
 
 // Drives `service` until it should end; says why.
-absl::Status Drive(Service& service, Member& member) {
-  ADAMANT_ASSIGN_OR_RETURN(const bool started, StartService(service, member));
+absl::Status Drive(Service& service, Member& member, OwnJob& job) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool started, StartService(service, member, job));
   if (!started) {
     return absl::OkStatus();
   }
@@ -194,21 +214,25 @@ struct Listeners {
 };
 
 // Serves the endpoints, and tells `join` where.
-absl::StatusOr<Listeners> Listen(Endpoints endpoints, const ServiceFlags& flags, v1::Join& join) {
+absl::StatusOr<Listeners> Listen(Endpoints endpoints,
+                                 const ServiceFlags& flags,
+                                 OwnJob& job,
+                                 v1::Join& join) {
   Listeners listeners;
+  rpc::ServerOptions options{.address = flags.listen,
+                             .max_message_bytes = endpoints.max_message_bytes,
+                             .is_own_job = [&job](std::string_view name) { return job.Is(name); }};
   if (!endpoints.services.empty() || !endpoints.frame_methods.empty()) {
-    ADAMANT_ASSIGN_OR_RETURN(listeners.service,
-                             rpc::StartServer({flags.listen, endpoints.max_message_bytes},
-                                              endpoints.services,
-                                              std::move(endpoints.frame_methods)));
+    ADAMANT_ASSIGN_OR_RETURN(
+        listeners.service,
+        rpc::StartServer(options, endpoints.services, std::move(endpoints.frame_methods)));
     join.set_address(listeners.service->address());
   }
   if (!endpoints.replication_methods.empty()) {
+    options.address = flags.replication_listen;
     ADAMANT_ASSIGN_OR_RETURN(
         listeners.replication,
-        rpc::StartServer({flags.replication_listen, endpoints.max_message_bytes},
-                         {},
-                         std::move(endpoints.replication_methods)));
+        rpc::StartServer(options, {}, std::move(endpoints.replication_methods)));
     join.set_replication_address(listeners.replication->address());
   }
   return listeners;
@@ -234,10 +258,12 @@ absl::Status Serve(v1::Role role,
   ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, member, registry}));
   v1::Join join = MakeJoin(role, flags, std::move(uid));
   join.set_metrics_address(exposer->address());
-  ADAMANT_ASSIGN_OR_RETURN(const Listeners listeners, Listen(service->GetEndpoints(), flags, join));
+  OwnJob job;
+  ADAMANT_ASSIGN_OR_RETURN(const Listeners listeners,
+                           Listen(service->GetEndpoints(), flags, job, join));
   configured = true;
   member.Join(std::move(join));
-  const absl::Status status = Drive(*service, member);
+  const absl::Status status = Drive(*service, member, job);
   if (status.ok()) {
     v1::MemberMessage leaving;
     leaving.mutable_leaving();

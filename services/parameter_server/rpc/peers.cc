@@ -66,7 +66,11 @@ class Peers::Link {
             .hello = Hello(options_.job_uid, options_.self, to_),
             .connect =
                 [this] {
-                  return rpc::OpenFrameStream(address_, kDeliverMethod, kMaxReplyBytes, kLiveness);
+                  return rpc::OpenFrameStream(address_,
+                                              kDeliverMethod,
+                                              kMaxReplyBytes,
+                                              kLiveness,
+                                              std::to_string(options_.job_uid));
                 },
             .on_open =
                 [this, &opened] {

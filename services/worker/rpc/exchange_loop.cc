@@ -261,6 +261,7 @@ void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
   hello.set_worker_incarnation(identity_.incarnation);
   LinkOptions options = {.address = peer.address,
                          .method = "/adamant.v1.ParameterServer/Exchange",
+                         .job = std::to_string(identity_.job.job_uid),
                          .max_message_bytes = kMaxMessageBytes + kHeaderRoom,
                          .hello = request.SerializeAsString(),
                          .seed = MixSeed(identity_.incarnation, identity_.slot, server)};
@@ -301,6 +302,7 @@ void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
   const std::uint64_t batch_bytes = replica_.options.batch_size * replica_.example_bytes();
   LinkOptions options = {.address = peer.address,
                          .method = "/adamant.v1.DataServer/Work",
+                         .job = std::to_string(identity_.job.job_uid),
                          .max_message_bytes = batch_bytes + kHeaderRoom,
                          .hello = request.SerializeAsString(),
                          .seed = MixSeed(identity_.incarnation, identity_.slot, server)};

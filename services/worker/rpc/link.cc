@@ -47,8 +47,8 @@ bool Link::Idle() {
 void Link::ReadLoop() {
   Backoff backoff({.max = kLongestWait}, options_.seed);
   for (;;) {
-    std::shared_ptr<rpc::FrameStream> stream =
-        rpc::OpenFrameStream(options_.address, options_.method, options_.max_message_bytes);
+    std::shared_ptr<rpc::FrameStream> stream = rpc::OpenFrameStream(
+        options_.address, options_.method, options_.max_message_bytes, {}, options_.job);
     {
       MutexLock lock(mutex_);
       if (stopped_) {

@@ -4,6 +4,7 @@
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::control {
 namespace {
@@ -59,7 +61,11 @@ class ControlServerTest : public testing::Test {
   ControlServerTest() {
     server_ = *StartControlServer("127.0.0.1:0");
     Add("", "served", heard_);
-    stub_ = v1::Controller::NewStub(rpc::NewChannel(server_->address(), 1 << 20));
+    stub_ = NewStub();
+  }
+
+  std::unique_ptr<v1::Controller::Stub> NewStub() {
+    return v1::Controller::NewStub(rpc::NewChannel(server_->address(), 1 << 20));
   }
 
   void Add(const std::string& job, const std::string& name, Heard& heard) {
@@ -69,7 +75,13 @@ class ControlServerTest : public testing::Test {
   }
 
   std::unique_ptr<Stream> Join(grpc::ClientContext& context, const std::string& job = "") {
-    std::unique_ptr<Stream> stream = stub_->Attend(&context);
+    return Join(context, job, *stub_);
+  }
+  static std::unique_ptr<Stream> Join(grpc::ClientContext& context,
+                                      const std::string& job,
+                                      v1::Controller::Stub& stub) {
+    context.AddMetadata(rpc::kJobKey, job);
+    std::unique_ptr<Stream> stream = stub.Attend(&context);
     v1::MemberMessage join;
     join.mutable_join()->set_role(v1::WORKER);
     join.mutable_join()->set_uid("me");
@@ -90,6 +102,7 @@ TEST_F(ControlServerTest, MessagesBecomeEventsAndAnswersReachTheirStream) {
   const auto stream = Join(context);
   const auto received = std::get<controller::Received>(NextEvent());
   EXPECT_EQ(std::get<controller::Join>(received.message).uid, "me");
+  EXPECT_EQ(std::get<controller::Join>(received.message).peer, "127.0.0.1");
   server_->Send({.connection = received.connection,
                  .message = controller::Welcome{.term = 3, .incarnation = 2, .job_uid = 7}});
   v1::ControllerMessage answer;
@@ -214,8 +227,9 @@ TEST_F(ControlServerTest, ManyStreamsAtOnceKeepTheirOrder) {
   std::vector<std::jthread> members;
   for (int i = 0; i < kStreams; ++i) {
     members.emplace_back([this] {
+      const auto stub = NewStub();
       grpc::ClientContext context;
-      const auto stream = Join(context);
+      const auto stream = Join(context, "", *stub);
       for (int epoch = 1; epoch <= kMessages; ++epoch) {
         v1::MemberMessage message;
         message.mutable_epoch_ended()->set_epoch(static_cast<std::uint64_t>(epoch));
@@ -238,6 +252,60 @@ TEST_F(ControlServerTest, ManyStreamsAtOnceKeepTheirOrder) {
       }
     }
   }
+}
+
+TEST_F(ControlServerTest, AHelloOfMoreThanItNeedsEndsTheStream) {
+  grpc::ClientContext context;
+  context.AddMetadata(rpc::kJobKey, "");
+  const auto stream = stub_->Attend(&context);
+  v1::MemberMessage message;
+  message.mutable_join()->set_uid(std::string(2000, 'x'));
+  stream->Write(message);
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "join of 2006 bytes; it has at most 1024");
+  EXPECT_TRUE(heard_.empty());
+}
+
+TEST_F(ControlServerTest, AMessageOfMoreThanItsKindNeedsEndsTheStream) {
+  grpc::ClientContext context;
+  const auto stream = Join(context);
+  NextEvent();
+  v1::MemberMessage message;
+  message.mutable_failure()->set_message(std::string(2 << 20, 'x'));
+  stream->Write(message);
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(std::holds_alternative<controller::Disconnected>(NextEvent()));
+}
+
+TEST_F(ControlServerTest, WhoSaysNoHelloIsSentAway) {
+  grpc::ClientContext context;
+  context.AddMetadata(rpc::kJobKey, "");
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto stream = stub_->Attend(&context);
+  v1::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(ControlServerTest, ProgramsThatNameNoJobBeforehandAreLetInOneAtATime) {
+  grpc::ClientContext context;
+  const auto silent = stub_->Attend(&context);
+  v1::MemberMessage join;
+  join.mutable_join()->set_uid("me");
+  grpc::Status second;
+  for (int i = 0; i < 100 && second.error_code() != grpc::StatusCode::UNAVAILABLE; ++i) {
+    grpc::ClientContext other;  // the server may see it before the first
+    other.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+    second = stub_->Attend(&other)->Finish();
+  }
+  EXPECT_EQ(second.error_message(), "too many streams have not said hello; try again");
+  silent->Write(join);
+  NextEvent();
+  grpc::ClientContext next;
+  const auto stream = stub_->Attend(&next);
+  stream->Write(join);
+  EXPECT_TRUE(std::holds_alternative<controller::Received>(NextEvent()));
 }
 
 TEST_F(ControlServerTest, StopEndsStreamsThatAreOpen) {

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
+#include "tests/fakes/flood.h"
 #include "tests/integration/services/parameter_server/server_process.h"
 
 namespace adamant::parameter_server {
@@ -203,6 +205,24 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   ASSERT_TRUE(Records()->GetRecord(&get_context, get, &found).ok());
   EXPECT_EQ(found.outcome(), v1::GetRecordReply::FOUND);
   EXPECT_EQ(found.value(), "counted");
+}
+
+TEST_F(ParameterServerProcessTest, StrangersCostLittleMemoryAndDoNotKeepWorkersOut) {
+  StartNew();
+  const std::uint64_t before = fakes::PeakBytes(server_.pid());
+  for (const std::optional<std::string>& job :
+       {std::optional<std::string>(), std::optional<std::string>("8")}) {
+    fakes::Flood flood{
+        .address = server_.address(), .method = "/adamant.v1.ParameterServer/Exchange", .job = job};
+    EXPECT_EQ(fakes::Run(flood), 0u);
+    flood.address = server_.replication_address();
+    flood.method = "/adamant.v1.Replication/Deliver";
+    EXPECT_EQ(fakes::Run(flood), 0u);
+  }
+  const std::uint64_t cost = fakes::PeakBytes(server_.pid()) - before;
+  EXPECT_LE(cost, std::uint64_t{64} << 20) << (cost >> 20) << " MB";
+  server_.Connect();
+  EXPECT_EQ(server_.Fetch().values, initial_);
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ v1::Member ServerProcess::member() const {
 }
 
 void ServerProcess::Connect() {
-  client_ = std::make_unique<fakes::ExchangeClient>(
-      rpc::OpenFrameStream(address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes));
+  client_ = std::make_unique<fakes::ExchangeClient>(rpc::OpenFrameStream(
+      address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes, {}, std::to_string(kJobUid)));
   const auto refused = client_->Hello(kJobUid, 0, 1);
   ASSERT_TRUE(refused.ok()) << refused.status();
   ASSERT_EQ(*refused, "");

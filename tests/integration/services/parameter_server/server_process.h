@@ -43,6 +43,7 @@ class ServerProcess {
   void Send(const v1::Membership& membership);
   fakes::FakeController& controller() { return *controller_; }
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] v1::Holder holder() const;
   [[nodiscard]] v1::Member member() const;
   [[nodiscard]] const v1::StoredBuckets& stored() const { return stored_; }

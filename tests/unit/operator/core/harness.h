@@ -66,6 +66,7 @@ class Harness {
     join.uid = uid;
     join.address = ToString(id) + ":1";
     join.incarnation = incarnation;
+    join.generation = SlotIndex(settings_, id) < state().slots.size() ? GenerationOf(id) : 1;
     return Tell(id, join);
   }
   Actions Exit(MemberId id, const std::string& how = "was killed by signal 9") {

@@ -175,6 +175,7 @@ class Cluster {
     join.id = id;
     join.uid = process.uid;
     join.incarnation = process.incarnation;
+    join.generation = process.generation;
     Answer(id, join);
   }
 

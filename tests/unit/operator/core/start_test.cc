@@ -162,6 +162,16 @@ TEST(JoinTest, AnOlderProcessThatNeverJoinedCannotTakeTheSlotFromANewerOne) {
   EXPECT_THAT(Sent<Refused>(join("first", 1)), SizeIs(1)) << "nor when that one has joined";
 }
 
+TEST(JoinTest, AProcessThatNamesNoGenerationCannotTakeASlot) {
+  Harness job;
+  job.Begin();
+  Join message;
+  message.id = kWorker0;
+  message.uid = "stranger";
+  EXPECT_THAT(Sent<Refused>(job.Handle(Received{50, message})), SizeIs(1));
+  EXPECT_THAT(Sent<Welcome>(job.Join(kWorker0, "a")), SizeIs(1));
+}
+
 TEST(JoinTest, MembersOfBeforeAreRecognisedByARestartedController) {
   Harness job;
   job.Begin();

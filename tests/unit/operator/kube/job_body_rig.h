@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -35,13 +36,15 @@ class ScriptedControl final : public control::ControlServer {
   }
   void RemoveJob(const std::string& /*job*/) override { sink_ = nullptr; }
   void Send(const controller::Send& send) override { sent_.push_back(send); }
-  void Close(controller::ConnectionId /*connection*/) override {}
+  void Close(controller::ConnectionId connection) override { closed_.push_back(connection); }
   void SetReport(const std::string& /*job*/, const controller::JobReport& /*report*/) override {}
   void Stop() override {}
 
   void Tell(controller::ConnectionId connection, controller::MemberMessage message) {
     sink_(controller::Received{connection, std::move(message)});
   }
+
+  [[nodiscard]] const std::vector<controller::ConnectionId>& closed() const { return closed_; }
 
   /// The messages of one type, with the connections they went to.
   template <class T>
@@ -59,6 +62,7 @@ class ScriptedControl final : public control::ControlServer {
   const std::string address_ = "operator:7070";
   Sink sink_;
   std::vector<controller::Send> sent_;
+  std::vector<controller::ConnectionId> closed_;
 };
 
 /// A job whose objects are in a Kubernetes API in memory; the test plays its nodes and processes.
@@ -111,6 +115,17 @@ class JobBodyRig : public testing::Test {
   Clock::Duration WorkAfter(Clock::Duration time) {
     clock_.Advance(time);
     return Work();
+  }
+
+  /// Of the slot's pods.
+  [[nodiscard]] std::uint64_t NewestGeneration(controller::MemberId id) const {
+    std::uint64_t newest = 0;
+    for (const auto& view : Objects().pods) {
+      if (view->export_snapshot == 0 && view->pod.process.id == id) {
+        newest = std::max(newest, view->pod.process.generation);
+      }
+    }
+    return newest;
   }
 
   void SetNode(const std::string& name, const std::string& ready) {

@@ -58,6 +58,7 @@ class LostNodeTest : public JobBodyRig {
     join.id = id;
     join.uid = "process " + std::to_string(connection);
     join.address = "address:1";
+    join.generation = NewestGeneration(id);
     control_.Tell(connection, join);
     control_.Tell(connection, controller::Heartbeat{});
     if (id.role == Role::kParameterServer) {

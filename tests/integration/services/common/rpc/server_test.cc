@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/status_grpc.h"
@@ -64,6 +66,60 @@ TEST(ServerTest, UnreachableServerIsUnavailable) {
 
 TEST(ServerTest, StreamThatWasNeverUsedCanBeDestroyed) {
   OpenFrameStream("127.0.0.1:1", "/adamant.test/Stream", 1 << 20);
+}
+
+// A server of the job "mine", whose streams answer with what they read.
+std::unique_ptr<Server> StartOwn() {
+  const auto echo = [](FrameStream& stream) -> absl::Status {
+    while (true) {
+      auto frame = stream.Read();
+      if (!frame.ok()) {
+        return absl::IsOutOfRange(frame.status()) ? absl::OkStatus() : frame.status();
+      }
+      stream.Write({std::to_string(frame->payload_bytes()), {}}).IgnoreError();
+    }
+  };
+  return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
+                     {},
+                     {{"/adamant.test/Stream", echo}})
+      .value();
+}
+
+OutgoingFrame FrameOf(std::size_t bytes) {
+  const auto payload = std::make_shared<std::vector<std::byte>>(bytes);
+  return {.header = "", .payload = {{*payload, payload}}};
+}
+
+TEST(ServerTest, AStreamBeginsWithASmallMessageAndGoesOnWithLargeOnes) {
+  const auto server = StartOwn();
+  const auto stream =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "mine");
+  ASSERT_TRUE(stream->Write(FrameOf(1000)).ok());
+  EXPECT_EQ(stream->Read()->header(), "1000");
+  ASSERT_TRUE(stream->Write(FrameOf(1 << 20)).ok());
+  EXPECT_EQ(stream->Read()->header(), "1048576");
+  const auto other =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "mine");
+  ASSERT_TRUE(other->Write(FrameOf(1100)).ok());
+  const absl::Status status = other->Read().status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(status.message().find("a hello has at most 1024"), std::string_view::npos) << status;
+}
+
+TEST(ServerTest, StreamsForOtherJobsEndUnread) {
+  const auto server = StartOwn();
+  const auto stream =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "other");
+  const absl::Status status = stream->Read().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(status.message().find("mine"), std::string_view::npos) << status;
+}
+
+TEST(ServerTest, AStreamWithoutHelloIsEnded) {
+  const auto server = StartOwn();
+  const auto stream =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "mine");
+  EXPECT_TRUE(absl::IsCancelled(stream->Read().status()));
 }
 
 TEST(ServerTest, UnknownMethodIsUnimplemented) {

@@ -1,0 +1,110 @@
+// What strangers cost a process that serves the control port.
+#include "tests/fakes/flood.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/service/member.h"
+
+namespace adamant::control {
+namespace {
+
+constexpr char kAttend[] = "/adamant.v1.Controller/Attend";
+constexpr char kGetStatus[] = "/adamant.v1.Controller/GetStatus";
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+
+class FloodTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> in{};
+    std::array<int, 2> out{};
+    ASSERT_EQ(pipe(in.data()), 0);
+    ASSERT_EQ(pipe(out.data()), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    posix_spawn_file_actions_addclose(&actions, in[1]);
+    std::string path = CONTROL_ENDPOINT_PATH;
+    std::array<char*, 2> argv = {path.data(), nullptr};
+    ASSERT_EQ(posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = out[0];
+    address_ = ReadLine();
+    before_ = fakes::PeakBytes(pid_);
+    ASSERT_GT(before_, 0u);
+  }
+
+  void TearDown() override {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(input_);
+    close(output_);
+  }
+
+  std::string ReadLine() const {
+    std::string line;
+    for (char c = 0; read(output_, &c, 1) == 1 && c != '\n';) {
+      line += c;
+    }
+    return line;
+  }
+
+  void ExpectCheap(const char* method, const std::optional<std::string>& job) {
+    EXPECT_EQ(fakes::Run({.address = address_, .method = method, .job = job}), 0u);
+    const std::uint64_t cost = fakes::PeakBytes(pid_) - before_;
+    RecordProperty("MegaBytes", static_cast<int>(cost >> 20));
+    EXPECT_LE(cost, kMostBytes) << (cost >> 20) << " MB";
+  }
+
+  // The server lives, and lets members in.
+  void ExpectServes() {
+    service::Member member(address_);
+    v1::Join join;
+    join.set_job("mine");
+    join.set_uid("me");
+    join.set_role(v1::WORKER);
+    member.Join(join);
+    EXPECT_EQ(ReadLine(), "joined");
+  }
+
+  pid_t pid_ = 0;
+  int input_ = -1;
+  int output_ = -1;
+  std::string address_;
+  std::uint64_t before_ = 0;
+};
+
+TEST_F(FloodTest, OfFirstMessagesThatNameNoJob) {
+  ExpectCheap(kAttend, std::nullopt);
+  ExpectServes();
+}
+
+TEST_F(FloodTest, OfFirstMessagesForAJobThatIsNotLed) {
+  ExpectCheap(kAttend, "another");
+  ExpectServes();
+}
+
+TEST_F(FloodTest, OfFirstMessagesForAJobThatIsLed) {
+  ExpectCheap(kAttend, "mine");
+  ExpectServes();
+}
+
+TEST_F(FloodTest, OfLargeQuestions) {
+  ExpectCheap(kGetStatus, std::nullopt);
+  ExpectServes();
+}
+
+}  // namespace
+}  // namespace adamant::control
