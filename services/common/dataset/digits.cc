@@ -20,7 +20,7 @@
 namespace adamant::dataset {
 namespace {
 
-constexpr int kSide = 28;
+constexpr int kSide = kDigitSide;
 constexpr std::uint64_t kPixels = std::uint64_t{kSide} * kSide;
 constexpr std::uint64_t kBlockExamples = 500;  // claimed by a thread at a time
 constexpr int kPiecesPerSpan = 6;              // straight pieces between two points of a curve
@@ -204,10 +204,19 @@ void AddNoise(Canvas& canvas, Rng& rng) {
   }
 }
 
-// Draws example `index` into `pixels` and returns its label.
+// Of the example that these numbers draw: the first of them.
+std::uint8_t DrawLabel(Rng& rng) { return static_cast<std::uint8_t>(rng.Below(10)); }
+
+}  // namespace
+
+std::uint8_t DigitLabel(std::uint64_t seed, std::uint64_t index) {
+  Rng rng(MixSeed(seed, index));
+  return DrawLabel(rng);
+}
+
 std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::uint8_t> pixels) {
   Rng rng(MixSeed(seed, index));
-  const auto label = static_cast<unsigned>(rng.Below(10));
+  const std::uint8_t label = DrawLabel(rng);
   const std::span<const Glyph> glyphs = GlyphsOf(label);
   const Glyph& glyph = glyphs[rng.Below(glyphs.size())];
   const ElasticField elastic(rng);
@@ -230,10 +239,8 @@ std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::u
   for (std::uint64_t i = 0; i < kPixels; ++i) {
     pixels[i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(canvas[i], 0.0, 1.0)));
   }
-  return static_cast<std::uint8_t>(label);
+  return label;
 }
-
-}  // namespace
 
 Dataset GenerateDigits(const DigitsOptions& options, const DigitsProgress& progress) {
   Dataset digits{.channels = 1, .height = kSide, .width = kSide, .images = {}, .labels = {}};

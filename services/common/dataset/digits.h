@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,6 +18,15 @@ struct DigitsOptions {
   std::uint64_t examples = 60000;
   unsigned threads = 0;  ///< 0: one per core
 };
+
+inline constexpr std::uint32_t kDigitSide = 28;  ///< pixels
+
+/// Draws example `index` of these digits into `pixels`, kDigitSide * kDigitSide; returns its label.
+/// Threads: any.
+std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::uint8_t> pixels);
+
+/// The label of that example.
+std::uint8_t DigitLabel(std::uint64_t seed, std::uint64_t index);
 
 /// Called on the thread that called the generator, from time to time and at the end.
 using DigitsProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;

@@ -35,6 +35,9 @@ PreparedBatch BatchBuilder::Build(const BatchId& batch,
   const std::uint64_t first = validation_layout_.Position(0, batch.index, 0);
   const std::uint64_t count = validation_layout_.BatchExamples(0, batch.index);
   const std::uint64_t bytes = validation_->example_bytes();
+  for (std::uint64_t i = 0; options_.fetch_validation && i < count; ++i) {
+    options_.fetch_validation(first + i);
+  }
   const auto labels = std::span(validation_->labels).subspan(first, count);
   return {.images = std::span(validation_->images).subspan(first * bytes, count * bytes),
           .labels = {labels.begin(), labels.end()},
@@ -51,6 +54,9 @@ PreparedBatch BatchBuilder::BuildTraining(const BatchId& batch,
   prepared.labels.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t example = order[train_layout_.Position(batch.part, batch.index, i)];
+    if (options_.fetch_train) {
+      options_.fetch_train(example);
+    }
     const std::span<std::uint8_t> target = std::span(*images).subspan(i * bytes, bytes);
     if (options_.transforms.any()) {
       const std::uint64_t seed = MixSeed(options_.seed, kTransformStream, batch.epoch, example);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,10 @@ struct BatchBuilderOptions {
   std::uint32_t parts = 1;
   std::uint32_t batch_size = 32;
   TransformOptions transforms = {};  ///< of training examples
+
+  /// Called before the image of an example is read, which may not be there yet; null: all are.
+  std::function<void(std::uint64_t example)> fetch_train = {};
+  std::function<void(std::uint64_t example)> fetch_validation = {};
 };
 
 /// Puts batches together. Threads: any.

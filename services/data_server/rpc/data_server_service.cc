@@ -28,8 +28,6 @@
 namespace adamant::data_server {
 namespace {
 
-using SharedDataset = BatchBuilder::SharedDataset;
-
 constexpr std::uint32_t kMaxBatchesOfPart = 8'000'000;  // their bitmap fits a record of 1 MiB
 constexpr unsigned kMaxPipelineThreads = 4;
 
@@ -103,8 +101,8 @@ class Running {
  public:
   Running(const v1::Welcome& welcome,
           WorkDealerOptions dealer,
-          const SharedDataset& train,
-          const SharedDataset& validation,
+          const LoadedData& train,
+          const LoadedData& validation,
           const DataMetrics& metrics,
           service::ControllerLink& controller)
       : job_{.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
@@ -114,9 +112,11 @@ class Running {
         builder_({.seed = Seed(welcome),
                   .parts = dealer.parts,
                   .batch_size = dealer.batch_size,
-                  .transforms = transforms_},
-                 train,
-                 validation),
+                  .transforms = transforms_,
+                  .fetch_train = train.fetch,
+                  .fetch_validation = validation.fetch},
+                 train.set,
+                 validation.set),
         pipeline_({.threads = PipelineThreads(transforms_),
                    .cache_bytes = static_cast<std::uint64_t>(welcome.job().spec().data().cache()),
                    .seed = Seed(welcome),
@@ -126,7 +126,7 @@ class Running {
         loop_(
             {.dealer = dealer,
              .normalisation = NormalisationOf(
-                 welcome.job().spec().data().transformations().normalise(), train->channels),
+                 welcome.job().spec().data().transformations().normalise(), train.set->channels),
              .job = job_},
             {.send = [&controller](const v1::MemberMessage& message) { controller.Send(message); },
              .fail = [&controller](const absl::Status& status) { controller.Fail(status, true); }},
@@ -181,23 +181,18 @@ class DataServerService final : public service::Service {
     const DataPlaces places{.data_root = welcome.data_root(),
                             .fetched = context_.flags.data_dir / "fetched"};
     service::ControllerLink& controller = context_.controller;
-    ADAMANT_ASSIGN_OR_RETURN(auto train,
+    ADAMANT_ASSIGN_OR_RETURN(const LoadedData train,
                              LoadData(data.train(), "train", places, shape, controller));
-    ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.size()));
-    ADAMANT_ASSIGN_OR_RETURN(auto validation,
+    ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.set->size()));
+    ADAMANT_ASSIGN_OR_RETURN(const LoadedData validation,
                              LoadData(data.validation(), "validation", places, shape, controller));
-    WorkDealerOptions dealer =
-        DealerOptionsOf(welcome, context_.flags.slot, static_cast<std::uint32_t>(train.size()));
-    dealer.validation_examples = static_cast<std::uint32_t>(validation.size());
-    dealer.most_frequent = validation.most_frequent();
+    WorkDealerOptions dealer = DealerOptionsOf(
+        welcome, context_.flags.slot, static_cast<std::uint32_t>(train.set->size()));
+    dealer.validation_examples = static_cast<std::uint32_t>(validation.set->size());
+    dealer.most_frequent = validation.set->most_frequent();
     ADAMANT_RETURN_IF_ERROR(CheckParts(dealer));
-    auto running =
-        std::make_shared<Running>(welcome,
-                                  dealer,
-                                  std::make_shared<const dataset::Dataset>(std::move(train)),
-                                  std::make_shared<const dataset::Dataset>(std::move(validation)),
-                                  metrics_,
-                                  context_.controller);
+    auto running = std::make_shared<Running>(
+        welcome, dealer, train, validation, metrics_, context_.controller);
     MutexLock lock(mutex_);
     running_ = std::move(running);
     return absl::OkStatus();

@@ -1,29 +1,42 @@
 #include "services/data_server/rpc/data_source.h"
 
+#include <atomic>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/dataset/digits.h"
 #include "services/common/dataset/idx.h"
+#include "services/common/dataset/lazy_digits.h"
 
 namespace adamant::data_server {
 namespace {
 
 using dataset::Dataset;
 
-Dataset Generate(const v1::DigitsGenerator& digits, const std::string& set) {
+LoadedData Generate(const v1::DigitsGenerator& digits, const std::string& set) {
   const dataset::DigitsOptions options{.seed = static_cast<std::uint64_t>(digits.seed()),
                                        .examples = static_cast<std::uint64_t>(digits.examples())};
-  std::uint64_t logged_tenths = 0;
-  return dataset::GenerateDigits(options, [&](std::uint64_t done, std::uint64_t total) {
-    if (const std::uint64_t tenths = done * 10 / total; tenths > logged_tenths) {
-      logged_tenths = tenths;
+  const auto logged_tenths = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const auto log = [set, logged_tenths](std::uint64_t done, std::uint64_t total) {
+    const std::uint64_t tenths = done * 10 / total;
+    if (std::uint64_t logged = *logged_tenths;
+        tenths > logged && logged_tenths->compare_exchange_strong(logged, tenths)) {
       LogInfo("generating digits", {{"set", set}, {"examples", done}, {"of", total}});
     }
-  });
+  };
+  const auto lazy = std::make_shared<dataset::LazyDigits>(options, log);
+  return {.set = lazy->set(), .fetch = [lazy](std::uint64_t example) { lazy->Draw(example); }};
+}
+
+absl::Status CheckSize(std::uint64_t examples, const std::string& set) {
+  return examples <= std::numeric_limits<std::uint32_t>::max()
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("spec.data." + set +
+                                          ": expected fewer than 2^32 examples, found " +
+                                          std::to_string(examples));
 }
 
 absl::StatusOr<Dataset> Read(const job::IdxSource& source,
@@ -52,26 +65,20 @@ absl::StatusOr<Dataset> Read(const job::IdxSource& source,
 
 }  // namespace
 
-absl::StatusOr<Dataset> LoadData(const v1::DataSource& source,
-                                 const std::string& set,
-                                 const DataPlaces& places,
-                                 const DataShape& shape,
-                                 service::ControllerLink& controller) {
-  Dataset data;
+absl::StatusOr<LoadedData> LoadData(const v1::DataSource& source,
+                                    const std::string& set,
+                                    const DataPlaces& places,
+                                    const DataShape& shape,
+                                    service::ControllerLink& controller) {
   if (source.has_digits()) {
-    data = Generate(source.digits(), set);
-  } else {
-    ADAMANT_ASSIGN_OR_RETURN(const job::IdxSource files,
-                             LocateData(source, set, places, controller));
-    ADAMANT_ASSIGN_OR_RETURN(data, Read(files, set, shape));
+    ADAMANT_RETURN_IF_ERROR(CheckSize(static_cast<std::uint64_t>(source.digits().examples()), set));
+    return Generate(source.digits(), set);
   }
-  if (data.size() > std::numeric_limits<std::uint32_t>::max()) {
-    return absl::InvalidArgumentError("spec.data." + set +
-                                      ": expected fewer than 2^32 examples, found " +
-                                      std::to_string(data.size()));
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const job::IdxSource files, LocateData(source, set, places, controller));
+  ADAMANT_ASSIGN_OR_RETURN(Dataset data, Read(files, set, shape));
+  ADAMANT_RETURN_IF_ERROR(CheckSize(data.size(), set));
   LogInfo("data loaded", {{"set", set}, {"examples", data.size()}});
-  return data;
+  return LoadedData{.set = std::make_shared<const Dataset>(std::move(data))};
 }
 
 }  // namespace adamant::data_server

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,15 +18,21 @@ struct DataShape {
   std::uint32_t classes = 0;
 };
 
-/// Loads, fetches or generates the examples of `source` into memory. `set`: "train" or
-/// "validation".
+/// A data set that may be used before all of it is there.
+struct LoadedData {
+  std::shared_ptr<const dataset::Dataset> set;
+  std::function<void(std::uint64_t example)> fetch{};  ///< BatchBuilderOptions; keeps what it uses
+};
+
+/// Loads or fetches the examples of `source` into memory; digits are generated as they are asked
+/// for, and meanwhile. `set`: "train" or "validation".
 /// Errors: InvalidArgument or DataLoss for data that cannot be used, beginning with the field that
 /// names it, as `adamant validate` says it; Unavailable and others for what a restart may cure;
 /// Cancelled when the process is to end.
-absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source,
-                                          const std::string& set,
-                                          const DataPlaces& places,
-                                          const DataShape& shape,
-                                          service::ControllerLink& controller);
+absl::StatusOr<LoadedData> LoadData(const v1::DataSource& source,
+                                    const std::string& set,
+                                    const DataPlaces& places,
+                                    const DataShape& shape,
+                                    service::ControllerLink& controller);
 
 }  // namespace adamant::data_server

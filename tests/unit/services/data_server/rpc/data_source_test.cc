@@ -82,13 +82,12 @@ class LoadDataTest : public testing::Test {
     return source;
   }
 
-  absl::StatusOr<dataset::Dataset> Load(const v1::DataSource& source,
-                                        const DataShape& shape = kDigits) {
+  absl::StatusOr<LoadedData> Load(const v1::DataSource& source, const DataShape& shape = kDigits) {
     return LoadData(
         source, "train", {.data_root = folder_, .fetched = folder_ / "fetched"}, shape, link_);
   }
 
-  static std::string MessageOf(const absl::StatusOr<dataset::Dataset>& data) {
+  static std::string MessageOf(const absl::StatusOr<LoadedData>& data) {
     return std::string(data.status().message());
   }
 
@@ -100,7 +99,7 @@ class LoadDataTest : public testing::Test {
 TEST_F(LoadDataTest, RelativePathsStartAtTheDataRoot) {
   const auto data = Load(WriteFiles(folder_));
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ(data->size(), 20u);
+  EXPECT_EQ(data->set->size(), 20u);
 }
 
 TEST_F(LoadDataTest, DigitsAreGenerated) {
@@ -109,7 +108,10 @@ TEST_F(LoadDataTest, DigitsAreGenerated) {
   source.mutable_digits()->set_examples(30);
   const auto data = Load(source);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ(data->images, dataset::GenerateDigits({.seed = 5, .examples = 30}).images);
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    data->fetch(i);
+  }
+  EXPECT_EQ(data->set->images, dataset::GenerateDigits({.seed = 5, .examples = 30}).images);
 }
 
 TEST_F(LoadDataTest, ProblemsAreToldAsValidateTellsThem) {
@@ -137,7 +139,7 @@ TEST_F(LoadDataTest, ProblemsAreToldAsValidateTellsThem) {
 TEST_F(LoadDataTest, PathsOnAClaimStartAtItsRoot) {
   const auto data = Load(WriteClaim());
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ(data->size(), 20u);
+  EXPECT_EQ(data->set->size(), 20u);
 }
 
 TEST_F(LoadDataTest, WhatIsMissingOnAClaimIsToldWithoutTheMount) {
@@ -168,7 +170,7 @@ TEST_F(LoadDataTest, DownloadsAreFetchedOnce) {
   const v1::DataSource source = Serve(server);
   const auto data = Load(source);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ(data->size(), 20u);
+  EXPECT_EQ(data->set->size(), 20u);
   EXPECT_TRUE(Load(source).ok()) << "as by a process that starts again";
   EXPECT_EQ(server.requests().size(), 2u);
   ASSERT_FALSE(link_.told.empty());
