@@ -25,6 +25,8 @@ OPERATORS = "adamant-system"
 DEPLOYMENT = "deployment/adamant-operator"
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 EXAMPLES = 40000  # of an epoch of tiny_job: a third of a second or more
+METRICS = 7070  # port of jobs' pods
+RESUMED = re.compile(r"^adamant_worker_resumed_timestamp_seconds (\S+)", re.MULTILINE)
 PATIENCE = 240  # seconds for what a job does, on a busy machine
 
 
@@ -251,6 +253,24 @@ class Job:
         """The name of the pod of "worker-0" that has not ended."""
         (name,) = [name for name, pod in self.pods().items() if slot_of(pod) == slot and not has_ended(pod)]
         return name
+
+    def await_resumed(self, since, but=None):
+        """When every worker that runs has had a push acknowledged again after a fault of parameter servers later than `since`
+        (both of time.time()), as the last of them tells; `but`: a node that is lost, with its workers."""
+        def resumed():
+            workers = [name for name, pod in self.pods().items() if slot_of(pod).startswith("worker") and is_running(pod)
+                       and pod["spec"].get("nodeName") != but]
+            times = [self._resumed_at(name) for name in workers]
+            return max(times) if times and min(times) > since else None
+        return await_that(resumed, f"{self.name}: updates are acknowledged again")
+
+    def _resumed_at(self, worker):
+        """0 for one that does not answer, as its node is lost."""
+        with contextlib.suppress(ApiError, OSError):
+            text = self._system.api.get(f"/api/v1/namespaces/training/pods/{worker}:{METRICS}/proxy/metrics")
+            (found,) = RESUMED.findall(text)
+            return float(found)
+        return 0.0
 
     def created(self, since=0.0):
         """The names of the pods that were created, in their order."""

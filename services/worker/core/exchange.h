@@ -134,6 +134,9 @@ class Exchange {
   [[nodiscard]] bool Stopped() const;
 
   [[nodiscard]] ExchangeStatistics statistics() const;
+  [[nodiscard]] std::uint64_t pushes_acknowledged() const {
+    return statistics_.pushes_acknowledged;
+  }
 
  private:
   using ContentPtr = std::unique_ptr<PushContent>;

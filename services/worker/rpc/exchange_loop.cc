@@ -167,6 +167,7 @@ absl::Status ExchangeLoop::Turn() {
   }
   ADAMANT_RETURN_IF_ERROR(status_);
   ADAMANT_RETURN_IF_ERROR(exchange_.Advance(clock_.Now()));
+  resumption_.Look(exchange_.pushes_acknowledged(), clock_.WallNow());
   SendMessages();
   AnswerController();
   const TimePoint now = clock_.Now();
@@ -205,6 +206,9 @@ void ExchangeLoop::AnswerController() {
 void ExchangeLoop::UpdatePeers(const v1::Membership& membership) {
   if (membership.version() < membership_version_) {
     return;
+  }
+  if (membership.version() > membership_version_) {
+    resumption_.OnDisturbed(exchange_.pushes_acknowledged());
   }
   membership_version_ = membership.version();
   exchange_.OnMap(ClusterMapOf(membership));
@@ -281,7 +285,12 @@ void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
                : absl::FailedPreconditionError("refused: " + reply.hello().refused());
   };
   handlers.on_change = [this, server](bool connected) {
-    inbox_.Post([this, server, connected] { exchange_.OnParameterServer(server, connected); });
+    inbox_.Post([this, server, connected] {
+      if (!connected) {
+        resumption_.OnDisturbed(exchange_.pushes_acknowledged());
+      }
+      exchange_.OnParameterServer(server, connected);
+    });
   };
   handlers.on_frame = [this](rpc::IncomingFrame frame) {
     OnReply(std::move(frame));

@@ -20,6 +20,7 @@
 #include "services/worker/rpc/drained_servers.h"
 #include "services/worker/rpc/inbox.h"
 #include "services/worker/rpc/link.h"
+#include "services/worker/rpc/resumption.h"
 #include "services/worker/rpc/work_receiver.h"
 #include "services/worker/rpc/worker_metrics.h"
 
@@ -112,6 +113,7 @@ class ExchangeLoop {
   std::uint64_t membership_version_ = 0;
   Peers parameter_servers_;
   Peers data_servers_;
+  Resumption resumption_;
   std::map<std::uint64_t, TimePoint> sent_;  // requests without a reply
   TimePoint keep_leases_at_;
   TimePoint publish_at_;

@@ -104,7 +104,7 @@ void ExchangeLoop::KeepLeases() {
 
 void ExchangeLoop::Publish() {
   const ExchangeStatistics statistics = exchange_.statistics();
-  metrics_.Update(replica_, statistics);
+  metrics_.Update(replica_, statistics, resumption_.timestamp());
   MutexLock lock(mutex_);
   statistics_ = statistics;
 }

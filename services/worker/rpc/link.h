@@ -17,7 +17,7 @@ namespace adamant::worker {
 struct LinkOptions {
   std::string address;  ///< host:port
   std::string method;
-  std::string job;  ///< that it is for: rpc::OpenFrameStream
+  std::string job;                      ///< that it is for: rpc::OpenFrameStream
   std::uint64_t max_message_bytes = 0;  ///< received
   std::string hello;                    ///< header of the first frame of every stream
   std::uint64_t seed = 0;               ///< of the waits between connections

@@ -58,7 +58,11 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
           registry.AddGauge("adamant_worker_momentum_memory_factor",
                             "Memory factor, on the steps that momentum remembers, for asynchrony")),
       exchange_every_(registry.AddGauge("adamant_worker_exchange_every_batches",
-                                        "Batches of a thread between two pushes")) {
+                                        "Batches of a thread between two pushes")),
+      resumed_(registry.AddGauge("adamant_worker_resumed_timestamp_seconds",
+                                 "When a push was first acknowledged after a connection to a "
+                                 "parameter server was lost or the membership had changed, Unix "
+                                 "time")) {
   for (const std::string_view reason : kReasons) {
     waits_.push_back({registry.AddCounter("adamant_worker_wait_seconds_total",
                                           "Time that training threads waited, by what for",
@@ -73,7 +77,10 @@ void WorkerMetrics::Follower::Set(double total) {
   }
 }
 
-void WorkerMetrics::Update(const Replica& replica, const ExchangeStatistics& exchange) {
+void WorkerMetrics::Update(const Replica& replica,
+                           const ExchangeStatistics& exchange,
+                           double resumed) {
+  resumed_.Set(resumed);
   double examples = 0;
   double steps = 0;
   std::array<double, ThreadStatistics::kWaits> waits{};

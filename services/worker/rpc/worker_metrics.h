@@ -18,8 +18,8 @@ class WorkerMetrics {
   /// `registry` must outlive this.
   explicit WorkerMetrics(metrics::Registry& registry);
 
-  /// Takes over the totals of now.
-  void Update(const Replica& replica, const ExchangeStatistics& exchange);
+  /// Takes over the totals of now. `resumed`: Resumption::timestamp.
+  void Update(const Replica& replica, const ExchangeStatistics& exchange, double resumed);
 
   const metrics::Histogram push_seconds;   ///< from sending a message to its reply
   const metrics::Histogram fetch_seconds;  ///< likewise
@@ -51,6 +51,7 @@ class WorkerMetrics {
   metrics::Gauge rate_factor_;
   metrics::Gauge memory_factor_;
   metrics::Gauge exchange_every_;
+  metrics::Gauge resumed_;
   std::vector<Follower> waits_;                       // by ThreadStatistics::Wait
   std::map<std::string, metrics::Gauge> dead_units_;  // by layer
 };
