@@ -26,6 +26,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant {
 namespace {
@@ -66,6 +67,8 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
     join.set_address("127.0.0.1:1");
     join.set_replication_address("127.0.0.1:1");
     join.set_job(job);
+    join.set_generation(1);
+    context_.AddMetadata(rpc::kJobKey, job);
     stub_->async()->Attend(&context_, this);
     AddHold();  // heartbeats come from another thread; until the stream is over
     Send(std::move(first));

@@ -13,7 +13,8 @@ constexpr char kExchangeMethod[] = "/adamant.v1.ParameterServer/Exchange";
 }  // namespace
 
 WorkerStream::WorkerStream(const std::string& address, std::uint64_t job_uid)
-    : stream_(rpc::OpenFrameStream(address, kExchangeMethod, kMaxExchangeBytes)) {
+    : stream_(rpc::OpenFrameStream(
+          address, kExchangeMethod, kMaxExchangeBytes, {}, std::to_string(job_uid))) {
   v1::ExchangeRequest hello;
   hello.mutable_hello()->set_format_version(1);
   hello.mutable_hello()->set_job_uid(job_uid);

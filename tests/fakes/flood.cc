@@ -47,6 +47,8 @@ bool IsTaken(const Flood& flood, const grpc::Slice& message) {
   call->Finish(&status, nullptr);
   Done(queue);
   queue.Shutdown();
+  while (Done(queue)) {
+  }
   return status.ok();
 }
 

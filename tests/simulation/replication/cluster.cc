@@ -108,7 +108,8 @@ void Cluster::StartNow(std::uint32_t slot) {
   const std::string uid = world_.Has(Mutation::kRestartKeepsMembership)
                               ? "server-" + std::to_string(slot)
                               : "server-" + std::to_string(slot) + "/" + std::to_string(++starts_);
-  slots_[slot].process = std::make_unique<ServerProcess>(world_, *this, slot, uid, *disks_[slot]);
+  slots_[slot].process = std::make_unique<ServerProcess>(
+      world_, *this, slot, slots_[slot].generation, uid, *disks_[slot]);
 }
 
 void Cluster::KeepDown(std::uint32_t slot, Clock::Duration time) {

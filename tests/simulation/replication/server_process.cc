@@ -29,12 +29,17 @@ std::string NameOf(ps::Replica::Role role) {
 
 }  // namespace
 
-ServerProcess::ServerProcess(
-    World& world, Cluster& cluster, std::uint32_t slot, const std::string& uid, Disk& disk)
+ServerProcess::ServerProcess(World& world,
+                             Cluster& cluster,
+                             std::uint32_t slot,
+                             std::uint64_t generation,
+                             const std::string& uid,
+                             Disk& disk)
     : ControlledProcess("server-" + std::to_string(slot)),
       world_(world),
       cluster_(cluster),
       slot_(slot),
+      generation_(generation),
       uid_(uid),
       place_(slot),
       disk_(disk),
@@ -94,7 +99,8 @@ void ServerProcess::Connect() {
   }
   Tell(controller::Join{.id = {controller::Role::kParameterServer, slot_},
                         .uid = uid_,
-                        .incarnation = holder_.incarnation});
+                        .incarnation = holder_.incarnation,
+                        .generation = generation_});
   world_.scheduler.After(kJoinTimeout, life, [this, connection = connection_] {
     if (connection == connection_ && !welcome_) {
       cluster_.Disconnect(connection);

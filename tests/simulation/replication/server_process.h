@@ -26,8 +26,12 @@ class Cluster;
 /// Threads: one.
 class ServerProcess final : public ControlledProcess, private ps::Driver {
  public:
-  ServerProcess(
-      World& world, Cluster& cluster, std::uint32_t slot, const std::string& uid, Disk& disk);
+  ServerProcess(World& world,
+                Cluster& cluster,
+                std::uint32_t slot,
+                std::uint64_t generation,
+                const std::string& uid,
+                Disk& disk);
 
   /// Where it runs: its slot, unless its volume is attached elsewhere.
   [[nodiscard]] Place place() const override { return place_; }
@@ -116,6 +120,7 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   World& world_;
   Cluster& cluster_;
   const std::uint32_t slot_;
+  const std::uint64_t generation_;
   const std::string uid_;
   Place place_;
   Disk& disk_;
