@@ -112,7 +112,8 @@ class WorkClient {
   };
 
   explicit WorkClient(const std::string& address)
-      : stream_(rpc::OpenFrameStream(address, "/adamant.v1.DataServer/Work", 16 << 20)) {}
+      : stream_(rpc::OpenFrameStream(
+            address, "/adamant.v1.DataServer/Work", 16 << 20, {}, std::to_string(kJobUid))) {}
 
   // Returns why it was refused.
   std::string SendHello(std::uint64_t incarnation,
@@ -214,8 +215,9 @@ class DataServerProcessTest : public testing::Test {
   }
 
   // Starts the program and opens epoch 1.
-  void Start() {
-    Spawn(Job());
+  void Start() { Start(Job()); }
+  void Start(const v1::TrainingJob& job) {
+    Spawn(job);
     v1::ControllerMessage message;
     v1::Membership& view = *message.mutable_membership();
     v1::Member& server = *view.add_members();
@@ -297,6 +299,24 @@ class DataServerProcessTest : public testing::Test {
   std::uint64_t incarnation_ = 0;
   pid_t pid_ = 0;
 };
+
+TEST_F(DataServerProcessTest, DealsTheFirstBatchesBeforeAllDigitsAreDrawn) {
+  v1::TrainingJob job = Job();
+  job.mutable_spec()->mutable_data()->mutable_train()->mutable_digits()->set_examples(400'000);
+  const auto begin = std::chrono::steady_clock::now();
+  Start(job);
+  WorkClient worker(address_);
+  ASSERT_EQ(worker.SendHello(1, 4), "");
+  for (int batches = 0; batches < 20; ++batches) {
+    const WorkClient::Reply reply = worker.Receive();
+    ASSERT_TRUE(reply.header.has_batch() || reply.header.has_acknowledged());
+    if (reply.header.has_batch()) {
+      worker.SendResult(reply.header.batch().lease());
+    }
+  }
+  // Which took all cores of a large machine longer.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
 
 TEST_F(DataServerProcessTest, DealsCountsClosesAndEvaluatesAnEpoch) {
   Start();
