@@ -32,7 +32,7 @@ JobReport JobController::Report() const {
                    .epochs = settings_.epochs,
                    .counted_examples = std::max(meter_.counted(), state_.row.counted),
                    .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
-                   .examples_per_second = meter_.ExamplesPerSecond(),
+                   .examples_per_second = meter_.ExamplesPerSecond(last_advance_),
                    .training_loss = LastLoss(),
                    .accuracy = state_.accuracy,
                    .restarts = state_.restarts,

@@ -102,8 +102,20 @@ void TrainingMeter::Fill(EpochResult& row) const {
   row.batches_of_others = sum_.batches_of_others;
 }
 
-double TrainingMeter::ExamplesPerSecond() const {
-  if (recent_.size() < 2) {
+bool TrainingMeter::Stands(TimePoint now) const {
+  TimePoint grown = recent_.front().time;
+  Clock::Duration longest{};
+  for (std::size_t i = 1; i < recent_.size(); ++i) {
+    if (recent_[i].totals.counted > recent_[i - 1].totals.counted) {
+      longest = std::max(longest, recent_[i].time - grown);
+      grown = recent_[i].time;
+    }
+  }
+  return now - grown > kStill && now - grown > 2 * longest;
+}
+
+double TrainingMeter::ExamplesPerSecond(TimePoint now) const {
+  if (recent_.size() < 2 || Stands(now)) {
     return 0;
   }
   const Sample& first = recent_.front();

@@ -21,6 +21,7 @@ class TrainingMeter {
   /// Speed and loss are averaged over this time, whatever epochs it spans, or since what was last
   /// heard before it.
   static constexpr std::chrono::seconds kWindow{10};
+  static constexpr std::chrono::seconds kStill{3};
 
   struct Totals {
     std::uint64_t counted = 0;
@@ -66,8 +67,9 @@ class TrainingMeter {
     return sum_.batches_of_others;
   }
 
-  /// Acknowledged examples per second over the recent past.
-  [[nodiscard]] double ExamplesPerSecond() const;
+  /// Acknowledged examples per second over the recent past; 0 while training stands: nothing has
+  /// been counted for kStill, nor for twice the longest time that it took before.
+  [[nodiscard]] double ExamplesPerSecond(TimePoint now) const;
 
   /// Mean training loss over the recent past; 0 when unknown.
   [[nodiscard]] double RecentLoss() const;
@@ -83,6 +85,7 @@ class TrainingMeter {
   };
 
   void Remember(TimePoint now);
+  [[nodiscard]] bool Stands(TimePoint now) const;
 
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;

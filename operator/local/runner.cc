@@ -15,6 +15,7 @@
 
 #include "operator/control/codec.h"
 #include "operator/control/control_server.h"
+#include "operator/core/bucket_outage.h"
 #include "operator/core/job_controller.h"
 #include "operator/local/checkpoint_file.h"
 #include "operator/local/event_queue.h"
@@ -128,6 +129,7 @@ class Runner {
   bool recording_failed_ = false;
   bool suspending_ = false;
   Clock::TimePoint next_progress_{};
+  controller::BucketOutage outage_;
 };
 
 absl::Status Runner::Open() {
@@ -365,7 +367,8 @@ void Runner::ShowProgress() {
   const auto now = clock_.Now();
   if (now >= next_progress_) {
     next_progress_ = now + kProgressInterval;
-    const controller::JobReport report = controller_->Report();
+    controller::JobReport report = controller_->Report();
+    outage_.TellIn(report, now, clock_.WallNow());
     server_->SetReport(kTheJob, report);
     metrics_.OnReport(report);
     observer_.OnProgress(report);

@@ -256,7 +256,7 @@ TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
     meter_.OnDataServer(
         0, {.epoch = 1, .counted_examples = counted, .total_examples = 9999}, At(second));
   }
-  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 50);
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(40)), 50);
 }
 
 // As of a controller that was stopped while its members went on.
@@ -273,11 +273,40 @@ TEST_F(TrainingMeterTest, WhatComesAtOnceAfterAPauseIsOfAllThatTime) {
   for (int i = 0; i < 60; ++i) {
     count(At(80) + std::chrono::microseconds(i));
   }
-  EXPECT_NEAR(meter_.ExamplesPerSecond(), 100, 1);
+  EXPECT_NEAR(meter_.ExamplesPerSecond(At(80)), 100, 1);
   for (int second = 81; second <= 95; ++second) {
     count(At(second));
-    EXPECT_NEAR(meter_.ExamplesPerSecond(), 100, 1);
+    EXPECT_NEAR(meter_.ExamplesPerSecond(At(second)), 100, 1);
   }
+}
+
+TEST_F(TrainingMeterTest, SpeedFallsToNothingWhileTrainingStands) {
+  meter_.StartEpoch(1);
+  const auto tell = [&](std::uint64_t counted, int second) {
+    meter_.OnDataServer(
+        0, {.epoch = 1, .counted_examples = counted, .total_examples = 9999}, At(second));
+  };
+  for (int second = 0; second <= 10; ++second) {
+    tell(100 * static_cast<unsigned>(second), second);
+  }
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(12)), 100);
+  EXPECT_EQ(meter_.ExamplesPerSecond(At(14)), 0) << "nothing is heard";
+  for (int second = 11; second <= 14; ++second) {
+    tell(1000, second);
+  }
+  EXPECT_EQ(meter_.ExamplesPerSecond(At(14)), 0) << "nothing is counted";
+  tell(1400, 15);
+  EXPECT_GT(meter_.ExamplesPerSecond(At(15)), 0);
+}
+
+TEST_F(TrainingMeterTest, BatchesThatTakeLongAreNoStandstill) {
+  meter_.StartEpoch(1);
+  for (int second = 0; second <= 20; ++second) {
+    const auto batches = static_cast<std::uint64_t>(second / 5);
+    meter_.OnDataServer(
+        0, {.epoch = 1, .counted_examples = 100 * batches, .total_examples = 9999}, At(second));
+  }
+  EXPECT_GT(meter_.ExamplesPerSecond(At(24)), 0);
 }
 
 TEST_F(TrainingMeterTest, SpeedAndLossSpanEpochs) {
@@ -293,7 +322,7 @@ TEST_F(TrainingMeterTest, SpeedAndLossSpanEpochs) {
   }
   meter_.StartEpoch(4);
   EXPECT_EQ(meter_.counted(), 0u);
-  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(), 30);
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(6)), 30);
   EXPECT_DOUBLE_EQ(meter_.RecentLoss(), 0.5);
 }
 
