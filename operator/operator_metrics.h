@@ -32,6 +32,8 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   void OnRetry() override { retries_.Increment(); }
   void OnReconciled(Outcome outcome) override;
 
+  void OnRestart(controller::Role role, controller::LossReason cause) override;
+
   /// Sets what is not told but looked at. Now and then.
   void Look(const kube::Operator& op);
 
@@ -54,6 +56,7 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   const metrics::Gauge leader_;
   const metrics::Gauge members_;
   const control::FailoverMetrics failovers_;
+  std::map<std::pair<controller::Role, controller::LossReason>, metrics::Counter> restarts_;  // all
   std::map<std::string, metrics::Gauge> jobs_;  // by phase; of who calls Look
 
   Mutex mutex_;

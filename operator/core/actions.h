@@ -47,6 +47,7 @@ struct ProcessExited {
   bool proved = true;  ///< it cannot run any more; else it is only given up (its node is lost)
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
+  LossReason reason = LossReason::kFailed;
 };
 
 /// The answer to Export. Unavailable: a parameter server could not be read now.
@@ -175,6 +176,7 @@ struct Note {
   std::optional<MemberId> member{};
   std::uint64_t epoch = 0;
   std::string text{};
+  LossReason reason = LossReason::kFailed;  ///< kLost, kRestarting
 };
 
 std::string_view NoteName(Note::Kind kind);
@@ -207,6 +209,10 @@ class Outbox {
 
   void Tell(Note::Kind kind, MemberId member, std::string text) {
     Add(Note{.kind = kind, .member = member, .epoch = 0, .text = std::move(text)});
+  }
+
+  void Tell(Note::Kind kind, MemberId member, std::string text, LossReason reason) {
+    Add(Note{.kind = kind, .member = member, .text = std::move(text), .reason = reason});
   }
 
   /// The JobState has changed in a way that must survive before the actions take effect.

@@ -23,6 +23,24 @@ LossAction ActionWithoutRule(const Loss& loss) {
 
 }  // namespace
 
+std::string_view LossReasonName(LossReason reason) {
+  switch (reason) {
+    case LossReason::kFailed:
+      return "Failed";
+    case LossReason::kOutOfMemory:
+      return "OutOfMemory";
+    case LossReason::kEvicted:
+      return "Evicted";
+    case LossReason::kNodeLost:
+      return "NodeLost";
+    case LossReason::kUnresponsive:
+      return "Unresponsive";
+    case LossReason::kDeleted:
+      return "Deleted";
+  }
+  return "Failed";
+}
+
 Verdict Judge(std::span<const FailureRule> rules, Role role, const Loss& loss) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (Fits(rules[i], role, loss)) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/core/messages.h"
@@ -18,12 +19,38 @@ enum class LossCause : std::uint8_t {
   kNodeLost,    ///< nothing is heard of the machine that it ran on
 };
 
+/// Why a process was lost, as users count it.
+enum class LossReason : std::uint8_t {
+  kFailed,        ///< it ended by itself, or could not be started
+  kOutOfMemory,   ///< its container was ended for want of memory
+  kEvicted,       ///< evicted, preempted or refused by its node
+  kNodeLost,      ///< nothing is heard of the machine that it ran on
+  kUnresponsive,  ///< it was silent, did not join, or made no progress
+  kDeleted,       ///< somebody has deleted its pod
+};
+
+inline constexpr LossReason kLossReasons[] = {LossReason::kFailed,
+                                              LossReason::kOutOfMemory,
+                                              LossReason::kEvicted,
+                                              LossReason::kNodeLost,
+                                              LossReason::kUnresponsive,
+                                              LossReason::kDeleted};
+
+/// "OutOfMemory".
+std::string_view LossReasonName(LossReason reason);
+
+/// It was ended from outside, on purpose.
+inline bool IsDisruption(LossReason reason) {
+  return reason == LossReason::kEvicted || reason == LossReason::kDeleted;
+}
+
 /// What is known of a loss.
 struct Loss {
   std::string how{};  ///< "was killed by signal 9"; continues "worker-1 …"
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
   bool bad_configuration = false;  ///< another start would end the same way
+  LossReason reason = LossReason::kFailed;
 };
 
 enum class LossAction : std::uint8_t {

@@ -41,10 +41,11 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
            {.how = event.how,
             .cause = event.cause,
             .exit_code = event.exit_code,
-            .bad_configuration = event.bad_configuration},
+            .bad_configuration = event.bad_configuration,
+            .reason = event.reason},
            now);
   } else if (slot.loss && event.cause == LossCause::kNodeLost) {  // why it was silent
-    slot.loss = Loss{.how = event.how, .cause = event.cause};
+    slot.loss = Loss{.how = event.how, .cause = event.cause, .reason = event.reason};
   }
   if (slot.loss && !IsFinal(state_.phase)) {
     FailOn(roster_.Conclude(slot));
@@ -97,7 +98,8 @@ void JobController::LoseSilent(TimePoint now) {
     const bool joined = silent->liveness == Roster::Liveness::kRunning;
     OnLost(*silent,
            {.how = joined ? "was silent for " + Seconds(settings_.silence_timeout)
-                          : "did not join within " + Seconds(settings_.join_timeout)},
+                          : "did not join within " + Seconds(settings_.join_timeout),
+            .reason = LossReason::kUnresponsive},
            now);
   }
 }
@@ -107,7 +109,10 @@ void JobController::LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoin
     return;
   }
   roster_.Kill(slot);
-  OnLost(slot, {.how = "made no progress for " + Seconds(settings_.hang_timeout)}, now);
+  OnLost(slot,
+         {.how = "made no progress for " + Seconds(settings_.hang_timeout),
+          .reason = LossReason::kUnresponsive},
+         now);
 }
 
 // --- Workers that come and go

@@ -29,13 +29,15 @@ std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
 // What has happened to the process of a pod whose container has ended, or that is gone.
 ProcessExited Exit(const ObservedPod& pod) {
   const bool ended = pod.state == State::kEnded;
-  return {.id = pod.process.id,
-          .generation = pod.process.generation,
-          .how = ended ? pod.how : "is gone: its pod was deleted",
-          .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
-          .proved = ended,
-          .cause = ended && !pod.disrupted ? LossCause::kExit : LossCause::kDisruption,
-          .exit_code = pod.exit_code};
+  return {
+      .id = pod.process.id,
+      .generation = pod.process.generation,
+      .how = ended ? pod.how : "is gone: its pod was deleted",
+      .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
+      .proved = ended,
+      .cause = ended && !pod.disrupted ? LossCause::kExit : LossCause::kDisruption,
+      .exit_code = pod.exit_code,
+      .reason = ended || pod.reason == LossReason::kEvicted ? pod.reason : LossReason::kDeleted};
 }
 
 ProcessExited Loss(const ObservedPod& pod) {
@@ -48,7 +50,8 @@ ProcessExited Loss(const ObservedPod& pod) {
           .generation = pod.process.generation,
           .how = std::move(how),
           .proved = pod.node_out_of_service,
-          .cause = LossCause::kNodeLost};
+          .cause = LossCause::kNodeLost,
+          .reason = LossReason::kNodeLost};
 }
 
 // By slot, the highest generation whose pod has ended: it is kept.

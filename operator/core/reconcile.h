@@ -30,6 +30,7 @@ struct ObservedPod {
   bool bad_configuration = false;  ///< kEnded: another would end the same way
   bool deleting = false;           ///< somebody has asked for its deletion
   bool disrupted = false;  ///< evicted, preempted, or deleted by somebody: no fault of its own
+  LossReason reason = LossReason::kFailed;               ///< if its end is its process's
   std::optional<std::chrono::milliseconds> node_away{};  ///< for how long; absent: it is there
   bool node_out_of_service = false;  ///< marked so, which is proof: nothing runs on it any more
 };

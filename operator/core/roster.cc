@@ -51,7 +51,7 @@ absl::Status Roster::JudgeGivenUp(std::span<const StartProcess> known) {
         record.joined != 0 && record.uid.empty() && record.concluded < record.generation;
     const StartProcess last{.id = slot.id, .generation = record.generation};
     if (given_up && !IsSurplus(slot.id) && std::ranges::find(known, last) == known.end()) {
-      slot.loss = Loss{.how = "was silent"};
+      slot.loss = Loss{.how = "was silent", .reason = LossReason::kUnresponsive};
       ADAMANT_RETURN_IF_ERROR(Conclude(slot));
     }
   }
@@ -166,7 +166,7 @@ void Roster::Lose(Slot& slot, Loss loss, TimePoint now) {
     Record(slot.id).losses = 0;
   }
   Retire(slot);
-  outbox_.Tell(Note::Kind::kLost, slot.id, ToString(slot.id) + " " + loss.how);
+  outbox_.Tell(Note::Kind::kLost, slot.id, ToString(slot.id) + " " + loss.how, loss.reason);
   slot.liveness = Liveness::kWaiting;
   slot.deadline = now;
   slot.loss = std::move(loss);
@@ -200,7 +200,8 @@ absl::Status Roster::Conclude(Slot& slot) {
                    (counted ? "restart " + std::to_string(state_.restarts) + " of " +
                                   std::to_string(settings_.restart_limit)
                             : "which does not count against the restart budget") +
-                   by);
+                   by,
+               loss.reason);
   return absl::OkStatus();
 }
 

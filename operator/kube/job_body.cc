@@ -125,9 +125,10 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     failed_writes_.EndPass(held_.empty());
     ADAMANT_RETURN_IF_ERROR(taken_over_);
   }
-  const controller::JobReport report = controller_->Report();
-  context_.control.SetReport(job_.uid, report);
   const Clock::TimePoint now = context_.clock.Now();
+  controller::JobReport report = controller_->Report();
+  outage_.TellIn(report, now, context_.clock.WallNow());
+  context_.control.SetReport(job_.uid, report);
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
   AnswerCheckpointRequest(told);
   AddHistory(controller_->state(), report, told);
@@ -201,14 +202,26 @@ void JobBody::WorkMeanwhile() {
 
 void JobBody::HandleEvents() {
   std::ranges::move(inbox_->TakeAll(), std::back_inserter(events_));
-  while (!events_.empty()) {  // to handle one may take until others are handled, in WorkMeanwhile
-    const controller::Event event = std::move(events_.front());
-    events_.pop_front();
-    if (!IsStranger(event)) {
-      Handle(event);
+  HandleTogether([this] {
+    while (!events_.empty()) {
+      const controller::Event event = std::move(events_.front());
+      events_.pop_front();
+      if (!IsStranger(event)) {
+        Handle(event);
+      }
     }
+    Handle(controller::Tick{});
+  });
+}
+
+// One write carries all that these events change.
+void JobBody::HandleTogether(const std::function<void()>& handle) {
+  const bool outermost = !waits_ && !std::exchange(collects_, !waits_);
+  handle();
+  if (outermost) {
+    collects_ = false;
+    PerformAll();
   }
-  Handle(controller::Tick{});
 }
 
 void JobBody::LookAtAddresses(const PodViews& pods) {
@@ -249,6 +262,9 @@ void JobBody::Perform(std::vector<Action> actions) {
 // To store one may wait, and what is left is then performed meanwhile.
 void JobBody::PerformAll() {
   while (!actions_.empty() && taken_over_.ok()) {
+    if (collects_ && std::holds_alternative<controller::Persist>(actions_.front())) {
+      return;  // nothing that comes after it may be done before it is stored
+    }
     Action action = std::move(actions_.front());
     actions_.pop_front();
     if (held_.empty() || held_.PassesOrKeeps(action)) {
@@ -276,8 +292,16 @@ void JobBody::Do(Action& action) {
   // What should run follows from JobController::Wanted.
 }
 
+// What later events have to store is in the same write: it is newer.
 void JobBody::Persist(const controller::Persist& persist) {
   held_.Add(persist);
+  std::erase_if(actions_, [this](const Action& action) {
+    const auto* later = std::get_if<controller::Persist>(&action);
+    if (later != nullptr) {
+      held_.Add(*later);
+    }
+    return later != nullptr;
+  });
   if (!waits_) {
     StoreHeld().IgnoreError();  // it is held, and tried again
   }
@@ -323,9 +347,12 @@ void JobBody::Tell(const controller::Note& note) {
     last->second = now;
   }
   if (note.kind == controller::Note::Kind::kRestarting && note.member) {
-    restarts_.OnRestart(note.member->role);
+    restarts_.OnRestart(note.member->role, note.reason);
+    if (context_.observer != nullptr) {
+      context_.observer->OnRestart(note.member->role, note.reason);
+    }
   }
-  if (note.kind == controller::Note::Kind::kLost && disrupted_ == note.member) {
+  if (note.kind == controller::Note::Kind::kLost && controller::IsDisruption(note.reason)) {
     return Record(false, "Disrupted", note.text);
   }
   Record(IsWarning(note.kind), ReasonOf(note.kind), note.text);

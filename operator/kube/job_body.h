@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "operator/control/control_server.h"
+#include "operator/core/bucket_outage.h"
 #include "operator/core/job_controller.h"
 #include "operator/core/reconcile.h"
 #include "operator/kube/api_pause.h"
@@ -94,6 +95,7 @@ class JobBody {
   [[nodiscard]] controller::JobSettings Settings() const;
   void HandleSpec();
   void Handle(const controller::Event& event);
+  void HandleTogether(const std::function<void()>& handle);
   void Perform(std::vector<controller::Action> actions);
   void PerformAll();
   void Do(controller::Action& action);
@@ -155,8 +157,8 @@ class JobBody {
   std::deque<controller::Event> events_;    // for the controller, to be handled in order
   std::deque<controller::Action> actions_;  // of the controller, to be performed in order
   HeldActions held_;
-  bool waits_ = false;                             // for an answer of the API
-  std::optional<controller::MemberId> disrupted_;  // whose end is being handled: it was ended
+  bool waits_ = false;     // for an answer of the API
+  bool collects_ = false;  // what is to be stored: several events are handled
   std::map<controller::Note::Kind, Clock::TimePoint> epoch_events_;  // when they were told last
   ApiPause pause_;
   absl::Status lost_;        // not OK: what the job's controller knew is lost
@@ -183,6 +185,7 @@ class JobBody {
   StatusWriter status_writer_;
   FailedWrites failed_writes_;
   RestartCounter restarts_;
+  controller::BucketOutage outage_;
   std::set<std::string> warnings_;   // of the API, that were told
   std::chrono::milliseconds retry_;  // until what could not be done is tried again
   absl::Status trouble_;             // what was told last

@@ -112,14 +112,12 @@ void JobBody::HandleWaiting(const PodViews& pods) {
 absl::Status JobBody::MakePods(const PodViews& pods) {
   HandleWaiting(pods);
   // What has happened may change what is wanted, but only what is stored is acted on.
-  for (const controller::ProcessExited& exited :
-       Reconcile(controller_->Wanted(), Observe(pods), Patience()).exited) {
-    if (exited.cause == controller::LossCause::kDisruption) {
-      disrupted_ = exited.id;
+  const controller::PodPlan seen = Reconcile(controller_->Wanted(), Observe(pods), Patience());
+  HandleTogether([&] {
+    for (const controller::ProcessExited& exited : seen.exited) {
+      Handle(exited);
     }
-    Handle(exited);
-    disrupted_.reset();
-  }
+  });
   if (!held_.empty() || !taken_over_.ok()) {
     return taken_over_;
   }

@@ -11,6 +11,9 @@ class JobObserver {
  public:
   virtual ~JobObserver() = default;
 
+  /// A process of a job starts again, as the last one was lost so.
+  virtual void OnRestart(controller::Role role, controller::LossReason cause) = 0;
+
   /// Calls the function below that is for this action, if there is one.
   void OnAction(const controller::Action& action) {
     if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {

@@ -18,6 +18,7 @@
 namespace adamant::kube {
 namespace {
 
+using controller::LossReason;
 using controller::MemberId;
 using controller::ObservedPod;
 using controller::Role;
@@ -257,6 +258,7 @@ void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
     return;
   }
   pod.disrupted = true;  // refused, evicted or lost by its node
+  pod.reason = LossReason::kEvicted;
   pod.how = "was ended by its node (" + StringAt(object, {"status", "reason"}, "no reason") +
             "): " + StringAt(object, {"status", "message"}, "no message");
 }
@@ -266,11 +268,18 @@ void ReadState(const Json& object, PodView& view) {
   const std::string phase = StringAt(object, {"status", "phase"});
   const Json* state = StateOfContainer(object);
   pod.deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
-  pod.disrupted = pod.deleting || IsDisruptionTarget(object);
+  const bool evicted = IsDisruptionTarget(object);
+  pod.disrupted = pod.deleting || evicted;
+  pod.reason = evicted        ? LossReason::kEvicted
+               : pod.deleting ? LossReason::kDeleted
+                              : LossReason::kFailed;
   if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
     pod.state = ObservedPod::State::kEnded;
     pod.how = pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end);
     pod.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
+    if (!pod.disrupted && StringAt(*end, {"reason"}) == "OOMKilled") {
+      pod.reason = LossReason::kOutOfMemory;
+    }
     pod.bad_configuration =
         pod.exit_code == kBadConfiguration || CouldNotStart(StringAt(*end, {"reason"}));
   } else if (phase == "Failed" || phase == "Succeeded") {

@@ -7,6 +7,7 @@
 
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/restarts.h"
 
 namespace adamant::kubectl {
 namespace {
@@ -330,6 +331,9 @@ nlohmann::ordered_json CauseJson(const Cause& cause) {
 Explanation Explain(const Observed& observed) {
   Explanation found = ExplainJob(observed);
   const Json& job = observed.job;
+  if (const std::string restarts = RestartsText(job); !restarts.empty()) {
+    found.cause.because.push_back({"its processes were started again in all: " + restarts});
+  }
   const bool refused_change = PhaseOf(job) != "Failed" && Holds(job, "Valid", "False");
   if (refused_change) {
     found.cause.because.push_back(

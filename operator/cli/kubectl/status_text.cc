@@ -9,6 +9,7 @@
 #include "operator/cli/console/table.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/restarts.h"
 #include "operator/kube/client/time.h"
 #include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/control.pb.h"
@@ -173,6 +174,9 @@ std::string StatusText(const JobObjects& objects) {
   text += ShardsText(Summarise(objects.shard_maps));
   if (const std::string claim = StringAt(objects.job, {"status", "outputClaim"}); !claim.empty()) {
     text += "output       claim " + claim + "\n";
+  }
+  if (const std::string restarts = RestartsText(objects.job); !restarts.empty()) {
+    text += "restarts     " + restarts + "\n";
   }
   text += ReportedText(objects);
   AppendTable(ConditionRows(objects), text);

@@ -48,6 +48,15 @@ TEST_F(OperatorMetricsTest, OnlyPodsThatWereMadeAreCounted) {
   EXPECT_THAT(registry_.Text(), HasSubstr("adamant_operator_pods_created_total 1"));
 }
 
+TEST_F(OperatorMetricsTest, RestartsAreCountedByRoleAndCause) {
+  metrics_.OnRestart(controller::Role::kWorker, controller::LossReason::kOutOfMemory);
+  metrics_.OnRestart(controller::Role::kWorker, controller::LossReason::kOutOfMemory);
+  const std::string text = registry_.Text();
+  const std::string name = "adamant_operator_restarts_total";
+  EXPECT_THAT(text, HasSubstr(name + "{cause=\"OutOfMemory\",role=\"worker\"} 2"));
+  EXPECT_THAT(text, HasSubstr(name + "{cause=\"NodeLost\",role=\"data-server\"} 0"));
+}
+
 TEST_F(OperatorMetricsTest, TheQueueAndItsWorkersAreMeasured) {
   metrics_.OnAdd();
   metrics_.OnDepth(3);

@@ -46,6 +46,21 @@ TEST(PodViewTest, APodSaysWhichProcessItIs) {
   EXPECT_EQ(view->pod.process, (controller::StartProcess{{Role::kWorker, 1}, 3}));
 }
 
+TEST(PodViewTest, ALossIsCountedByWhatHappenedToThePod) {
+  using controller::LossReason;
+  EXPECT_EQ(ParsePod(EndedWith({{"exitCode", 1}, {"reason", "Error"}}))->pod.reason,
+            LossReason::kFailed);
+  Json killed = EndedWith({{"exitCode", 137}, {"reason", "OOMKilled"}});
+  EXPECT_EQ(ParsePod(killed)->pod.reason, LossReason::kOutOfMemory);
+  killed["metadata"]["deletionTimestamp"] = "2026-11-20T10:00:00Z";
+  EXPECT_EQ(ParsePod(killed)->pod.reason, LossReason::kDeleted);
+  killed["status"]["conditions"] =
+      Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}});
+  EXPECT_EQ(ParsePod(killed)->pod.reason, LossReason::kEvicted);
+  EXPECT_EQ(ParsePod(Pod({{"phase", "Failed"}, {"reason", "Evicted"}}))->pod.reason,
+            LossReason::kEvicted);
+}
+
 TEST(PodViewTest, EveryRoleIsReadBack) {
   for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
     const controller::StartProcess process{{role, 4}, 12};

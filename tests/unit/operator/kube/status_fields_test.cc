@@ -12,6 +12,7 @@
 
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_status.h"
+#include "operator/kube/restart_counter.h"
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "tests/simulation/operator/cluster.h"
@@ -26,6 +27,8 @@ using google::protobuf::FieldDescriptor;
 using orchestration::Cluster;
 using orchestration::kJobKey;
 using orchestration::seconds;
+using testing::Contains;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 
@@ -94,6 +97,15 @@ void AddOfTroubles(Paths& paths) {
                      .checkpoint_request = ""};
   v1::TrainingJobStatus status = StatusOf(report, {}, view, "2026-11-20T10:00:00Z");
   AddHistory(state, report, status);
+  RestartCounter restarts;
+  for (const controller::LossReason cause : controller::kLossReasons) {
+    for (const auto role : {controller::Role::kWorker,
+                            controller::Role::kDataServer,
+                            controller::Role::kParameterServer}) {
+      restarts.OnRestart(role, cause);
+    }
+  }
+  restarts.Fill(1, status);
   AddWritten(MessageJson(status), "", paths);
 }
 
@@ -104,6 +116,7 @@ TEST(StatusFieldsTest, EveryFieldThatTheSchemaPromisesIsWritten) {
   AddOfAWholeJob(written);
   EXPECT_THAT(written,
               IsSupersetOf({"active", "lastReportTime", "restarts", "roles.worker.restarts"}));
+  EXPECT_THAT(written, Contains(HasSubstr(".restartCauses."))) << "of the one that crashed";
   AddOfTroubles(written);
   Paths missing;
   std::ranges::set_difference(promised, written, std::inserter(missing, missing.end()));

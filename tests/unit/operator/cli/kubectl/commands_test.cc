@@ -45,16 +45,19 @@ TEST_F(CommandsTest, AnEmptyNamespaceIsSaidToBeEmpty) {
 
 TEST_F(CommandsTest, StatusShowsPodsClaimsAndConditions) {
   Json job = TheJob("Running");
-  job["status"].update({{"epoch", 2},
-                        {"epochs", 5},
-                        {"accuracy", 0.97},
-                        {"examplesPerSecond", 3000},
-                        {"conditions",
-                         Json::array({{{"type", "Valid"},
-                                       {"status", "True"},
-                                       {"reason", "Accepted"},
-                                       {"message", ""},
-                                       {"lastTransitionTime", "1970-01-01T00:59:50Z"}}})}});
+  job["status"].update(
+      {{"epoch", 2},
+       {"epochs", 5},
+       {"accuracy", 0.97},
+       {"examplesPerSecond", 3000},
+       {"message", "4 of 8 buckets have too few live copies"},
+       {"roles", {{"worker", {{"restarts", 2}, {"restartCauses", {{"outOfMemory", 2}}}}}}},
+       {"conditions",
+        Json::array({{{"type", "Valid"},
+                      {"status", "True"},
+                      {"reason", "Accepted"},
+                      {"message", ""},
+                      {"lastTransitionTime", "1970-01-01T00:59:50Z"}}})}});
   rig_.job = rig_.Put(kube::kTrainingJobs, job);
   rig_.PutOwned(kube::kPods, Ended(ThePod("worker", 0, 2), 137, "OOMKilled"));
   rig_.PutOwned(kube::kPods, ThePod("worker", 0, 3));
@@ -63,6 +66,8 @@ TEST_F(CommandsTest, StatusShowsPodsClaimsAndConditions) {
                  {"spec", {{"resources", {{"requests", {{"storage", "1Gi"}}}}}}}});
   ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
   EXPECT_THAT(rig_.printed, HasSubstr("mnist: Running\nepoch 2 of 5, top-1 97.00%, 0 restarts\n"));
+  EXPECT_THAT(rig_.printed, HasSubstr("\n4 of 8 buckets have too few live copies\n"));
+  EXPECT_THAT(rig_.printed, HasSubstr("restarts     worker 2 (2 OutOfMemory)\n"));
   EXPECT_THAT(rig_.printed, HasSubstr("Valid      True    10s    Accepted"));
   EXPECT_THAT(rig_.printed, HasSubstr("mnist-worker-0-2  worker-0  node1  OOMKilled  1 "));
   EXPECT_THAT(rig_.printed, HasSubstr("mnist-worker-0-3  worker-0  node1  Running    2 "));

@@ -234,6 +234,18 @@ TEST(ExplainTest, ALostNodeIsNamedWithTheTime) {
   EXPECT_THAT(text, HasSubstr("kubectl delete node node1"));
 }
 
+TEST(ExplainTest, RestartsAreToldByRoleAndCause) {
+  for (const char* phase : {"Running", "Succeeded", "Failed"}) {
+    Json job = TheJob(phase);
+    job["status"]["roles"]["worker"]["restarts"] = 3;
+    job["status"]["roles"]["worker"]["restartCauses"] = {{"outOfMemory", 2}, {"evicted", 1}};
+    job["status"]["roles"]["parameterServer"]["restarts"] = 1;
+    EXPECT_THAT(Explained(At(job, {})),
+                HasSubstr("because its processes were started again in all: "
+                          "worker 3 (2 OutOfMemory, 1 Evicted), parameter-server 1\n"));
+  }
+}
+
 TEST(ExplainTest, ARunningJobWithoutTroubleJustRuns) {
   Json job = TheJob("Running");
   job["status"].update({{"epoch", 2}, {"epochs", 5}, {"examplesPerSecond", 3000}});
