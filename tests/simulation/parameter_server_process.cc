@@ -68,6 +68,9 @@ void ParameterServerProcess::OnControl(const controller::ControllerMessage& mess
         line.created = false;
       }
     }
+    for (BucketId bucket = 0; bucket < configurations.size(); ++bucket) {
+      epochs_[bucket] = configurations[bucket].epoch;
+    }
     core_->SetConfigurations(configurations, DeadOf(*view));
     peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
@@ -138,7 +141,10 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   }
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
-      window_.Hear(letter->message.bucket, Now());
+      if (letter->message.epoch >=
+          epochs_[letter->message.bucket]) {  // not of a primary it has left
+        window_.Hear(letter->message.bucket, Now());
+      }
       core_->OnPeerMessage(from->second, std::move(letter->message));
     }
   } else if (const auto* peer = std::get_if<PeerHello>(&message)) {

@@ -96,6 +96,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
 
   Disk& disk_;
+  std::map<BucketId, parameter_server::Epoch> epochs_;  // as the controller told them last
   LossWindow window_;
   std::optional<parameter_server::ParameterServer> core_;
   std::optional<Peers> peers_;
