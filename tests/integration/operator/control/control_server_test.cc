@@ -292,6 +292,7 @@ TEST_F(ControlServerTest, ProgramsThatNameNoJobBeforehandAreLetInOneAtATime) {
   grpc::ClientContext context;
   const auto silent = stub_->Attend(&context);
   v1::MemberMessage join;
+  join.mutable_join()->set_role(v1::WORKER);
   join.mutable_join()->set_uid("me");
   grpc::Status second;
   for (int i = 0; i < 100 && second.error_code() != grpc::StatusCode::UNAVAILABLE; ++i) {

@@ -220,7 +220,8 @@ TEST_F(ParameterServerProcessTest, StrangersCostLittleMemoryAndDoNotKeepWorkersO
     EXPECT_EQ(fakes::Run(flood), 0u);
   }
   const std::uint64_t cost = fakes::PeakBytes(server_.pid()) - before;
-  EXPECT_LE(cost, std::uint64_t{64} << 20) << (cost >> 20) << " MB";
+  // One message of those that name no job is let in, and of the others what arrives meanwhile.
+  EXPECT_LE(cost, std::uint64_t{128} << 20) << (cost >> 20) << " MB";
   server_.Connect();
   EXPECT_EQ(server_.Fetch().values, initial_);
 }
