@@ -36,6 +36,7 @@ class Planner {
     if (std::all_of(servers_.begin(), servers_.end(), [](const Server& server) {
           return server.running && !server.draining;
         })) {
+      ForEach(&Planner::Scatter);
       ForEach(&Planner::EvenCopies);
       ForEach(&Planner::EvenPrimaries);
     }
@@ -262,6 +263,22 @@ class Planner {
     const Advice& advice = advice_[bucket];
     return configurations_.IsServed(bucket) && !advice.learner && !advice.leaver && !advice.heir &&
            configurations_.At(bucket).members.size() == settings_.copies;
+  }
+
+  // Copies that share a zone or a machine, as there was no other for a while, move apart.
+  // EvenCopies moves none back, so this comes to an end.
+  void Scatter(std::uint32_t bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    if (!IsSettled(bucket)) {
+      return;
+    }
+    const Server* to = BestLearner(bucket);
+    const Holder from = Superfluous(record);
+    if (to != nullptr &&
+        Clashes(record, to->holder.slot, from) < Clashes(record, from.slot, from)) {
+      SetLearner(bucket, to->holder);
+      --load_.copies[from.slot];
+    }
   }
 
   void EvenCopies(std::uint32_t bucket) {

@@ -13,8 +13,9 @@
 namespace adamant::controller {
 
 /// Spreads buckets over servers: which should learn which, leave, or be handed over to. Copies of a
-/// bucket go to different servers, and to different zones and machines where they are known; each
-/// server gets as many copies and as many primaries as the others.
+/// bucket go to different servers, and to different zones and machines where they are known, also
+/// later, when there are such again; each server gets as many copies and as many primaries as the
+/// others.
 /// Threads: any.
 /// Source: docs/design/0002-replication.md, "Advice".
 class Spread {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace adamant::controller {
 namespace {
@@ -211,6 +213,48 @@ TEST_F(SpreadTest, CopiesGoToOtherZonesAndMachines) {
     }
     std::sort(zones.begin(), zones.end());
     EXPECT_THAT(zones, testing::ElementsAre("a", "b", "c"));
+  }
+}
+
+TEST_F(SpreadTest, CopiesThatCameToShareAMachineMoveApartWhenThereIsAnother) {
+  Start(4, 64, 2);
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    servers_[slot].node = slot < 2 ? "one" : "two";
+  }
+  RunToRest();
+  const auto together = [this] {
+    return std::ranges::count_if(configurations_.records(), [this](const Bucket& record) {
+      return servers_[record.members[0].slot].node == servers_[record.members[1].slot].node;
+    });
+  };
+  ASSERT_EQ(together(), 0);
+  // A machine was lost, its servers were made anew on the other: one comes back to a third.
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    servers_[slot].node = slot == 3 ? "three" : "one";
+  }
+  ASSERT_GT(together(), 20);
+  RunToRest();
+  ExpectFull();
+  EXPECT_EQ(together(), 0);
+}
+
+TEST_F(SpreadTest, CopiesThatCameToShareAZoneMoveApartAsFarAsServersAreThere) {
+  Start(6, 60, 3);
+  for (std::uint32_t slot = 0; slot < 6; ++slot) {
+    servers_[slot].zone = slot < 3 ? "a" : "b";
+    servers_[slot].node = "node-" + std::to_string(slot);
+  }
+  RunToRest();
+  servers_[5].zone = "c";
+  servers_[4].zone = "c";
+  RunToRest();
+  ExpectFull();
+  for (const Bucket& record : configurations_.records()) {
+    std::set<std::string> zones;
+    for (const Holder& member : record.members) {
+      zones.insert(servers_[member.slot].zone);
+    }
+    EXPECT_THAT(zones, testing::SizeIs(3));
   }
 }
 
