@@ -113,6 +113,34 @@ std::vector<Cause> NotJoined(const Json& job) {
   return causes;
 }
 
+// "worker-0 (pod mnist-worker-0-1 on node1)"
+std::string Naming(const std::string& slot, const Json& pod) {
+  const std::string node = StringAt(pod, {"spec", "nodeName"});
+  return slot + " (pod " + kube::KeyOf(pod).name + (node.empty() ? "" : " on " + node) + ") ";
+}
+
+// Nodes whose loss would cost several copies at once.
+std::vector<Cause> SharedNodes(const Observed& observed) {
+  if (IntAt(observed.job, {"spec", "distribution", "parameterServers", "copies"}) < 2) {
+    return {};
+  }
+  std::map<std::string, std::vector<std::string>> servers;
+  for (const auto& [slot, pod] : NewestPods(observed)) {
+    const std::string node = StringAt(*pod, {"spec", "nodeName"});
+    if (slot.starts_with("parameter-server-") && !node.empty() && !HasEnded(*pod)) {
+      servers[node].push_back(slot);
+    }
+  }
+  std::vector<Cause> causes;
+  for (const auto& [node, slots] : servers) {
+    if (slots.size() > 1) {
+      causes.push_back({std::to_string(slots.size()) + " parameter servers share node " + node +
+                        ", from " + slots.front() + " to " + slots.back()});
+    }
+  }
+  return causes;
+}
+
 // What keeps the processes from running.
 std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
   std::vector<Cause> causes;
@@ -123,7 +151,7 @@ std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
     if (cause && causes.size() == kMostPods) {
       ++untold;
     } else if (cause) {
-      cause->text = slot + " (pod " + kube::KeyOf(*pod).name + ") " + cause->text;
+      cause->text = Naming(slot, *pod) + cause->text;
       causes.push_back(*std::move(cause));
     }
   }
@@ -204,7 +232,7 @@ Explanation Failed(const Observed& observed) {
     for (const Json& pod : observed.pods) {
       auto cause = HasFailed(pod) ? DiagnosePod(pod, observed, found.advice) : std::nullopt;
       if (cause && why.because.size() < kMostPods) {
-        cause->text = SlotOf(pod) + " (pod " + kube::KeyOf(pod).name + ") " + cause->text;
+        cause->text = Naming(SlotOf(pod), pod) + cause->text;
         why.because.push_back(*std::move(cause));
       }
     }
@@ -261,6 +289,9 @@ Explanation Active(const Observed& observed) {
                        std::to_string(IntAt(job, {"status", "examplesPerSecond"})) + " examples/s";
     if (!obstacles.empty()) {
       found.cause.because.push_back({"some of its processes do not run", std::move(obstacles)});
+    }
+    for (Cause& shared : SharedNodes(observed)) {
+      found.cause.because.push_back(std::move(shared));
     }
   } else {
     found.cause.text = NameOf(observed) + " waits in phase " + phase;

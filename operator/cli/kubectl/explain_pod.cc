@@ -68,6 +68,21 @@ std::vector<Cause> UnboundClaims(const Json& pod, const Observed& observed, Advi
   return causes;
 }
 
+// Where its volumes were made, which is where it may have to run.
+std::vector<Cause> NodesOfClaims(const Json& pod, const Observed& observed) {
+  std::vector<Cause> causes;
+  const std::vector<std::string> wanted = ClaimsOf(pod);
+  for (const Json& claim : observed.claims) {
+    const std::string name = kube::KeyOf(claim).name;
+    const std::string node =
+        StringAt(claim, {"metadata", "annotations", "volume.kubernetes.io/selected-node"});
+    if (!node.empty() && std::ranges::find(wanted, name) != wanted.end()) {
+      causes.push_back({"its claim " + name + " was made for node " + node});
+    }
+  }
+  return causes;
+}
+
 void AdviseOnScheduling(std::string_view message, Advice& advice) {
   if (Contains(message, "Insufficient")) {
     advice.emplace_back(
@@ -100,6 +115,9 @@ std::optional<Cause> Unscheduled(const Json& pod, const Observed& observed, Advi
   Cause cause{"cannot be scheduled"};
   if (!message.empty()) {
     cause.because.push_back({message});
+  }
+  for (Cause& node : NodesOfClaims(pod, observed)) {
+    cause.because.push_back(std::move(node));
   }
   for (Cause& claim : UnboundClaims(pod, observed, advice)) {
     cause.because.push_back(std::move(claim));

@@ -195,9 +195,10 @@ TEST(ExplainTest, WhenEventsAreForgottenTheFailedPodsStillTell) {
   job["status"]["message"] = "the restart budget of 0 is spent";
   const std::string text =
       Explained(At(job, {Ended(ThePod("parameter-server", 2), 137, "OOMKilled")}));
-  EXPECT_THAT(text,
-              HasSubstr("parameter-server-2 (pod mnist-parameter-server-2-1) was killed because "
-                        "it used more memory than its limit (OOMKilled)"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("parameter-server-2 (pod mnist-parameter-server-2-1 on node1) was killed because "
+                "it used more memory than its limit (OOMKilled)"));
   EXPECT_THAT(text, HasSubstr("resources.limits.memory"));
 }
 
@@ -253,6 +254,29 @@ TEST(ExplainTest, ARunningJobWithoutTroubleJustRuns) {
             "mnist runs: epoch 2 of 5, 3000 examples/s\n");
 }
 
+TEST(ExplainTest, ServersThatShareANodeAreToldWhereThereAreCopies) {
+  Json job = TheJob("Running");
+  const std::vector<Json> pods = {ThePod("parameter-server", 0), ThePod("parameter-server", 1)};
+  EXPECT_THAT(Explained(At(job, pods)), Not(HasSubstr("share")));
+  job["spec"]["distribution"]["parameterServers"]["copies"] = 2;
+  EXPECT_THAT(Explained(At(job, pods)),
+              HasSubstr("because 2 parameter servers share node node1, from parameter-server-0 to "
+                        "parameter-server-1"));
+}
+
+TEST(ExplainTest, AServerThatWaitsForTheNodeOfItsVolumeNamesIt) {
+  Json pod = Pending("Unschedulable", "0/3 nodes are available: 1 node(s) were unschedulable");
+  pod["spec"]["volumes"] =
+      Json::array({{{"persistentVolumeClaim", {{"claimName", "mnist-parameter-server-1"}}}}});
+  Observed observed = At(TheJob("Running"), {pod});
+  Json claim = {{"metadata", {{"name", "mnist-parameter-server-1"}, {"uid", "c1"}}},
+                {"status", {{"phase", "Bound"}}}};
+  claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = "node2";
+  observed.claims = {claim};
+  EXPECT_THAT(Explained(observed),
+              HasSubstr("because its claim mnist-parameter-server-1 was made for node node2"));
+}
+
 TEST(ExplainTest, AnAttemptOfARunningJobIsTold) {
   Json job = TheJob("Running");
   job["status"]["attempt"] = 2;
@@ -294,7 +318,7 @@ TEST(ExplainTest, ADeletionNamesWhatHoldsItUp) {
   const std::string text = Explained(At(job, {pod}));
   EXPECT_THAT(text, StartsWith("mnist is being deleted, for 1m00s\n"));
   EXPECT_THAT(text, HasSubstr("its finalizer \"foregroundDeletion\" is not done"));
-  EXPECT_THAT(text, HasSubstr("worker-0 (pod mnist-worker-0-1) is being deleted"));
+  EXPECT_THAT(text, HasSubstr("worker-0 (pod mnist-worker-0-1 on node1) is being deleted"));
 }
 
 TEST(ExplainTest, TheSameAdviceIsGivenOnce) {
