@@ -45,7 +45,7 @@ struct Stream {
 void Adapt(const controller::Welcome& welcome, v1::TrainingJob& job) {
   ScaleRates(welcome.rate_factor, job);
   if (welcome.training_examples > 0) {
-    job::CountProgressInExamples(welcome.training_examples, job);
+    job::CountProgressInExamples(welcome.training_examples, welcome.schedule_epochs, job);
   }
 }
 

@@ -140,6 +140,14 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   if (policy.has_epoch_deadline()) {
     settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
   }
+  if (policy.has_start_deadline()) {
+    settings.start_deadline = Milliseconds(policy.start_deadline());
+  }
+  if (policy.on_start_deadline() == v1::RunPolicy::ON_START_DEADLINE_FAIL) {
+    settings.on_start_deadline = controller::OnStartDeadline::kFail;
+  }
+  settings.starts_together =
+      job.spec().pods().scheduling().gang_case() != v1::Scheduling::GANG_NOT_SET;
   const v1::Detection& detection = job.spec().detection();
   if (detection.has_heartbeat()) {
     settings.silence_timeout = Milliseconds(detection.heartbeat());

@@ -32,6 +32,8 @@ std::string_view NoteName(Note::Kind kind) {
       return "diverged";
     case Note::Kind::kWentBack:
       return "went-back";
+    case Note::Kind::kReleased:
+      return "released";
     case Note::Kind::kWarning:
       return "warning";
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,6 +49,9 @@ struct ProcessExited {
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
   LossReason reason = LossReason::kFailed;
+  /// The body has ended it for the next to run on another node: no rule judges that, and the next
+  /// gets another volume, if it may.
+  bool moves = false;
 };
 
 /// The answer to Export. Unavailable: a parameter server could not be read now.
@@ -63,8 +67,9 @@ struct SuspendRequested {
   bool at_once = false;
 };
 
-/// The user has changed the job: the number of workers (at least 1), the deadlines, the restart
-/// budget and the failure rules of `settings` count from now on; nothing else of it does.
+/// The user has changed the job: the number of workers (at least 1), epochs, target accuracy, the
+/// deadlines, the checkpoint interval, the restart budget, the failure rules and what follows
+/// divergence of `settings` count from now on; nothing else of it does.
 struct SpecChanged {
   JobSettings settings{};
 };
@@ -72,6 +77,11 @@ struct SpecChanged {
 /// These processes have no room yet to start in: their time to join begins when they have.
 struct ProcessesWait {
   std::vector<StartProcess> processes{};
+};
+
+/// In which zones nodes are that members have named, or may name.
+struct ZonesKnown {
+  std::map<std::string, std::string> zones{};  ///< by node
 };
 
 /// The user wants a checkpoint that begins from now on.
@@ -93,6 +103,7 @@ using Event = std::variant<Received,
                            CheckpointRequested,
                            SpecChanged,
                            ProcessesWait,
+                           ZonesKnown,
                            BodyFailed,
                            Tick>;
 
@@ -170,6 +181,7 @@ struct Note {
     kScaled,
     kDiverged,
     kWentBack,
+    kReleased,
     kWarning,  ///< of the manifest
   };
   Kind kind = Kind::kPhase;

@@ -29,6 +29,12 @@ void CheckpointTaker::Close() {
   next_.reset();
 }
 
+void CheckpointTaker::OnIntervalChanged(std::chrono::milliseconds before) {
+  if (next_ && !requested_) {
+    *next_ += settings_.checkpoint_interval - before;
+  }
+}
+
 std::uint64_t CheckpointTaker::IncarnationOf(std::uint32_t worker) const {
   return roster_.IncarnationOf({Role::kWorker, worker});
 }

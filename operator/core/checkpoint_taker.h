@@ -58,6 +58,9 @@ class CheckpointTaker {
   /// tried again, until the epoch's end, which stores everything anyhow.
   void Request(TimePoint now);
 
+  /// checkpoint_interval was another before: the next is due by what it is now.
+  void OnIntervalChanged(std::chrono::milliseconds before);
+
   /// A worker has joined: it gets its command again, or the attempt ends if it is another process.
   void OnWorkerJoined(std::uint32_t worker);
   void OnWorkerLost(std::uint32_t worker);

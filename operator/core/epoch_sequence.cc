@@ -93,7 +93,9 @@ void EpochSequence::RollBack() {
 
 void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
   const std::uint64_t epoch = progress.decided_epoch;
-  if (epoch <= state_.epoch || epoch > settings_.epochs || state_.step == Step::kExporting) {
+  // Data servers may know of more epochs than the job has now.
+  const std::uint64_t most = std::max(settings_.epochs, state_.schedule_epochs);
+  if (epoch <= state_.epoch || epoch > most || state_.step == Step::kExporting) {
     return;
   }
   std::uint64_t lost = epoch - state_.epoch;

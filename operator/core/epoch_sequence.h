@@ -93,6 +93,11 @@ class EpochSequence {
   /// A checkpoint is wanted that begins from now on.
   void RequestCheckpoint(TimePoint now) { checkpoints_.Request(now); }
 
+  /// checkpoint_interval was another before.
+  void OnIntervalChanged(std::chrono::milliseconds before) {
+    checkpoints_.OnIntervalChanged(before);
+  }
+
   /// Repeats snapshots and exports, and takes checkpoints that are due.
   void OnTimer(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;

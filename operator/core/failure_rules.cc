@@ -42,6 +42,9 @@ std::string_view LossReasonName(LossReason reason) {
 }
 
 Verdict Judge(std::span<const FailureRule> rules, Role role, const Loss& loss) {
+  if (loss.intended) {
+    return {.action = LossAction::kIgnore, .rule = ""};
+  }
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (Fits(rules[i], role, loss)) {
       return {.action = rules[i].action,

@@ -51,6 +51,7 @@ struct Loss {
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
   bool bad_configuration = false;  ///< another start would end the same way
   LossReason reason = LossReason::kFailed;
+  bool intended = false;  ///< by the operator itself: no rule is for that
 };
 
 enum class LossAction : std::uint8_t {

@@ -12,10 +12,6 @@ namespace {
 // The servers may hold snapshots that an earlier controller has asked for and could not store.
 constexpr std::uint64_t kSnapshotsOfATerm = std::uint64_t{1} << 20;
 
-std::string Seconds(std::chrono::milliseconds time) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
-}
-
 }  // namespace
 
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
@@ -59,7 +55,8 @@ JobController::JobController(JobSettings settings, JobState state)
       watch_(settings_, state_, outbox_, meter_),
       sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_, watch_),
       going_back_(settings_, state_, outbox_, roster_, placement_, sequence_, meter_, watch_),
-      lead_out_(settings_, roster_, outbox_) {}
+      lead_out_(settings_, roster_, outbox_),
+      start_watch_(settings_, roster_) {}
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
@@ -73,11 +70,18 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     return outbox_.Take(state_);
   }
   if (had_ended) {
+    ++state_.starts;
+  }
+  if (had_ended && !std::exchange(state_.released, false)) {
     state_.restarts = 0;
     going_back_.Resume();
     for (SlotRecord& record : state_.slots) {
       record.losses = 0;
     }
+  }
+  const bool none_lives = !survivors.others && survivors.running.empty();
+  if (had_ended || none_lives || state_.schedule_epochs == 0) {
+    state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number
   }
   ++state_.term;
   state_.phase = Phase::kStarting;
@@ -95,14 +99,14 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     going_back_.Begin(survivors.running, now);
   } else {
     roster_.StartRole(Role::kDataServer, survivors.running, now);
-    if (TrainingExamples(settings_, state_) >
-        0) {  // else the others could not be told how long the job is
+    // Else the others could not be told how long the job is.
+    if (settings_.starts_together || TrainingExamples(settings_, state_) > 0) {
       roster_.StartRole(Role::kParameterServer, survivors.running, now);
       roster_.StartRole(Role::kWorker, survivors.running, now);
     }
   }
   FailOn(judged);
-  placement_.Begin(!survivors.others && survivors.running.empty(), now);
+  placement_.Begin(none_lives, now);
   outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
 }
@@ -134,6 +138,8 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
     roster_.OnWaiting(waiting->processes, now);
+  } else if (const auto* nodes = std::get_if<ZonesKnown>(&event)) {
+    placement_.SetZones(nodes->zones);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {
     sequence_.RequestCheckpoint(now);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
@@ -143,7 +149,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     LoseSilent(now);
   }
   OnTimer(now);
-  if (state_.phase != before) {
+  if (state_.phase != before && !state_.released) {
     outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   }
   wake_at_ = NextTimer(now);
@@ -195,6 +201,10 @@ void JobController::BeginWhenReady(TimePoint now) {
   if (!ready_ && !IsFinal(state_.phase) && placement_.IsComplete(now) && parts_.Started() &&
       roster_.AnyStarted(Role::kWorker)) {
     ready_ = true;
+    start_watch_.Stop();
+    if (std::exchange(state_.releases, 0) > 0) {
+      outbox_.StateChanged();
+    }
     placement_.OnJobBegun();
     going_back_.OnBegun();
     sequence_.Begin(now);
@@ -231,8 +241,14 @@ void JobController::OnTimer(TimePoint now) {
   if (!IsFinal(state_.phase)) {
     Settle(now);
   }
+  if (!IsFinal(state_.phase)) {
+    CheckStart(now);
+  }
   if (IsFinal(state_.phase)) {
     finished_ = lead_out_.Step(state_.message, now);
+    if (finished_ && state_.released) {
+      begins_again_at_ = now + ReleaseWait(state_.job_uid, state_.releases);
+    }
     return;
   }
   going_back_.OnTimer();
@@ -276,21 +292,15 @@ void JobController::StopIfEnding() {
   }
 }
 
-void JobController::CheckDeadlines() {
-  if (settings_.active_deadline && state_.active >= *settings_.active_deadline) {
-    End(Phase::kFailed,
-        "the job ran longer than spec.runPolicy.activeDeadline, " +
-            Seconds(*settings_.active_deadline));
-  } else if (settings_.epoch_deadline && state_.epoch_active >= *settings_.epoch_deadline) {
-    End(Phase::kFailed,
-        "epoch " + std::to_string(state_.epoch) +
-            " ran longer than spec.runPolicy.epochDeadline, " + Seconds(*settings_.epoch_deadline));
-  }
-}
-
 void JobController::OnSpecChanged(const JobSettings& settings, TimePoint now) {
   settings_.active_deadline = settings.active_deadline;
   settings_.epoch_deadline = settings.epoch_deadline;
+  settings_.start_deadline = settings.start_deadline;
+  settings_.on_start_deadline = settings.on_start_deadline;
+  settings_.epochs = settings.epochs;
+  settings_.target_accuracy = settings.target_accuracy;
+  sequence_.OnIntervalChanged(
+      std::exchange(settings_.checkpoint_interval, settings.checkpoint_interval));
   settings_.restart_limit = settings.restart_limit;
   settings_.restart_backoff = settings.restart_backoff;
   settings_.failure_rules = settings.failure_rules;
@@ -333,6 +343,9 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
   consider(sequence_.NextTimer());
   if (suspension_) {
     consider(suspension_->deadline);
+  }
+  if (!ready_) {
+    consider(start_watch_.NextTimer());
   }
   if (settings_.active_deadline) {
     consider(last_advance_ + (*settings_.active_deadline - state_.active));

@@ -16,6 +16,7 @@
 #include "operator/core/parts.h"
 #include "operator/core/placement.h"
 #include "operator/core/roster.h"
+#include "operator/core/start_watch.h"
 #include "operator/core/state.h"
 #include "operator/core/training_meter.h"
 #include "services/common/base/clock.h"
@@ -48,7 +49,8 @@ struct JobReport {
   double accuracy = 0;
   std::uint32_t restarts = 0;
   std::string message;
-  bool invalid = false;  ///< failed because the data does not fit the manifest
+  bool invalid = false;   ///< failed because the data does not fit the manifest
+  bool released = false;  ///< suspended as it could not start, not by the user
   std::vector<MemberReport> members;
   std::vector<BucketReport> buckets{};
   BucketSummary bucket_summary{};
@@ -130,8 +132,20 @@ class JobController {
   /// node is lost with a volume that others have copies of.
   [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }
 
+  /// Some bucket cannot do without the volume that this parameter server uses.
+  [[nodiscard]] bool NeedsVolumeOf(std::uint32_t slot) const {
+    return placement_.NeedsDiskOf(slot);
+  }
+
+  /// Training goes on, and would while any one parameter server is away.
+  [[nodiscard]] bool CanSpareAServer() const;
+
   /// Every bucket has its copies on servers that run: nobody needs an earlier volume.
   [[nodiscard]] bool HasAllCopies() const { return placement_.HasAllCopies(); }
+
+  /// When a job that has given up to start is to begin again (Restore, Begin), though nobody says
+  /// so. nullopt: not by itself, or its processes are still being ended.
+  [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const { return begins_again_at_; }
 
   /// Address of a running member; empty when it does not run.
   [[nodiscard]] std::string AddressOf(MemberId id) const;
@@ -186,6 +200,8 @@ class JobController {
   void PublishMembers(TimePoint now);
 
   void CheckDeadlines();
+  void CheckStart(TimePoint now);
+  void Release(const std::string& why);
   void BeginWhenReady(TimePoint now);
   void FailOn(const absl::Status& status);
   void End(Phase phase, std::string message);
@@ -202,6 +218,7 @@ class JobController {
   EpochSequence sequence_;
   GoingBack going_back_;
   LeadOut lead_out_;
+  StartWatch start_watch_;
 
   bool ready_ = false;  // the current step's commands have been sent
   struct Alarm {
@@ -219,6 +236,7 @@ class JobController {
   };
   std::optional<Suspension> suspension_;  // waits for a checkpoint
   bool finished_ = false;
+  std::optional<TimePoint> begins_again_at_;
   TimePoint last_advance_{};
   std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event
 };

@@ -24,7 +24,8 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
     placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
   }
-  if (news && event.cause == LossCause::kNodeLost && !state_.recovery.going_back) {
+  const bool leaves_volume = event.moves || event.cause == LossCause::kNodeLost;
+  if (news && leaves_volume && !state_.recovery.going_back) {
     LeaveVolume(event.id);
   }
   if (!current || slot.liveness == Roster::Liveness::kAbsent) {
@@ -42,10 +43,12 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
             .cause = event.cause,
             .exit_code = event.exit_code,
             .bad_configuration = event.bad_configuration,
-            .reason = event.reason},
+            .reason = event.reason,
+            .intended = event.moves},
            now);
   } else if (slot.loss && event.cause == LossCause::kNodeLost) {  // why it was silent
-    slot.loss = Loss{.how = event.how, .cause = event.cause, .reason = event.reason};
+    slot.loss = Loss{
+        .how = event.how, .cause = event.cause, .reason = event.reason, .intended = event.moves};
   }
   if (slot.loss && !IsFinal(state_.phase)) {
     FailOn(roster_.Conclude(slot));
@@ -58,6 +61,11 @@ void JobController::LeaveVolume(MemberId id) {
   if (id.role == Role::kParameterServer && !placement_.NeedsDiskOf(id.slot)) {
     roster_.TakeNewVolume(id);
   }
+}
+
+bool JobController::CanSpareAServer() const {
+  return ready_ && state_.phase == Phase::kRunning && settings_.min_in_sync < settings_.copies &&
+         placement_.HasAllCopies();
 }
 
 void JobController::OnLost(Roster::Slot& slot, Loss loss, TimePoint now) {

@@ -35,6 +35,12 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
     outbox_.Add(CloseConnection{connection});
     return;
   }
+  if (join.id.role != Role::kDataServer && TrainingExamples(settings_, state_) == 0) {
+    // It asks again until it can be told how long the job is.
+    roster_.OnWaiting({{{.id = join.id, .generation = join.generation}}}, now);
+    outbox_.Add(CloseConnection{connection});
+    return;
+  }
   const Roster::Joined joined = roster_.OnJoin(connection, join, now);
   if (joined == Roster::Joined::kRefused) {
     return;
@@ -48,7 +54,8 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                          .job_uid = state_.job_uid,
                          .training_examples = TrainingExamples(settings_, state_),
                          .rate_factor = state_.recovery.rate_factor,
-                         .attempt = state_.recovery.attempt});
+                         .attempt = state_.recovery.attempt,
+                         .schedule_epochs = state_.schedule_epochs});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   }
@@ -95,8 +102,10 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
   if (TrainingExamples(settings_, state_) == 0) {
     state_.training_examples = examples;
     outbox_.StateChanged();
-    roster_.StartRole(Role::kParameterServer, {}, now);
-    roster_.StartRole(Role::kWorker, {}, now);
+    if (!settings_.starts_together) {
+      roster_.StartRole(Role::kParameterServer, {}, now);
+      roster_.StartRole(Role::kWorker, {}, now);
+    }
   } else if (examples != TrainingExamples(settings_, state_)) {
     state_.invalid = true;
     End(Phase::kFailed,

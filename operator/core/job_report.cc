@@ -38,6 +38,7 @@ JobReport JobController::Report() const {
                    .restarts = state_.restarts,
                    .message = state_.message,
                    .invalid = state_.invalid,
+                   .released = state_.released,
                    .members = {}};
   const Load load = placement_.LoadOfServers();
   for (const Roster::Slot& slot : roster_.slots()) {

@@ -262,6 +262,7 @@ struct Welcome {
   std::uint64_t training_examples = 0;  ///< of an epoch, in which the job is to count; 0: not known
   double rate_factor = 1;               ///< on all learning rates of the job
   std::uint64_t attempt = 1;
+  std::uint64_t schedule_epochs = 0;  ///< JobState's; 0: those of the job
 };
 
 struct Member {

@@ -157,6 +157,11 @@ void Placement::OnDraining(std::uint32_t slot) {
   unsettled_ = true;
 }
 
+void Placement::SetZones(std::map<std::string, std::string> zones) {
+  zones_ = std::move(zones);
+  unsettled_ = true;
+}
+
 absl::Status Placement::Settle(TimePoint now) {
   if (state_.buckets.empty() || (!unsettled_ && !(timer_ && *timer_ <= now))) {
     return absl::OkStatus();
@@ -381,12 +386,13 @@ std::vector<Spread::Server> Placement::Servers() const {
   std::vector<Spread::Server> servers;
   for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
     const Roster::Slot& at = roster_.At({Role::kParameterServer, slot});
+    const auto zone = zones_.find(at.node);
     servers.push_back({.holder = HolderOf(slot),
                        .running = at.liveness == Roster::Liveness::kRunning &&
                                   opened_[slot] == HolderOf(slot).incarnation,
                        .draining = draining_.contains(slot),
                        .node = at.node,
-                       .zone = at.zone,
+                       .zone = at.zone.empty() && zone != zones_.end() ? zone->second : at.zone,
                        .away_since = away_since_[slot]});
   }
   return servers;

@@ -48,6 +48,8 @@ class Placement {
   void OnReady(std::uint32_t slot, const BucketsReady& ready);
   void OnProgress(std::uint32_t slot, const ParameterServerProgress& progress);
   void OnDraining(std::uint32_t slot);
+  /// By node: for members that name no zone themselves.
+  void SetZones(std::map<std::string, std::string> zones);
 
   /// Decides take-overs, brings lost buckets back, gives advice. Error: DataLoss when a bucket
   /// cannot come back, saying which and why.
@@ -128,6 +130,7 @@ class Placement {
 
   std::map<std::uint32_t, std::uint64_t> rejected_;  // bucket → epoch that its primary cannot serve
   std::set<std::uint32_t> draining_;                 // slots
+  std::map<std::string, std::string> zones_;         // by node
   std::vector<TimePoint> away_since_;                // by slot, of those that do not run
   // By slot, the incarnation that has marked its disk: nobody is named in a record before, so that
   // whoever opens the disk later proves that those who are named have ended.

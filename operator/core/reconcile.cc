@@ -15,9 +15,16 @@ bool IsGivenUp(const ObservedPod& pod, const NodePatience& patience) {
   return pod.node_out_of_service || (pod.node_away && *pod.node_away >= patience.unreachable);
 }
 
-// When IsGivenUp or IsToBeForced will change though nothing happens.
+bool IsShutOut(const ObservedPod& pod, const NodePatience& patience) {
+  return pod.shut_out && *pod.shut_out >= patience.cordoned;
+}
+
+// When any of these will change though nothing happens.
 std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
                                                    const NodePatience& patience) {
+  if (pod.shut_out && !IsShutOut(pod, patience)) {
+    return patience.cordoned - *pod.shut_out;
+  }
   if (!pod.node_away || IsToBeForced(pod, patience)) {
     return std::nullopt;
   }
@@ -29,20 +36,24 @@ std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
 // What has happened to the process of a pod whose container has ended, or that is gone.
 ProcessExited Exit(const ObservedPod& pod) {
   const bool ended = pod.state == State::kEnded;
-  return {
-      .id = pod.process.id,
-      .generation = pod.process.generation,
-      .how = ended ? pod.how : "is gone: its pod was deleted",
-      .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
-      .proved = ended,
-      .cause = ended && !pod.disrupted ? LossCause::kExit : LossCause::kDisruption,
-      .exit_code = pod.exit_code,
-      .reason = ended || pod.reason == LossReason::kEvicted ? pod.reason : LossReason::kDeleted};
+  return {.id = pod.process.id,
+          .generation = pod.process.generation,
+          .how = pod.moves ? "moves to another node"
+                 : ended   ? pod.how
+                           : "is gone: its pod was deleted",
+          .bad_configuration = ended && pod.bad_configuration && !pod.disrupted,
+          .proved = ended,
+          .cause = ended && !pod.disrupted ? LossCause::kExit : LossCause::kDisruption,
+          .exit_code = pod.exit_code,
+          .reason = ended || pod.reason == LossReason::kEvicted ? pod.reason : LossReason::kDeleted,
+          .moves = pod.moves};
 }
 
 ProcessExited Loss(const ObservedPod& pod) {
   std::string how = "is lost: its node is out of service";
-  if (!pod.node_out_of_service) {
+  if (pod.shut_out) {
+    how = "leaves its volume, which is on a node that takes no pods";
+  } else if (!pod.node_out_of_service) {
     const auto away = std::chrono::duration_cast<std::chrono::seconds>(*pod.node_away);
     how = "is given up: its node has been away for " + std::to_string(away.count()) + " s";
   }
@@ -68,7 +79,7 @@ std::map<MemberId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods)
 
 // A pod whose container has not ended, as far as anybody can tell.
 void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience, PodPlan& plan) {
-  const bool given_up = IsGivenUp(pod, patience);
+  const bool given_up = IsGivenUp(pod, patience) || IsShutOut(pod, patience);
   if (given_up) {
     plan.exited.push_back(Loss(pod));
   }

@@ -33,6 +33,10 @@ struct ObservedPod {
   LossReason reason = LossReason::kFailed;               ///< if its end is its process's
   std::optional<std::chrono::milliseconds> node_away{};  ///< for how long; absent: it is there
   bool node_out_of_service = false;  ///< marked so, which is proof: nothing runs on it any more
+  /// For how long it has waited for the node that its volume is on, which takes no pods, while
+  /// nobody needs that volume; absent: it does not.
+  std::optional<std::chrono::milliseconds> shut_out{};
+  bool moves = false;  ///< it was deleted for its process to run on another node
 };
 
 struct DeletePod {
@@ -47,6 +51,7 @@ struct DeletePod {
 struct NodePatience {
   std::chrono::milliseconds unreachable{20'000};   ///< then its processes count as lost
   std::chrono::milliseconds force_delete{30'000};  ///< more, and their pods are deleted by force
+  std::chrono::milliseconds cordoned{60'000};      ///< then pods are shut out for good
 };
 
 /// Whether nobody waits any longer for the node of this pod to confirm that it has ended.

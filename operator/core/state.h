@@ -25,6 +25,12 @@ struct OnDivergence {
   std::uint32_t times = 3;  ///< kRecover: how often, before the job fails
 };
 
+/// What follows when not all processes start in time.
+enum class OnStartDeadline : std::uint8_t {
+  kRelease,  ///< all are ended, and started again later
+  kFail,     ///< the job fails
+};
+
 /// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
 /// SpecChanged changes.
 struct JobSettings {
@@ -43,6 +49,10 @@ struct JobSettings {
   std::optional<double> target_accuracy{};  ///< share of validation examples, 0..1
   std::optional<std::chrono::milliseconds> active_deadline{};
   std::optional<std::chrono::milliseconds> epoch_deadline{};
+  /// Time for which processes that were asked for may be missing before training begins.
+  std::optional<std::chrono::milliseconds> start_deadline{};
+  OnStartDeadline on_start_deadline = OnStartDeadline::kRelease;
+  bool starts_together = false;  ///< all processes are asked for at once, whatever is known yet
   std::chrono::milliseconds checkpoint_interval{300'000};
   std::uint32_t restart_limit = 10;
   std::chrono::milliseconds restart_backoff{1000};
@@ -240,6 +250,11 @@ struct JobState {
   bool invalid = false;    ///< it ended because the data does not fit the manifest
   bool at_chance = false;  ///< the model of the last result is (operator/core/chance.h)
   Recovery recovery{};
+  std::uint32_t releases = 0;         ///< times that it gave up to start, one after the other
+  bool released = false;              ///< suspended for it, not by the user
+  std::uint64_t starts = 1;           ///< one more for each time that it was resumed
+  std::uint64_t schedule_epochs = 0;  ///< over which a schedule of the whole job goes, since it was
+                                      ///< started or resumed; 0: not known
 
   bool operator==(const JobState&) const = default;
 };
@@ -252,7 +267,8 @@ std::string Encode(const EpochResult& result);
 inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
-/// healthy model and no loss, 6, which did not know the best epoch, and 7.
+/// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
+/// released.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

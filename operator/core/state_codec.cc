@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 8;
+constexpr std::uint64_t kStateVersion = 9;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -213,6 +213,12 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 8) {
     Walk(codec, value.recovery.newest);
+  }
+  if (codec.version() >= 9) {
+    Narrow(codec, value.releases);
+    Narrow(codec, value.released);
+    codec.Field(value.starts);
+    codec.Field(value.schedule_epochs);
   }
 }
 

@@ -43,7 +43,7 @@ std::string RandomName() {
 bool IsWarning(controller::Note::Kind kind) {
   using Kind = controller::Note::Kind;
   return kind == Kind::kLost || kind == Kind::kAlarm || kind == Kind::kFailure ||
-         kind == Kind::kFailover || kind == Kind::kDiverged;
+         kind == Kind::kFailover || kind == Kind::kDiverged || kind == Kind::kReleased;
 }
 
 // Of an Event: "EpochOpened" of "epoch_opened".
@@ -119,7 +119,9 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     HandleSpec();
     HandleCheckpointRequest();
     failed_writes_.BeginPass();
+    FindShutOut(seen);
     status.Update(MakePods(pods));
+    status.Update(MoveServer(seen));
     status.Update(MakeBudgets(seen.budgets));
     status.Update(MakeExport(pods));
     failed_writes_.EndPass(held_.empty());
@@ -139,13 +141,14 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   TellFailures(told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
-  done_ = status.ok() && finished_ && held_.empty() && (LeavesPods() || AllEnded(pods));
+  done_ = status.ok() && finished_ && held_.empty() && !BeginsAgainAt() &&
+          (LeavesPods() || AllEnded(pods));
   Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
   if (!finished_) {
     timer = std::min(timer, status_writer_.next_progress());
   }
-  if (next_loss_) {
-    timer = std::min(timer, *next_loss_);
+  for (const auto& time : {next_loss_, BeginsAgainAt()}) {
+    timer = std::min(timer, time.value_or(timer));
   }
   TellTrouble(status);
   if (status.ok() && held_.empty()) {
@@ -176,13 +179,20 @@ void JobBody::Take(std::shared_ptr<const JobView> view) {
   view_ = std::move(view);
 }
 
+// Of a job that nobody else will let go on.
+std::optional<Clock::TimePoint> JobBody::BeginsAgainAt() const {
+  return view_->job->spec().run_policy().suspend() ? std::nullopt : controller_->BeginsAgainAt();
+}
+
 absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   const bool wanted = view_->job->spec().run_policy().suspend();
   const bool suspended = controller_->state().phase == Phase::kSuspended;
   if (wanted && !suspended) {
-    Handle(controller::SuspendRequested{.reason = "spec.runPolicy.suspend is true"});
+    Handle(controller::SuspendRequested{.reason = kSuspendedByUser});
   }
-  if (!wanted && suspended && finished_ && AllEnded(pods)) {
+  const auto again = controller_->BeginsAgainAt();
+  const bool is_time = !again || *again <= context_.clock.Now();
+  if (!wanted && suspended && finished_ && AllEnded(pods) && is_time) {
     ADAMANT_ASSIGN_OR_RETURN(controller_,
                              JobController::Restore(Settings(), Encode(controller_->state())));
     return Begin({});
@@ -352,8 +362,10 @@ void JobBody::Tell(const controller::Note& note) {
       context_.observer->OnRestart(note.member->role, note.reason);
     }
   }
-  if (note.kind == controller::Note::Kind::kLost && controller::IsDisruption(note.reason)) {
-    return Record(false, "Disrupted", note.text);
+  if (note.kind == controller::Note::Kind::kLost && note.member) {
+    const std::string text = note.text + WhereItRan(*note.member);
+    const bool disrupted = controller::IsDisruption(note.reason);
+    return Record(!disrupted, disrupted ? "Disrupted" : ReasonOf(note.kind), text);
   }
   Record(IsWarning(note.kind), ReasonOf(note.kind), note.text);
 }

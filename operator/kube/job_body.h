@@ -75,6 +75,9 @@ class JobBody {
   class Inbox;
 
   static constexpr std::chrono::milliseconds kLastRetry{1'000};
+  // Between two parameter servers that move; longer and longer, as it may be for nothing.
+  static constexpr std::chrono::minutes kFirstMoveWait{10};
+  static constexpr std::chrono::minutes kLastMoveWait{24 * 60};
 
   void Take(std::shared_ptr<const JobView> view);
   void TellTrouble(const absl::Status& status);
@@ -91,8 +94,10 @@ class JobBody {
   void LookAtAddresses(const PodViews& pods);
   bool IsStranger(const controller::Event& event);
   void TurnAway(controller::ConnectionId connection, const std::string& why);
+  [[nodiscard]] std::optional<Clock::TimePoint> BeginsAgainAt() const;
   absl::Status HandleSuspension(const PodViews& pods);
   [[nodiscard]] controller::JobSettings Settings() const;
+  void ServeJob();
   void HandleSpec();
   void Handle(const controller::Event& event);
   void HandleTogether(const std::function<void()>& handle);
@@ -101,6 +106,7 @@ class JobBody {
   void Do(controller::Action& action);
   void Persist(const controller::Persist& persist);
   void Tell(const controller::Note& note);
+  [[nodiscard]] std::string WhereItRan(controller::MemberId id) const;
   void OnWarning(const std::string& text);
   void Record(bool warning, std::string reason, std::string message) const;
 
@@ -109,6 +115,10 @@ class JobBody {
   [[nodiscard]] std::vector<controller::ObservedPod> Observe(const PodViews& pods);
   [[nodiscard]] controller::NodePatience Patience() const;
   void HandleWaiting(const PodViews& pods);
+  void HandleZones();
+  void FindShutOut(const JobObjects& seen);
+  [[nodiscard]] std::string NodeOfVolume(const controller::StartProcess& process) const;
+  absl::Status MoveServer(const JobObjects& seen);
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
   [[nodiscard]] bool LeavesPods() const;
   absl::Status MakePods(const PodViews& pods);
@@ -171,6 +181,17 @@ class JobBody {
   MemberAddresses addresses_;
   NodeViews nodes_;  // of the pods
   NodeAbsences absences_;
+  std::map<controller::StartProcess, std::string> ran_on_;  // the nodes of pods, also of some gone
+  std::map<std::string, std::string> zones_;                // by node, as the controller was told
+  // A pod that waits for the node that its volume is on.
+  struct Waiting {
+    std::string node;                         // empty: it may run anywhere
+    std::optional<Clock::TimePoint> since{};  // the node takes no pods
+  };
+  std::map<std::string, Waiting> shut_out_;  // by the pod's UID
+  std::string moving_;                       // UID of the pod that was deleted to be elsewhere
+  Clock::TimePoint next_move_{};             // when to look for the next
+  std::chrono::minutes move_wait_{kFirstMoveWait};
   std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter
   std::map<std::uint32_t, std::uint64_t> left_claims_;  // by slot: volumes up to it are deleted
   Budgets budgets_;

@@ -49,10 +49,7 @@ absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
   restarts_.StartFrom(*view_->status, controller->state().restarts);
   controller_ = std::move(controller);  // not before: it has no term of its own until it begins
-  context_.control.AddJob(
-      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
-        inbox->Push(std::move(event));
-      });
+  ServeJob();
   return Begin(there);
 }
 
@@ -106,6 +103,7 @@ absl::Status JobBody::Begin(const PodViews& pods) {
     }
   }
   finished_ = false;
+  zones_.clear();
   Perform(controller_->Begin(context_.clock.Now(), survivors));
   return taken_over_;
 }

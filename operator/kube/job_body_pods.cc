@@ -46,6 +46,11 @@ bool JobBody::AllEnded(const PodViews& pods) {
 }
 
 void JobBody::ObserveNodes(const JobObjects& seen) {
+  for (const auto& pod : seen.pods) {
+    if (!pod->node.empty() && pod->export_snapshot == 0) {
+      ran_on_[pod->pod.process] = pod->node;
+    }
+  }
   nodes_.clear();
   if (!seen.node_of) {
     return;
@@ -67,6 +72,13 @@ ObservedPod JobBody::ObserveOne(const PodView& view) const {
     pod.node_away = std::chrono::floor<std::chrono::milliseconds>(*away);
   }
   const auto node = nodes_.find(view.node);
+  const auto waiting = shut_out_.find(view.pod.uid);
+  if (waiting != shut_out_.end() && waiting->second.since &&
+      !controller_->NeedsVolumeOf(view.pod.process.id.slot)) {
+    pod.shut_out = std::chrono::floor<std::chrono::milliseconds>(context_.clock.Now() -
+                                                                 *waiting->second.since);
+  }
+  pod.moves = view.pod.uid == moving_;
   pod.node_out_of_service =
       node != nodes_.end() && node->second != nullptr && node->second->out_of_service;
   return pod;
@@ -75,7 +87,8 @@ ObservedPod JobBody::ObserveOne(const PodView& view) const {
 controller::NodePatience JobBody::Patience() const {
   const v1::Detection& detection = view_->job->spec().detection();
   return {.unreachable = Milliseconds(detection.node_unreachable()),
-          .force_delete = Milliseconds(detection.force_delete())};
+          .force_delete = Milliseconds(detection.force_delete()),
+          .cordoned = Milliseconds(detection.node_cordoned())};
 }
 
 std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
@@ -111,6 +124,7 @@ void JobBody::HandleWaiting(const PodViews& pods) {
 
 absl::Status JobBody::MakePods(const PodViews& pods) {
   HandleWaiting(pods);
+  HandleZones();
   // What has happened may change what is wanted, but only what is stored is acted on.
   const controller::PodPlan seen = Reconcile(controller_->Wanted(), Observe(pods), Patience());
   HandleTogether([&] {
@@ -123,6 +137,11 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
   }
   const std::vector<StartProcess> wanted = controller_->Wanted();
   pod_memory_.ForgetBefore(wanted);
+  for (const StartProcess& process : wanted) {
+    std::erase_if(ran_on_, [&](const auto& entry) {
+      return entry.first.id == process.id && entry.first.generation + 1 < process.generation;
+    });
+  }
   const controller::PodPlan plan = Reconcile(wanted, Observe(pods), Patience());
   next_loss_.reset();
   if (plan.again_in) {
@@ -230,8 +249,10 @@ absl::Status JobBody::CreatePod(const StartProcess& process) {
     }
   }
   std::string pod_uid;
-  const absl::Status created =
-      CreateOnce(kPods, PodObject(job_, *view_->job, process, volume, context_.pods), pod_uid);
+  const absl::Status created = CreateOnce(
+      kPods,
+      PodObject(job_, *view_->job, process, volume, context_.pods, controller_->state().starts),
+      pod_uid);
   if (!created.ok()) {
     return Refused("the pod of " + name, created);
   }

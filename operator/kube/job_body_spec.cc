@@ -1,7 +1,10 @@
 #include <chrono>
+#include <utility>
 
 #include "operator/control/codec.h"
+#include "operator/kube/data_claims.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/job_body_inbox.h"
 #include "proto/adamant/v1/job.pb.h"
 
 // What the controller needs of a job's spec, and what users may change of it while the job runs.
@@ -20,9 +23,18 @@ controller::JobSettings JobBody::Settings() const {
   return settings;
 }
 
+void JobBody::ServeJob() {
+  context_.control.AddJob(
+      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
+        inbox->Push(std::move(event));
+      });
+}
+
 void JobBody::HandleSpec() {
   if (generation_ != view_->generation) {
-    generation_ = view_->generation;
+    if (std::exchange(generation_, view_->generation) != 0) {
+      ServeJob();  // to processes that start from now on
+    }
     Handle(controller::SpecChanged{Settings()});
   }
 }

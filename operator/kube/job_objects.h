@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct JobObjects {
   PodViews pods;
   NodeLookup node_of;  ///< empty: all nodes are there
   BudgetViews budgets;
+  std::function<std::vector<std::shared_ptr<const NodeView>>()> all_nodes;  ///< empty: not known
 };
 
 }  // namespace adamant::kube

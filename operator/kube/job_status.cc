@@ -142,36 +142,47 @@ void FillRole(const JobReport& report,
                       std::string(controller::RoleName(role)));
 }
 
-std::string RunningMessage(const JobReport& report) {
-  if (report.phase == Phase::kRunning) {
-    return "epoch " + std::to_string(report.epoch) + " of " + std::to_string(report.epochs);
+// How a job stands, as its user sees it.
+struct Standing {
+  Phase phase = Phase::kPending;
+  std::string message;
+  std::string reason;  // of its conditions
+};
+
+// A job that has released its pods takes them again by itself, unless the user holds it.
+Standing StandingOf(const JobReport& report, const JobView& view) {
+  Standing standing{report.phase, report.message, std::string(controller::PhaseName(report.phase))};
+  if (report.released && view.job->spec().run_policy().suspend()) {
+    standing.message = kSuspendedByUser;
+  } else if (report.released) {
+    standing.phase = Phase::kPending;
+    standing.reason = "StartDeadlineExceeded";
   }
-  return report.message;
+  return standing;
 }
 
 void AddConditions(const JobReport& report,
+                   const Standing& standing,
                    const JobView& view,
                    const std::string& now,
                    Status& status) {
-  const std::string phase(controller::PhaseName(report.phase));
-  const bool running = report.phase == Phase::kRunning || report.phase == Phase::kEvaluating;
+  const auto& [phase, message, reason] = standing;
+  const bool running = phase == Phase::kRunning || phase == Phase::kEvaluating;
+  const std::string open =
+      "epoch " + std::to_string(report.epoch) + " of " + std::to_string(report.epochs);
   AddCondition(report.invalid ? InvalidData(report) : ValidityOf(view), view, now, status);
-  AddCondition({"Running", running, phase, RunningMessage(report)}, view, now, status);
-  AddCondition({"Suspended",
-                report.phase == Phase::kSuspended,
-                phase,
-                report.phase == Phase::kSuspended ? report.message : ""},
+  AddCondition(
+      {"Running", running, reason, phase == Phase::kRunning ? open : message}, view, now, status);
+  const auto message_in = [&standing](Phase wanted) {
+    return standing.phase == wanted ? standing.message : "";
+  };
+  AddCondition({"Suspended", phase == Phase::kSuspended, reason, message_in(Phase::kSuspended)},
                view,
                now,
                status);
-  AddCondition({"Succeeded", report.phase == Phase::kSucceeded, phase, ""}, view, now, status);
-  AddCondition({"Failed",
-                report.phase == Phase::kFailed,
-                phase,
-                report.phase == Phase::kFailed ? report.message : ""},
-               view,
-               now,
-               status);
+  AddCondition({"Succeeded", phase == Phase::kSucceeded, reason, ""}, view, now, status);
+  AddCondition(
+      {"Failed", phase == Phase::kFailed, reason, message_in(Phase::kFailed)}, view, now, status);
   if (report.divergence.empty()) {
     KeepDivergence(view, status);
   } else {
@@ -187,11 +198,12 @@ Status StatusOf(const JobReport& report,
                 const std::string& now) {
   Status status;
   status.set_observed_generation(view.generation);
-  status.set_phase(PhaseOf(report.phase));
-  if (!report.message.empty()) {
-    status.set_message(report.message);
+  const Standing standing = StandingOf(report, view);
+  status.set_phase(PhaseOf(standing.phase));
+  if (!standing.message.empty()) {
+    status.set_message(standing.message);
   }
-  AddConditions(report, view, now, status);
+  AddConditions(report, standing, view, now, status);
   status.set_epoch(static_cast<std::int64_t>(report.epoch));
   status.set_epochs(static_cast<std::int64_t>(report.epochs));
   if (report.accuracy > 0) {
@@ -244,8 +256,7 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
   status.clear_last_report_time();
   status.clear_conditions();
   AddCondition(ValidityOf(view), view, now, status);
-  AddCondition(
-      {"Suspended", true, "SuspendRequested", "spec.runPolicy.suspend is true"}, view, now, status);
+  AddCondition({"Suspended", true, "SuspendRequested", kSuspendedByUser}, view, now, status);
   KeepDivergence(view, status);
   return status;
 }

@@ -11,6 +11,8 @@
 
 namespace adamant::kube {
 
+inline constexpr char kSuspendedByUser[] = "spec.runPolicy.suspend is true";
+
 /// The status of a job as its controller reports it and its pods show. `now`: as the API writes
 /// times. What is to stay as it was (times of transitions, the start) comes from the view.
 v1::TrainingJobStatus StatusOf(const controller::JobReport& report,

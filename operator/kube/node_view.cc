@@ -12,6 +12,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
+constexpr char kZone[] = "topology.kubernetes.io/zone";
 
 // The element of a list at `path` whose `field` has this value; null: there is none.
 const Json* FindElement(const Json& object,
@@ -27,6 +28,14 @@ const Json* FindElement(const Json& object,
   return found == list->end() ? nullptr : &*found;
 }
 
+// As far as can be said of pods that tolerate nothing.
+bool TakesPods(const Json& object) {
+  const Json* cordoned = Find(object, {"spec", "unschedulable"});
+  return !(cordoned != nullptr && cordoned->is_boolean() && cordoned->get<bool>()) &&
+         FindElement(object, {"spec", "taints"}, "effect", "NoSchedule") == nullptr &&
+         FindElement(object, {"spec", "taints"}, "effect", "NoExecute") == nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<const NodeView> ParseNode(const Json& object) {
@@ -38,6 +47,8 @@ std::shared_ptr<const NodeView> ParseNode(const Json& object) {
       view->since = *since;
     }
   }
+  view->zone = StringAt(object, {"metadata", "labels", kZone});
+  view->takes_pods = TakesPods(object);
   view->out_of_service = FindElement(object, {"spec", "taints"}, "key", kOutOfService) != nullptr;
   return view;
 }

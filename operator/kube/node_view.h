@@ -17,6 +17,8 @@ struct NodeView {
   std::string name;
   bool ready = false;
   bool out_of_service = false;  ///< marked so: nothing runs on it any more
+  bool takes_pods = true;       ///< not cordoned, and no taint keeps pods away
+  std::string zone{};           ///< empty: not known
   /// Since when it is, or is not, ready, by the clock of whom has found that out.
   std::optional<std::chrono::system_clock::time_point> since;
 

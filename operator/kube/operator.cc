@@ -103,7 +103,8 @@ JobObjects Operator::ObjectsOf(const JobView& view) const {
               [this](const std::string& name) {
                 return nodes_.Get({"", name});
               },
-          .budgets = budgets_.ByIndex(kByJob, view.uid)};
+          .budgets = budgets_.ByIndex(kByJob, view.uid),
+          .all_nodes = [this] { return nodes_.All(); }};
 }
 
 Operator::~Operator() { Stop(); }

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "operator/kube/client/json.h"
 #include "operator/kube/data_claims.h"
 #include "operator/kube/epoch_objects.h"
+#include "operator/kube/gang.h"
 #include "operator/kube/hardened_pod.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
@@ -91,15 +93,17 @@ Json Volumes(const JobIdentity& job, const StartProcess& process, std::uint64_t 
   return Json::array({data, {{"name", "tmp"}, {"emptyDir", Json::object()}}});
 }
 
-// Pods of a role keep away from each other where they can.
+// Pods of a role keep away from each other where they can, from node and zone.
 Json Affinity(const JobIdentity& job, Role role) {
-  const Json term = {
-      {"topologyKey", "kubernetes.io/hostname"},
-      {"labelSelector",
-       {{"matchLabels", {{kJobUidLabel, job.uid}, {kRoleLabel, controller::RoleName(role)}}}}}};
-  return {{"podAntiAffinity",
-           {{"preferredDuringSchedulingIgnoredDuringExecution",
-             Json::array({{{"weight", 100}, {"podAffinityTerm", term}}})}}}};
+  const Json others = {
+      {"matchLabels", {{kJobUidLabel, job.uid}, {kRoleLabel, controller::RoleName(role)}}}};
+  Json terms = Json::array();
+  for (const auto& [weight, key] :
+       {std::pair(100, "kubernetes.io/hostname"), std::pair(50, "topology.kubernetes.io/zone")}) {
+    terms.push_back({{"weight", weight},
+                     {"podAffinityTerm", {{"topologyKey", key}, {"labelSelector", others}}}});
+  }
+  return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", terms}}}};
 }
 
 const v1::PodTemplate& TemplateOf(const v1::TrainingJob& spec, Role role) {
@@ -138,17 +142,6 @@ std::optional<Role> RoleOf(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-Json Claim(const JobIdentity& job, const std::string& name, const v1::Storage& storage) {
-  Json claim = {{"metadata", MetadataOf(job, name)},
-                {"spec",
-                 {{"accessModes", Json::array({"ReadWriteOnce"})},
-                  {"resources", {{"requests", {{"storage", std::to_string(storage.size())}}}}}}}};
-  if (storage.has_storage_class()) {
-    claim["spec"]["storageClassName"] = storage.storage_class();
-  }
-  return claim;
 }
 
 // Results that somebody has deleted are no reason not to write the model.
@@ -312,16 +305,12 @@ std::string PodName(const std::string& job, const StartProcess& process) {
   return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
 }
 
-std::string ClaimName(const std::string& job, std::uint32_t slot, std::uint64_t volume) {
-  return job + "-" + controller::ToString({.role = Role::kParameterServer, .slot = slot}) + "-" +
-         std::to_string(volume);
-}
-
 Json PodObject(const JobIdentity& job,
                const v1::TrainingJob& spec,
                const StartProcess& process,
                std::uint64_t volume,
-               const PodSettings& settings) {
+               const PodSettings& settings,
+               std::uint64_t start) {
   Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
                          Container(job, process, settings));
   pod["spec"]["affinity"] = Affinity(job, process.id.role);
@@ -333,32 +322,13 @@ Json PodObject(const JobIdentity& job,
   if (process.id.role == Role::kDataServer) {
     MountData(spec, pod);
   }
+  AddGang(job.uid + "-" + std::to_string(start), spec.spec(), pod);
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
   return pod;
 }
 
-Json ClaimObject(const JobIdentity& job,
-                 const v1::TrainingJob& spec,
-                 std::uint32_t slot,
-                 std::uint64_t volume) {
-  return Claim(job,
-               ClaimName(job.key.name, slot, volume),
-               spec.spec().distribution().parameter_servers().storage());
-}
-
 std::string ExportName(const std::string& job, std::uint64_t snapshot) {
   return job + "-export-" + std::to_string(snapshot);
-}
-
-std::string OutputClaimName(const std::string& job, const v1::TrainingJob& spec) {
-  const v1::Output& output = spec.spec().output();
-  return output.has_claim() ? output.claim() : job + "-output";
-}
-
-Json OutputClaimObject(const JobIdentity& job, const v1::TrainingJob& spec) {
-  const v1::Output& output = spec.spec().output();
-  return output.has_claim() ? Json()
-                            : Claim(job, OutputClaimName(job.key.name, spec), output.storage());
 }
 
 Json ExportPodObject(const JobIdentity& job,

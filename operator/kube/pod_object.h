@@ -48,11 +48,14 @@ std::string ClaimName(const std::string& job, std::uint32_t slot, std::uint64_t 
 
 /// The pod of a process: hardened defaults, with the role's template of the spec merged over them.
 /// A parameter server's data is on the claim of `volume`, that of others goes with the pod.
+/// `start`: how often the job has been started; pods that Kueue is to place together have it in
+/// their group's name, as it may not see those again that have ended.
 nlohmann::json PodObject(const JobIdentity& job,
                          const v1::TrainingJob& spec,
                          const controller::StartProcess& process,
                          std::uint64_t volume,
-                         const PodSettings& settings);
+                         const PodSettings& settings,
+                         std::uint64_t start = 1);
 
 /// The claim of a parameter server.
 nlohmann::json ClaimObject(const JobIdentity& job,

@@ -126,7 +126,7 @@ struct Model {
 absl::StatusOr<Model> ModelOf(const v1::TrainingJob& job) {
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
   v1::TrainingJob counted = job;
-  job::CountProgressInExamples(1, counted);  // the kinds of the optimisers do not depend on it
+  job::CountProgressInExamples(1, 0, counted);  // the kinds of the optimisers do not depend on it
   ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(counted, graph.parameters));
   const auto buckets =
       static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());

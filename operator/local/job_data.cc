@@ -43,6 +43,7 @@ absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source) {
 
 absl::StatusOr<controller::JobSettings> SettingsOf(const v1::TrainingJob& job) {
   controller::JobSettings settings = control::SettingsOf(job);
+  settings.start_deadline.reset();  // nobody else waits for the room that processes have
   ADAMANT_ASSIGN_OR_RETURN(settings.training_examples, ExamplesOf(job.spec().data().train()));
   return settings;
 }

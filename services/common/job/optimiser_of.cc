@@ -65,12 +65,15 @@ OptimiserKind KindOf(v1::Optimiser::Kind kind) {
 
 }  // namespace
 
-void CountProgressInExamples(std::uint64_t training_examples, v1::TrainingJob& job) {
+void CountProgressInExamples(std::uint64_t training_examples,
+                             std::uint64_t epochs,
+                             v1::TrainingJob& job) {
   v1::Schedule& schedule = *job.mutable_spec()->mutable_optimiser()->mutable_schedule();
   const bool ends =
       schedule.kind() == v1::Schedule::KIND_LINEAR || schedule.kind() == v1::Schedule::KIND_COSINE;
   if (ends && !schedule.has_over()) {
-    schedule.mutable_over()->set_epochs(job.spec().run_policy().epochs());
+    schedule.mutable_over()->set_epochs(epochs > 0 ? static_cast<double>(epochs)
+                                                   : job.spec().run_policy().epochs());
   }
   for (v1::Progress* progress : {schedule.has_every() ? schedule.mutable_every() : nullptr,
                                  schedule.has_over() ? schedule.mutable_over() : nullptr,

@@ -16,8 +16,10 @@ namespace adamant::job {
 
 /// Rewrites the progress in the job's schedule (epochs, or the whole job where `over` is absent) as
 /// examples, so that every process can evaluate it without knowing the data. The controller does it
-/// once, before it hands out the job.
-void CountProgressInExamples(std::uint64_t training_examples, v1::TrainingJob& job);
+/// once, before it hands out the job. `epochs`: of the whole job; 0: those that the job has now.
+void CountProgressInExamples(std::uint64_t training_examples,
+                             std::uint64_t epochs,
+                             v1::TrainingJob& job);
 
 /// How each of `parameters` is trained: the job's optimiser with its layers' overrides. `job` has
 /// its defaults.

@@ -102,6 +102,11 @@ void Nodes::Bind(const std::string& uid) {
   if (pod == nullptr) {
     return;
   }
+  if (crowded_ && world_.scheduler.Chance(0.05)) {
+    const auto delay = world_.scheduler.Random(seconds(5), seconds(60));
+    world_.scheduler.After(delay, nullptr, [this, uid] { Bind(uid); });
+    return;
+  }
   pod->node = nodes_[world_.scheduler.rng().Below(nodes_.size())];
   Json bound = pod->object;
   bound["spec"]["nodeName"] = pod->node->name;

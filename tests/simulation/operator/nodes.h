@@ -36,6 +36,9 @@ class Nodes {
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
+  /// There is not always room for a pod at once.
+  void SetCrowded() { crowded_ = true; }
+
   /// Takes in what has changed in the API.
   void OnApiChanged();
 
@@ -84,6 +87,7 @@ class Nodes {
   DeathWatch& deaths_;
   Cache cache_;
   std::uint64_t seen_ = 0;
+  bool crowded_ = false;
   std::vector<LifePtr> nodes_;
   std::map<std::string, PodPtr> pods_;                       // by UID
   std::map<std::string, std::shared_ptr<Volume>> volumes_;   // by UID of the claim

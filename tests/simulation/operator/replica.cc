@@ -50,13 +50,18 @@ struct Replica::ProcessState {
     return jobs.synced() && pods.synced() && nodes.synced() && budgets.synced();
   }
 
-  [[nodiscard]] kube::JobObjects ObjectsOf(const std::string& job_uid) const {
+  [[nodiscard]] kube::JobObjects ObjectsOf(const std::string& job_uid, bool spreads) const {
     return {.pods = pods.ByIndex(kByJob, job_uid),
             .node_of =
                 [this](const std::string& name) {
                   return nodes.Get({"", name});
                 },
-            .budgets = budgets.ByIndex(kByJob, job_uid)};
+            .budgets = budgets.ByIndex(kByJob, job_uid),
+            .all_nodes =
+                [this, spreads] {
+                  return spreads ? nodes.All()
+                                 : std::vector<std::shared_ptr<const kube::NodeView>>();
+                }};
   }
 };
 
@@ -224,7 +229,7 @@ void Replica::Work(const std::string& key) {
   if (view == nullptr || view->deleting) {
     return bodies_->Drop(at);
   }
-  const auto next = bodies_->Work(view, process_->ObjectsOf(view->uid));
+  const auto next = bodies_->Work(view, process_->ObjectsOf(view->uid, world_.spreads));
   process_->events.Step();
   if (transport_.dead()) {
     return Crash();

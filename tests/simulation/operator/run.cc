@@ -1,5 +1,6 @@
 #include "tests/simulation/operator/run.h"
 
+#include "services/common/base/rng.h"
 #include "tests/simulation/operator/cluster.h"
 #include "tests/simulation/operator/faults.h"
 
@@ -10,6 +11,7 @@ namespace {
 constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::minutes kGonePatience{2};
 constexpr seconds kAtRest{40};
+constexpr std::uint64_t kRoom = 1;  // of the seeds made from a run's: whether nodes are crowded
 
 /// After this no request is under way any more that was sent before.
 constexpr seconds kLate{9};
@@ -101,6 +103,11 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   Faults faults(cluster.world, cluster.replicas, cluster.network, cluster.nodes, cluster.user);
   if (cluster.world.scheduler.Chance(0.15)) {
     cluster.user.WantForever();
+  }
+  Rng room(MixSeed(seed, kRoom));
+  if (room.Below(10) < 3) {
+    cluster.user.WantStartWithin(seconds(5 + room.Below(25)));
+    cluster.nodes.SetCrowded();
   }
   cluster.user.Apply();
   faults.Begin();

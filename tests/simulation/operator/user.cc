@@ -63,6 +63,10 @@ void User::WantForever() {
   spec_["runPolicy"]["epochs"] = 100'000;
 }
 
+void User::WantStartWithin(seconds time) {
+  spec_["runPolicy"]["startDeadline"] = std::to_string(time.count()) + "s";
+}
+
 void User::Apply(const Json& changes) {
   Json object = {{"metadata", {{"name", kJobName}, {"namespace", kNamespace}}}, {"spec", spec_}};
   object["spec"].merge_patch(changes);

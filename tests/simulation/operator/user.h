@@ -20,6 +20,9 @@ class User {
   void WantForever();
   [[nodiscard]] bool wants_forever() const { return forever_; }
 
+  /// The job gives up its pods where not all of them start in this time.
+  void WantStartWithin(seconds time);
+
   /// `changes` are merged into the spec.
   void Apply(const kube::Json& changes = kube::Json::object());
   void Delete();

@@ -129,6 +129,22 @@ TEST_F(ControlServerTest, AWelcomeCountsTheScheduleInExamplesOnceTheirNumberIsKn
   EXPECT_EQ(answer.welcome().job().spec().optimiser().schedule().warm_up().examples(), 30000);
 }
 
+TEST_F(ControlServerTest, AScheduleGoesOverTheEpochsThatTheWelcomeNames) {
+  v1::TrainingJob spec;
+  spec.mutable_spec()->mutable_run_policy()->set_epochs(20);
+  spec.mutable_spec()->mutable_optimiser()->mutable_schedule()->set_kind(v1::Schedule::KIND_LINEAR);
+  server_->AddJob("longer", spec, "/data", heard_.Sink());
+  grpc::ClientContext context;
+  const auto stream = Join(context, "longer");
+  const auto received = std::get<controller::Received>(NextEvent());
+  v1::ControllerMessage answer;
+  server_->Send({.connection = received.connection,
+                 .message = controller::Welcome{.training_examples = 1000, .schedule_epochs = 10}});
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.welcome().job().spec().optimiser().schedule().over().examples(), 10'000);
+  EXPECT_EQ(answer.welcome().job().spec().run_policy().epochs(), 20);
+}
+
 TEST_F(ControlServerTest, AWelcomeHasTheRatesOfTheAttempt) {
   v1::TrainingJob spec;
   spec.mutable_spec()->mutable_optimiser()->set_rate(0.08);

@@ -12,14 +12,20 @@ from resources import JOBS, MANIFESTS, MAPS, MERGE, cluster_with_resources
 CHANGEABLE = {
     "distribution.workers",
     "runPolicy.activeDeadline",
+    "runPolicy.checkpointInterval",
     "runPolicy.cleanUpPolicy.claims",
     "runPolicy.cleanUpPolicy.pods",
     "runPolicy.epochDeadline",
+    "runPolicy.epochs",
+    "runPolicy.failureRules",
     "runPolicy.onDivergence.action",
     "runPolicy.onDivergence.times",
+    "runPolicy.onStartDeadline",
     "runPolicy.restartBudget.backoff",
     "runPolicy.restartBudget.limit",
+    "runPolicy.startDeadline",
     "runPolicy.suspend",
+    "runPolicy.targetAccuracy",
     "runPolicy.ttlAfterFinished",
 }
 FROZEN = "cannot change while the job exists"
@@ -55,7 +61,8 @@ def other_value(schema, value):
         return not value
     if schema.get("type") in ("integer", "number"):
         bounds = [schema.get("minimum", 0), schema.get("maximum", 0)]
-        return next(bound for bound in ((bounds[0] + bounds[1]) // 2, *bounds) if bound != value)
+        middle = sum(bounds) / 2 if schema["type"] == "number" else sum(bounds) // 2
+        return next(bound for bound in (middle, *bounds) if bound != value)
     if schema.get("x-kubernetes-int-or-string"):
         return "17Mi"
     if schema.get("type") == "array":
@@ -116,13 +123,33 @@ class CrdTest(unittest.TestCase):
             self.assert_refused(FROZEN, "frozen", union)
 
     def test_what_is_optional_can_be_neither_added_nor_removed(self):
-        self.api.create(JOBS, job("optional", runPolicy={"targetAccuracy": 0.5, "failureRules": [
-            {"cause": "Exit", "action": "FailJob"}]}))
-        self.assert_refused(FROZEN, "optional", {"runPolicy": {"targetAccuracy": None}})
-        self.assert_refused(FROZEN, "optional", {"runPolicy": {"failureRules": None}})
+        self.api.create(JOBS, job("optional", distribution={"fetchEvery": 4}, runPolicy={
+            "targetAccuracy": 0.5, "failureRules": [{"cause": "Exit", "action": "FailJob"}]}))
+        self.patch("optional", {"runPolicy": {"targetAccuracy": None, "failureRules": None}})
+        self.assert_refused(FROZEN, "optional", {"distribution": {"fetchEvery": None}})
+        self.assert_refused(FROZEN, "optional", {"distribution": {"pushEvery": 2}})
         self.assert_refused(FROZEN, "optional", {"data": {"seed": 7}})
         self.assert_refused(FROZEN, "optional", {"output": {"storage": None, "claim": "models"}})
         self.patch("optional", {"runPolicy": {"activeDeadline": "1h", "ttlAfterFinished": "0s"}})
+
+    def test_a_manifest_that_leaves_workers_out_keeps_what_was_scaled_to(self):
+        manifest = job("elastic")
+        path = f"{JOBS}/elastic"
+
+        def apply(manifest):
+            self.cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+
+        def workers():
+            return self.api.get(path)["spec"]["distribution"]["workers"]
+
+        apply(manifest)
+        self.assertEqual(workers(), 2)
+        self.cluster.kubectl("scale", "trainingjob/elastic", "--replicas=5")
+        apply({**manifest, "spec": {**manifest["spec"], "runPolicy": {"epochs": 20}}})
+        self.assertEqual(workers(), 5)
+        self.assertEqual(self.api.get(path)["spec"]["runPolicy"]["epochs"], 20)
+        apply(job("elastic", distribution={"workers": 3}))
+        self.assertEqual(workers(), 3)
 
     def test_pods_change_while_the_job_is_suspended_and_when_it_goes_on(self):
         gated = {"worker": {"spec": {"nodeSelector": {"zone": "a"}}}}

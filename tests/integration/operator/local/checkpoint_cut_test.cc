@@ -240,7 +240,7 @@ TEST_F(CheckpointCutTest, ACheckpointTakenWhileTrainingIsWhatARunStoppedAtItsCut
   ASSERT_NE(job_, nullptr);
   const auto examples = ExamplesOf(job_->spec().data().train());
   ASSERT_TRUE(examples.ok()) << examples.status();
-  job::CountProgressInExamples(*examples, *job_);
+  job::CountProgressInExamples(*examples, 0, *job_);
   Train();
   ASSERT_TRUE(AwaitCheckpoint()) << "no checkpoint was taken within an epoch";
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // training goes on behind the cut

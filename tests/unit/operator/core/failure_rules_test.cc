@@ -34,6 +34,15 @@ TEST(JudgeTest, WithoutARuleOnlyAnExitCosts) {
   EXPECT_EQ(Judge({}, Role::kWorker, Exited(1)).rule, "");
 }
 
+TEST(JudgeTest, WhatTheOperatorDoesItselfIsJudgedByNoRule) {
+  const std::vector<FailureRule> rules = {
+      {.cause = LossCause::kDisruption, .action = LossAction::kFail}};
+  const Verdict verdict =
+      Judge(rules, Role::kWorker, {.cause = LossCause::kDisruption, .intended = true});
+  EXPECT_EQ(verdict.action, LossAction::kIgnore);
+  EXPECT_EQ(verdict.rule, "");
+}
+
 TEST(JudgeTest, TheFirstRuleThatFitsDecidesAndIsNamed) {
   const std::vector<FailureRule> rules = {
       {.cause = LossCause::kExit, .exit_codes = {3, 4}, .action = LossAction::kFail},

@@ -50,6 +50,31 @@ TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
   EXPECT_THAT(Plan({}, {old}).remove, IsEmpty());
 }
 
+TEST(ReconcileTest, APodThatIsShutOutOfTheNodeOfItsVolumeIsGivenUpAfterAWhile) {
+  const NodePatience patience{.cordoned = seconds(60)};
+  ObservedPod pod = Pod(kFirst, State::kPending);
+  pod.shut_out = seconds(45);
+  PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  EXPECT_THAT(plan.exited, IsEmpty());
+  EXPECT_THAT(plan.remove, IsEmpty());
+  EXPECT_EQ(plan.again_in, seconds(15));
+  pod.shut_out = seconds(60);
+  plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
+  EXPECT_FALSE(plan.exited[0].proved);
+  EXPECT_THAT(plan.remove, ElementsAre(Removal(pod)));
+}
+
+TEST(ReconcileTest, APodThatMovesIsNoLossThatAnybodyJudges) {
+  ObservedPod pod = Pod(kFirst, State::kGone);
+  pod.moves = true;
+  const PodPlan plan = Plan({kFirst}, {pod});
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_TRUE(plan.exited[0].moves);
+  EXPECT_EQ(plan.exited[0].how, "moves to another node");
+}
+
 TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
   ObservedPod pod = Pod(kFirst, State::kEnded);
   pod.how = "exited with code 2 (Error)";

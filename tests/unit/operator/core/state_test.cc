@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 9;
+  bytes[0] = 10;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 9"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 8"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 10"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 9"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoNewest = 11 * sizeof(std::uint64_t);  // what version 7 had not
+constexpr std::size_t kNoStarts = 4 * sizeof(std::uint64_t);  // what version 8 had not
+
+constexpr std::size_t kNoNewest = 11 * sizeof(std::uint64_t) + kNoStarts;  // what version 7 had not
 
 constexpr std::size_t kNoBest = 2 * sizeof(std::uint64_t) + kNoNewest;  // what version 6 had not
 
@@ -103,6 +105,11 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion8IsReadAsOneThatWasNeverReleased) {
+  const JobState state = Example();
+  EXPECT_EQ(DecodeState(AsVersion(8, state, kNoStarts)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion7IsReadAsOneThatOnlyGoesBackToWhatIsHealthy) {
   JobState state = Example();

@@ -120,6 +120,22 @@ TEST_F(VolumesTest, OneThatIsLostWithItsNodeBeginsOnANewVolumeThoughItsLossIsTol
   EXPECT_EQ(VolumeOf(kServer0), 2u) << "it is stored";
 }
 
+TEST_F(VolumesTest, OneThatIsToRunElsewhereGetsAnotherVolumeWhateverTheRulesSayOfDisruptions) {
+  JobSettings settings = JobWithCopies(2);
+  settings.failure_rules = {{.cause = LossCause::kDisruption, .action = LossAction::kFail}};
+  Begin(settings);
+  EXPECT_TRUE(job_->controller().CanSpareAServer());
+  job_->Handle(ProcessExited{.id = kServer0,
+                             .generation = 1,
+                             .how = "moves to another node",
+                             .cause = LossCause::kDisruption,
+                             .moves = true});
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  EXPECT_EQ(job_->GenerationOf(kServer0), 2u);
+  EXPECT_EQ(job_->state().phase, Phase::kRunning);
+  EXPECT_FALSE(job_->controller().CanSpareAServer()) << "one is away";
+}
+
 TEST_F(VolumesTest, OneThatWasSilentBeforeItsNodeWasLostDoesSoToo) {
   Begin(2);
   job_->Pass(seconds(12), {kServer0});

@@ -103,6 +103,29 @@ TEST_F(JobBodyTest, AJobRunsToItsEndAndCleansUp) {
   EXPECT_LE(RequestsInAMinute(), 2U);
 }
 
+TEST_F(JobBodyTest, AServerThatSharesItsNodeMovesOnceAndTheJobGoesOn) {
+  cluster_.world.spreads = true;
+  const Json servers = {{"count", 3}, {"copies", 2}, {"buckets", 4}};  // by chance two on a node
+  const Json rule = {{"cause", "Disruption"}, {"action", "FailJob"}};
+  cluster_.user.Apply({{"distribution", {{"parameterServers", servers}}},
+                       {"runPolicy", {{"epochs", 100000}, {"failureRules", {rule}}}}});
+  const auto moves = [this] {
+    std::int64_t count = 0;
+    for (const std::string& name : Names(kPods)) {
+      count += name.find("parameter-server") != std::string::npos && name.ends_with("-2") ? 1 : 0;
+    }
+    return count;
+  };
+  cluster_.RunUntil([&] { return moves() > 0; }, std::chrono::minutes(2), "no server moves");
+  const auto claims = Names(kPersistentVolumeClaims);
+  EXPECT_TRUE(std::ranges::any_of(claims, [](const std::string& name) {
+    return name.find("parameter-server") != std::string::npos && name.ends_with("-2");
+  }));
+  cluster_.RunFor(std::chrono::minutes(5));
+  EXPECT_EQ(moves(), 1) << "another only after a while";
+  EXPECT_EQ(IntAt(Job(), {"status", "restarts"}), 0);
+}
+
 TEST_F(JobBodyTest, EpochsThatAreShortAreNotAnEventEach) {
   cluster_.user.Apply({{"runPolicy", {{"epochs", 20}}}});
   Await("Succeeded");

@@ -61,14 +61,15 @@ class JobEventsTest : public JobBodyRig {
 
 TEST_F(JobEventsTest, AProcessThatFailsIsLost) {
   End("mnist-worker-0-1", {{"exitCode", 1}, {"reason", "Error"}});
-  EXPECT_THAT(Told(), Contains("Warning Lost: worker-0 exited with code 1"));
+  EXPECT_THAT(Told(), Contains("Warning Lost: worker-0 exited with code 1 (on node1)"));
 }
 
 TEST_F(JobEventsTest, AProcessWhosePodAUserDeletedIsNotLost) {
   ASSERT_TRUE(client_.Delete(kPods, {kJob.key.ns, "mnist-worker-0-1"}).ok());
   Work();
   End("mnist-worker-0-1", {{"exitCode", 0}, {"reason", "Completed"}});
-  EXPECT_THAT(Told(), Contains("Normal Disrupted: worker-0 has ended: its pod was deleted"));
+  EXPECT_THAT(Told(),
+              Contains("Normal Disrupted: worker-0 has ended: its pod was deleted (on node1)"));
   EXPECT_THAT(Told(), Not(Contains(HasSubstr("Lost"))));
   EXPECT_THAT(Told(), Contains(StartsWith("Normal Restarting: worker-0 starts again")));
 }

@@ -175,6 +175,46 @@ TEST_F(JobPolicyTest, PodsOfASuspendedJobGoWhateverThePolicy) {
   EXPECT_THAT(Deleted(), Each(true));
 }
 
+TEST_F(JobPolicyTest, AJobThatCannotStartReleasesItsPodsAndTriesAgainByItself) {
+  LeadWith({{"startDeadline", "30s"}});
+  WorkAfter(seconds(30));
+  for (int i = 0; i < 4; ++i) {
+    WorkAfter(seconds(1));
+  }
+  EXPECT_THAT(Deleted(), Each(true));
+  EXPECT_FALSE(body_->done());
+  const Json job = client_.Get(kTrainingJobs, kJob.key).value();
+  EXPECT_EQ(job["status"]["phase"], "Pending");
+  EXPECT_THAT(Message(), HasSubstr("the job could not start: data-server-0 and 2 others"));
+  EXPECT_THAT(job["status"]["conditions"].dump(), HasSubstr("StartDeadlineExceeded"));
+  WorkAfter(seconds(15));
+  EXPECT_EQ(Names(kPods),
+            (std::vector<std::string>{
+                "mnist-data-server-0-2", "mnist-parameter-server-0-2", "mnist-worker-0-2"}));
+  EXPECT_EQ(Message(), "");
+}
+
+TEST_F(JobPolicyTest, AJobThatIsSuspendedWhileItWaitsToTryAgainStaysSo) {
+  LeadWith({{"startDeadline", "30s"}});
+  WorkAfter(seconds(30));
+  Change({{"suspend", true}});
+  for (int i = 0; i < 60; ++i) {
+    WorkAfter(seconds(1));
+  }
+  EXPECT_THAT(Names(kPods), testing::IsEmpty());
+  EXPECT_EQ(client_.Get(kTrainingJobs, kJob.key).value()["status"]["phase"], "Suspended");
+  EXPECT_EQ(Message(), "spec.runPolicy.suspend is true");
+  Change({{"suspend", false}});
+  EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-2"));
+}
+
+TEST_F(JobPolicyTest, AJobThatCannotStartFailsWhereItsPolicyIsFail) {
+  LeadWith({{"startDeadline", "30s"}, {"onStartDeadline", "Fail"}});
+  WorkAfter(seconds(30));
+  EXPECT_THAT(Message(), HasSubstr("within spec.runPolicy.startDeadline, 30 s"));
+  EXPECT_EQ(client_.Get(kTrainingJobs, kJob.key).value()["status"]["phase"], "Failed");
+}
+
 TEST_F(JobPolicyTest, APodThatHasNoNodeMayWaitForAsLongAsItTakes) {
   LeadWith(Json::object());
   for (int i = 0; i < 120; ++i) {

@@ -90,6 +90,26 @@ class LostNodeTest : public JobBodyRig {
     }
   }
 
+  void SetCordoned(const std::string& name, bool cordoned) {
+    Json node = client_.Get(kNodes, {"", name}).value();
+    node["spec"]["unschedulable"] = cordoned;
+    ASSERT_TRUE(client_.Update(kNodes, node).ok());
+  }
+
+  // The server's volume is local.
+  void Drain(const std::string& node, const std::string& pod) {
+    const Json on_node = {
+        {"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", node}}}}}};
+    ASSERT_TRUE(
+        client_
+            .Patch(kPersistentVolumeClaims, {kJob.key.ns, ClaimOf(pod)}, PatchType::kMerge, on_node)
+            .ok());
+    SetCordoned(node, true);
+    ASSERT_TRUE(
+        client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = std::chrono::seconds(0)}).ok());
+    Work();
+  }
+
   [[nodiscard]] std::string ClaimOf(const std::string& pod_name) const {
     const auto pod = client_.Get(kPods, {kJob.key.ns, pod_name});
     return pod.ok() ? (*pod)["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] : Json("");
@@ -168,6 +188,40 @@ TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
   WorkAfter(seconds(20));
   EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-2"));
   EXPECT_THAT(Names(kPods), Contains("mnist-data-server-0-2"));
+}
+
+// --- Nodes that take no pods
+
+TEST_F(LostNodeTest, AServerWhoseVolumeIsOnACordonedNodeGetsAnotherAfterAWhile) {
+  Drain("node1", kLost);
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+  WorkFor(seconds(59));
+  EXPECT_FALSE(IsBeingDeleted(kReplacement));
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+  WorkFor(seconds(2));
+  EXPECT_THAT(Names(kPods), Not(Contains(kReplacement)));
+  EXPECT_EQ(ClaimOf("mnist-parameter-server-0-3"), "mnist-parameter-server-0-2");
+}
+
+TEST_F(LostNodeTest, ANodeThatIsUncordonedInTimeIsWaitedFor) {
+  Drain("node1", kLost);
+  WorkFor(seconds(50));
+  SetCordoned("node1", false);
+  WorkFor(seconds(5));
+  SetCordoned("node1", true);
+  WorkFor(seconds(50));
+  SetCordoned("node1", false);
+  WorkFor(seconds(100));
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+}
+
+TEST_F(LostNodeTest, AVolumeThatIsNeededIsNotLeftWhereverItIs) {
+  ServeAll();
+  Drain("node1", kLost);
+  WorkFor(seconds(200));
+  EXPECT_THAT(ServersClaims(),
+              UnorderedElementsAre("mnist-parameter-server-0-1", "mnist-parameter-server-1-1"));
 }
 
 TEST_F(LostNodeTest, AfterTheSecondTimeThePodIsDeletedByForce) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "operator/kube/client/time.h"
 #include "tests/fakes/fake_clock.h"
@@ -34,6 +35,27 @@ TEST(NodeViewTest, ANodeIsReadyWhenItSaysSoAndAtNoOtherTime) {
   EXPECT_EQ(ready->since, ParseTime("2026-11-20T10:00:00Z").value());
   EXPECT_FALSE(ParseNode(Node("False"))->ready);
   EXPECT_FALSE(ParseNode(Node("Unknown"))->ready);
+}
+
+TEST(NodeViewTest, ANodeTakesPodsUnlessItIsCordonedOrTainted) {
+  Json node = Node("True");
+  EXPECT_TRUE(ParseNode(node)->takes_pods);
+  node["spec"]["unschedulable"] = true;
+  EXPECT_FALSE(ParseNode(node)->takes_pods);
+  node["spec"]["unschedulable"] = false;
+  for (const auto& [effect, takes] : {std::pair("PreferNoSchedule", true),
+                                      std::pair("NoSchedule", false),
+                                      std::pair("NoExecute", false)}) {
+    node["spec"]["taints"] = Json::array({{{"key", "example.org/gpu"}, {"effect", effect}}});
+    EXPECT_EQ(ParseNode(node)->takes_pods, takes) << effect;
+  }
+}
+
+TEST(NodeViewTest, ANodesZoneIsThatOfItsLabel) {
+  Json node = Node("True");
+  EXPECT_EQ(ParseNode(node)->zone, "");
+  node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "east";
+  EXPECT_EQ(ParseNode(node)->zone, "east");
 }
 
 TEST(NodeViewTest, OneThatSaysNothingUnderstandableIsNotReady) {

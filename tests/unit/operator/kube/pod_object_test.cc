@@ -50,6 +50,28 @@ TEST(PodObjectTest, NamesSayJobSlotAndGeneration) {
   EXPECT_EQ(ExportName("mnist", 7), "mnist-export-7");
 }
 
+TEST(PodObjectTest, PodsAreOneGroupOfKueueWhereAQueueIsNamed) {
+  const Json spec = {{"distribution", {{"workers", 4}, {"parameterServers", {{"count", 3}}}}},
+                     {"pods", {{"scheduling", {{"kueueQueue", "research"}}}}}};
+  for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
+    const Json metadata =
+        PodObject(kJob, *ReadTestJob(spec), process, 1, kPodSettings, 7)["metadata"];
+    EXPECT_EQ(metadata["labels"]["kueue.x-k8s.io/queue-name"], "research");
+    EXPECT_EQ(metadata["labels"]["kueue.x-k8s.io/pod-group-name"], kJob.uid + "-7");
+    EXPECT_EQ(metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"], "8");
+    EXPECT_FALSE(metadata["labels"].contains("scheduling.x-k8s.io/pod-group"));
+  }
+}
+
+TEST(PodObjectTest, PodsNameThePodGroupOfTheCoschedulingPlugin) {
+  const Json spec = {{"pods", {{"scheduling", {{"podGroup", "digits"}}}}}};
+  for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
+    const Json metadata = PodOf(process, spec)["metadata"];
+    EXPECT_EQ(metadata["labels"]["scheduling.x-k8s.io/pod-group"], "digits");
+    EXPECT_FALSE(metadata["labels"].contains("kueue.x-k8s.io/pod-group-name"));
+  }
+}
+
 TEST(PodObjectTest, MetadataSayWhoseThePodIs) {
   const Json metadata = PodOf(kWorker)["metadata"];
   EXPECT_EQ(metadata["name"], "mnist-worker-1-3");
@@ -226,6 +248,30 @@ TEST(PodObjectTest, AServersClaimHasTheSizeAndClassOfTheSpec) {
                   {"storageClassName", "fast"}}));
   // Without a class the cluster's default is taken, which an empty one would forbid.
   EXPECT_FALSE(claim({{"size", "5Gi"}})["spec"].contains("storageClassName"));
+}
+
+TEST(PodObjectTest, AServersClaimWithoutASizeIsAsLargeAsItsShareOfTheModelNeeds) {
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  const auto bytes = [](std::int64_t outputs, int copies, const char* location) {
+    const Json layer = {{"name", "out"}, {"kind", "FullyConnected"}, {"outputs", outputs}};
+    const Json spec = {
+        {"model",
+         {{"reference", nullptr},
+          {"network",
+           {{"input", {1, 28, 28}}, {"classes", outputs}, {"layers", Json::array({layer})}}}}},
+        {"optimiser", {{"kind", "Momentum"}, {"location", location}, {"rate", 0.1}}},
+        {"distribution", {{"parameterServers", {{"count", 4}, {"copies", copies}}}}}};
+    const Json claim = ClaimObject(kJob, *ReadTestJob(spec), 0, 1);
+    return std::stoll(claim["spec"]["resources"]["requests"]["storage"].get<std::string>());
+  };
+  EXPECT_NEAR(static_cast<double>(bytes(10, 1, "Worker")), kGibibyte, 1 << 20);
+  constexpr std::int64_t kClasses = 100'000;
+  constexpr double kModel = 4.0 * kClasses * 785;  // 314 MB of weights and biases
+  EXPECT_NEAR(
+      static_cast<double>(bytes(kClasses, 1, "Worker")), kGibibyte + 10 * kModel / 4, 2 << 20);
+  EXPECT_NEAR(static_cast<double>(bytes(kClasses, 3, "Server")),
+              kGibibyte + 10 * 2 * 3 * kModel / 4,
+              2 << 20);
 }
 
 TEST(PodObjectTest, TheOutputIsOnTheUsersClaimOrOneOfItsOwn) {

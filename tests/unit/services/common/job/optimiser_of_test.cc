@@ -58,7 +58,7 @@ TEST(OptimiserOfTest, EpochsAreCountedInExamplesOnceTheDataIsKnown) {
   v1::TrainingJob job =
       JobWith("{rate: 1, schedule: {kind: Step, decay: 0.5, every: {epochs: 1.5}}}");
   EXPECT_EQ(OptimisersOf(job, Parameters()).status().code(), absl::StatusCode::kFailedPrecondition);
-  CountProgressInExamples(kExamples, job);
+  CountProgressInExamples(kExamples, 0, job);
   const auto optimisers = OptimisersOf(job, Parameters());
   ASSERT_TRUE(optimisers.ok()) << optimisers.status();
   EXPECT_EQ((*optimisers)[0].RateAt(1499), 1);
@@ -67,12 +67,20 @@ TEST(OptimiserOfTest, EpochsAreCountedInExamplesOnceTheDataIsKnown) {
 
 TEST(OptimiserOfTest, ALinearScheduleWithoutAnEndEndsWithTheJob) {
   v1::TrainingJob job = JobWith("{rate: 1, schedule: {kind: Linear}}");
-  CountProgressInExamples(kExamples, job);
+  CountProgressInExamples(kExamples, 0, job);
   const auto optimisers = OptimisersOf(job, Parameters());
   ASSERT_TRUE(optimisers.ok()) << optimisers.status();
   EXPECT_EQ((*optimisers)[0].RateAt(0), 1);
   EXPECT_DOUBLE_EQ((*optimisers)[0].RateAt(2 * kExamples), 0.5);
   EXPECT_EQ((*optimisers)[0].RateAt(4 * kExamples), 0);
+}
+
+TEST(OptimiserOfTest, ALinearScheduleWithoutAnEndGoesOverTheEpochsThatTheJobWasStartedWith) {
+  v1::TrainingJob job = JobWith("{rate: 1, schedule: {kind: Linear}}");
+  CountProgressInExamples(kExamples, 8, job);
+  const auto optimisers = OptimisersOf(job, Parameters());
+  ASSERT_TRUE(optimisers.ok()) << optimisers.status();
+  EXPECT_DOUBLE_EQ((*optimisers)[0].RateAt(4 * kExamples), 0.5);
 }
 
 }  // namespace

@@ -93,10 +93,13 @@ TEST(SchemaTest, EveryScalarIsRequiredHasADefaultOrSaysWhatAbsenceMeans) {
       "adamant.v1.RunPolicy.target_accuracy",
       "adamant.v1.RunPolicy.active_deadline",
       "adamant.v1.RunPolicy.epoch_deadline",
+      "adamant.v1.RunPolicy.start_deadline",
       "adamant.v1.RunPolicy.ttl_after_finished",
       "adamant.v1.FailureRule.exit_codes",
       "adamant.v1.FailureRule.roles",
       "adamant.v1.IdxFiles.claim",
+      "adamant.v1.ServerStorage.size",
+      "adamant.v1.ServerStorage.storage_class",
       "adamant.v1.Storage.storage_class",
       "adamant.v1.Output.path",
   };

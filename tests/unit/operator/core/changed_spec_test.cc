@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "tests/unit/operator/core/harness.h"
+
+// What else than the number of workers may change while a job runs: scale_test.cc, end_test.cc.
+namespace adamant::controller {
+namespace {
+
+using std::chrono::seconds;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ChangedSpecTest : public testing::Test {
+ protected:
+  ChangedSpecTest() {
+    settings_.epochs = 3;
+    job_ = std::make_unique<Harness>(settings_);
+    job_->Begin();
+    job_->JoinAll();
+  }
+
+  /// The number of epochs that a worker's schedule goes over, which starts now.
+  std::uint64_t ScheduleOfANewWorker() {
+    job_->Exit(kWorker1);
+    job_->Pass(seconds(20), {kWorker1});
+    const auto welcome = Sent<Welcome>(job_->Join(kWorker1, "new" + std::to_string(++uids_)));
+    return welcome.empty() ? 0 : welcome.front().second.schedule_epochs;
+  }
+
+  JobSettings settings_ = SmallJob();
+  std::unique_ptr<Harness> job_;
+  int uids_ = 0;
+};
+
+TEST_F(ChangedSpecTest, AJobThatGetsMoreEpochsTrainsThem) {
+  settings_.epochs = 4;
+  job_->Change(settings_);
+  EXPECT_EQ(job_->controller().Report().epochs, 4u);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), IsEmpty()) << epoch;
+  }
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+}
+
+TEST_F(ChangedSpecTest, AJobThatGetsFewerEpochsThanItHasBegunEndsWithTheOneThatIsOpen) {
+  job_->TrainAndEvaluate(50);
+  ASSERT_EQ(job_->state().epoch, 2u);
+  settings_.epochs = 1;
+  job_->Change(settings_);
+  EXPECT_EQ(job_->state().phase, Phase::kRunning);
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+  EXPECT_THAT(job_->results(), SizeIs(2));
+}
+
+// Data servers that were started before go on to the epochs that they know of.
+TEST_F(ChangedSpecTest, AnEpochBeyondTheLastThatBeganWithoutAControllerIsTheLast) {
+  settings_.epochs = 1;
+  job_->Change(settings_);
+  job_->Tell(kData0, Heartbeat{.progress = DataServerProgress{.decided_epoch = 2}});
+  EXPECT_EQ(job_->state().epoch, 2u);
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+}
+
+TEST_F(ChangedSpecTest, ATargetThatIsChangedCounts) {
+  settings_.target_accuracy = 0.6;
+  job_->Change(settings_);
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(59)), IsEmpty());
+  settings_.target_accuracy.reset();
+  job_->Change(settings_);
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(60)), IsEmpty());
+  settings_.target_accuracy = 0.3;
+  job_->Change(settings_);
+  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(40)), SizeIs(1));
+}
+
+TEST_F(ChangedSpecTest, CheckpointsComeAsOftenAsIsWantedNow) {
+  EXPECT_THAT(Sent<HoldPushes>(job_->Pass(seconds(60))), IsEmpty());
+  settings_.checkpoint_interval = seconds(5);
+  job_->Change(settings_);
+  EXPECT_THAT(Sent<HoldPushes>(job_->Pass(seconds(20))), testing::Not(IsEmpty()));
+}
+
+TEST_F(ChangedSpecTest, AFailureRuleThatIsChangedCounts) {
+  settings_.failure_rules = {{.cause = LossCause::kExit, .action = LossAction::kFail}};
+  job_->Change(settings_);
+  job_->Exit(kWorker1);
+  EXPECT_EQ(job_->state().phase, Phase::kFailed);
+}
+
+TEST_F(ChangedSpecTest, AScheduleKeepsTheEpochsThatTheJobWasStartedWithUntilItIsResumed) {
+  settings_.epochs = 6;
+  job_->Change(settings_);
+  EXPECT_EQ(ScheduleOfANewWorker(), 3u);
+  job_->RestartController({.running = job_->controller().Wanted()});
+  EXPECT_EQ(job_->state().schedule_epochs, 3u);
+  job_->Handle(SuspendRequested{.reason = "it is wanted"});
+  job_->Pass(seconds(5));
+  job_->RestartController({.others = false});
+  EXPECT_EQ(job_->state().schedule_epochs, 6u);
+}
+
+}  // namespace
+}  // namespace adamant::controller
