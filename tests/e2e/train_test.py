@@ -195,6 +195,26 @@ class TrainTest(adamant.TestCase):
                 self.assertEqual(code, 0, output)
                 self.assertGreater(float(run.rows()[-1]["top1"]), 0.6)
 
+    def test_servers_multiply_what_workers_push_as_activations_and_the_job_learns(self):
+        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 64}\n        - {name: relu1, kind: Relu}"
+                  "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
+        accuracy = {}
+        for protocol, pushing in {"Gradients": 0, "Activations": 2}.items():
+            job = self.job(layers=layers, optimiser="{kind: Sgd, location: Server, rate: 0.05}", epochs=12)
+            job.write_text(job.read_text().replace(
+                "    dataServers:", f"    updateProtocol: {{default: {protocol}}}\n    dataServers:"))
+            run = self.run_in(protocol).train(job)
+            code, output = run.wait()
+            self.assertEqual(code, 0, output)
+            self.assert_counted_once(run, 12, 3000)
+            for worker in (0, 1):
+                log = (run.folder / f"logs/worker-{worker}.log").read_text()
+                self.assertRegex(log, rf'"layersPushingActivations": ?"?{pushing}\b')
+            self.assertEqual(sum(int(row["pushes_refused"]) for row in run.rows()), 0)
+            accuracy[protocol] = float(run.rows()[-1]["top1"])
+        self.assertGreater(min(accuracy.values()), 0.7, accuracy)
+        self.assertLess(abs(accuracy["Activations"] - accuracy["Gradients"]), 0.1, accuracy)
+
     def test_another_seed_gives_another_model(self):
         models = []
         for seed in (1, 2):
