@@ -176,7 +176,7 @@ void JobBody::Take(std::shared_ptr<const JobView> view) {
     kept->job = view_->job;
     view = std::move(kept);
   }
-  view_ = std::move(view);
+  view_ = store_.has_old_defaults() ? WithOldDefaults(std::move(view)) : std::move(view);
 }
 
 // Of a job that nobody else will let go on.

@@ -36,6 +36,7 @@ std::uint64_t RandomUid() {
 absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
   version_ = stored.version;
+  Take(view_);  // once more: what is stored says of which day its defaults are
   std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {

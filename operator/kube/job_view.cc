@@ -50,6 +50,19 @@ bool LeavesPods(const v1::TrainingJob& job) {
   return job.spec().run_policy().clean_up_policy().pods() == v1::CleanUpPolicy::PODS_NONE;
 }
 
+std::shared_ptr<const JobView> WithOldDefaults(std::shared_ptr<const JobView> view) {
+  if (view->names_copies || view->job == nullptr) {
+    return view;
+  }
+  auto job = std::make_shared<v1::TrainingJob>(*view->job);
+  auto& servers = *job->mutable_spec()->mutable_distribution()->mutable_parameter_servers();
+  servers.set_copies(1);
+  servers.set_min_in_sync(1);
+  auto old = std::make_shared<JobView>(*view);
+  old->job = std::move(job);
+  return old;
+}
+
 std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   auto view = std::make_shared<JobView>();
   view->key = KeyOf(object);
@@ -59,6 +72,8 @@ std::shared_ptr<const JobView> ParseJobObject(const Json& object) {
   view->deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
   view->checkpoint_request = StringAt(object, {"metadata", "annotations", kCheckpointAnnotation})
                                  .substr(0, kLongestRequest);
+  view->names_copies =
+      object.contains(Json::json_pointer("/spec/distribution/parameterServers/copies"));
   ParseSpec(object, *view);
   auto status = std::make_shared<v1::TrainingJobStatus>();
   // What cannot be read was not written by us, and is written anew.

@@ -21,6 +21,13 @@ constexpr std::size_t kBucketsOfAMap = 64;
 
 ObjectKey RestKey(const JobIdentity& job) { return {job.key.ns, job.key.name + "-state"}; }
 
+std::optional<std::uint64_t> ParseNumber(const std::string& text) {
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
+}
+
 std::string MapName(const JobIdentity& job, std::size_t index) {
   return job.key.name + "-" + std::to_string(index);
 }
@@ -58,6 +65,7 @@ absl::StatusOr<controller::StateStore::Snapshot> KubeStateStore::Load() {
 
 absl::Status KubeStateStore::LoadRest() {
   version_ = 0;
+  defaults_ = kDefaults;
   resource_version_.clear();
   rest_.clear();  // what an attempt has read that failed later counts no more
   const auto object = objects_.Get(kConfigMaps, RestKey(job_));
@@ -66,12 +74,13 @@ absl::Status KubeStateStore::LoadRest() {
   }
   ADAMANT_RETURN_IF_ERROR(object.status());
   resource_version_ = ResourceVersionOf(*object);
-  const std::string version = StringAt(*object, {"data", "version"});
-  const char* end = version.data() + version.size();
-  if (const auto parsed = std::from_chars(version.data(), end, version_);
-      parsed.ec != std::errc() || parsed.ptr != end) {
+  const auto version = ParseNumber(StringAt(*object, {"data", "version"}));
+  const auto defaults = ParseNumber(StringAt(*object, {"data", "defaults"}, "1"));
+  if (!version || !defaults) {
     return absl::DataLossError(ToString(RestKey(job_)) + " has no version");
   }
+  version_ = *version;
+  defaults_ = *defaults;
   ADAMANT_ASSIGN_OR_RETURN(rest_,
                            DecodeBase64(StringAt(*object, {"binaryData", controller::kStateKey})));
   return absl::OkStatus();
@@ -196,8 +205,10 @@ absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
 }
 
 absl::Status KubeStateStore::WriteRest() {
-  Json object = {{"metadata", {{"name", RestKey(job_).name}}},
-                 {"data", {{"version", std::to_string(version_ + 1)}}}};
+  Json object = {
+      {"metadata", {{"name", RestKey(job_).name}}},
+      {"data",
+       {{"version", std::to_string(version_ + 1)}, {"defaults", std::to_string(defaults_)}}}};
   if (!rest_.empty()) {
     object["binaryData"][controller::kStateKey] = EncodeBase64(rest_);
   }

@@ -36,6 +36,9 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status CompareAndSwap(std::uint64_t version,
                               const std::vector<controller::Persist::Entry>& entries) override;
 
+  /// Whether the job was begun when its default for `copies` was 1. Call after Load.
+  [[nodiscard]] bool has_old_defaults() const { return defaults_ < kDefaults; }
+
   /// Asks whether this controller was the last to write the state, or to read it before anybody has
   /// written; else Aborted. A state that was deleted is still ours. Errors: those of the client.
   absl::Status CheckIsOurs() const;
@@ -44,6 +47,8 @@ class KubeStateStore final : public controller::StateStore {
   std::optional<std::string> TakeLoss() { return epochs_.TakeLoss(); }
 
  private:
+  static constexpr std::uint64_t kDefaults = 2;  // the version of defaults that jobs begin with now
+
   // A ShardMap as it was read or written last.
   struct Map {
     std::string resource_version;
@@ -67,8 +72,9 @@ class KubeStateStore final : public controller::StateStore {
   const JobIdentity& job_;
 
   std::uint64_t version_ = 0;
-  std::string resource_version_;  // of the ConfigMap; empty: there is none
-  std::string rest_;              // the JobState in it, without records; empty: none
+  std::uint64_t defaults_ = kDefaults;  // the version that the job was begun with
+  std::string resource_version_;        // of the ConfigMap; empty: there is none
+  std::string rest_;                    // the JobState in it, without records; empty: none
   std::vector<Map> maps_;
   EpochObjects epochs_;
   bool unconfirmed_ = false;  // a write may have been carried out though it seemed to fail

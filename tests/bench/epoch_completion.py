@@ -36,7 +36,7 @@ def slow_down(run, name, ended):
 
 def train(folder, completion, seed, target):
     job = runs.example("digits", folder, {
-        "parameterServers: {count: 3}": "parameterServers: {count: 2}",
+        "parameterServers: {count: 3}": "parameterServers: {count: 2, copies: 1}",
         "  runPolicy:\n    epochs: 5": f"  runPolicy:\n    epochs: 30\n    seed: {seed}\n"
                                        f"    targetAccuracy: {target}\n    epochCompletion: {completion}"})
     run = runs.Run(pathlib.Path(folder) / f"run-{completion}-{seed}").train(job)

@@ -16,7 +16,7 @@ def train(folder, data, seed, epochs, workers, servers):
         "data/mnist/": f"{data}/",
         "  runPolicy:\n    epochs: 10": f"  runPolicy:\n    seed: {seed}\n    epochs: {epochs}",
         "workers: 2": f"workers: {workers}",
-        "parameterServers: {count: 2}": f"parameterServers: {{count: {servers}}}"})
+        "parameterServers: {count: 2}": f"parameterServers: {{count: {servers}, copies: 1}}"})
     return runs.finish(runs.Run(pathlib.Path(folder) / f"run-{workers}-{seed}").train(job))
 
 

@@ -35,7 +35,7 @@ spec:
   distribution:
     workers: {workers}
     dataServers: {data_servers}
-    parameterServers: {{count: {parameter_servers}, buckets: 8, persistence: {{flushInterval: 200ms}}}}
+    parameterServers: {{count: {parameter_servers}{copies}, buckets: 8, persistence: {{flushInterval: 200ms}}}}
   runPolicy:
     epochs: {epochs}
     epochCompletion: {epoch_completion}
@@ -46,14 +46,16 @@ spec:
 
 
 def manifest(**values):
-    """A small job on generated digits; `values` replace the defaults below."""
+    """A small job on generated digits; `values` replace the defaults below. copies=None leaves the product's default."""
     defaults = dict(
         name="tiny", layers=LAYERS, train="{digits: {seed: 1, examples: 3000}}",
         validation="{digits: {seed: 2, examples: 500}}",
-        optimiser="{kind: Momentum, rate: 0.005}", workers=2, data_servers=1, parameter_servers=2, epochs=3,
+        optimiser="{kind: Momentum, rate: 0.005}", workers=2, data_servers=1, parameter_servers=2, copies=None, epochs=3,
         epoch_completion=1, seed=1, restarts=10, on_divergence="{action: Recover, times: 3}")
     assert values.keys() <= defaults.keys(), values
-    return MANIFEST.format(**{**defaults, **values})
+    values = {**defaults, **values}
+    values["copies"] = "" if values["copies"] is None else f", copies: {values['copies']}"
+    return MANIFEST.format(**values)
 
 
 def binary_folder():

@@ -13,9 +13,9 @@ EXAMPLES = 100_000  # an epoch of seconds on a fast machine
 
 class CheckpointTest(adamant.TestCase):
 
-    def long_epoch(self, persistence):
+    def long_epoch(self, persistence, **values):
         """A job of one epoch that lasts for several checkpoints."""
-        job = self.job(epochs=1, workers=1, train=f"{{digits: {{seed: 1, examples: {EXAMPLES}}}}}",
+        job = self.job(epochs=1, workers=1, **values, train=f"{{digits: {{seed: 1, examples: {EXAMPLES}}}}}",
                        layers=adamant.LAYERS.replace("channels: 4", "channels: 32"))
         text = job.read_text().replace("  runPolicy:\n", "  runPolicy:\n    checkpointInterval: 300ms\n")
         job.write_text(text.replace("persistence: {flushInterval: 200ms}", f"persistence: {persistence}"))
@@ -79,7 +79,7 @@ class CheckpointTest(adamant.TestCase):
         self.assert_counted_once(run, 1, EXAMPLES)
 
     def test_a_job_of_which_only_checkpoints_are_stored_goes_back_when_a_server_dies(self):
-        run = self.run_in().train(self.long_epoch("{mode: None}"))
+        run = self.run_in().train(self.long_epoch("{mode: None}", copies=1))
         self.await_checkpoint(run)
         self.assertTrue(run.kill("parameter-server-0"))
         code, output = run.wait(timeout=240)
@@ -90,7 +90,7 @@ class CheckpointTest(adamant.TestCase):
         self.assertEqual(run.rows()[0]["attempt"], "2")
 
     def test_a_server_without_its_disk_is_named_and_the_job_goes_on_when_it_is_back(self):
-        run = self.run_in().train(self.job(epochs=30))
+        run = self.run_in().train(self.job(epochs=30, copies=1))
         run.await_epoch(1)
         run.process.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(timeout=10)[0], 3)

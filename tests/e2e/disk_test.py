@@ -43,7 +43,7 @@ class DiskTest(adamant.TestCase):
         # in it than workers keep (`retain`) before they wait for the disk.
         layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 256}"
                   "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
-        run.train(self.job(epochs=1, layers=layers, train="{digits: {seed: 1, examples: 60000}}"))
+        run.train(self.job(epochs=1, layers=layers, copies=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
         ballast = self.fill(disk, chunk=65536)  # what is counted has room
         counted = self.await_alarm(run)["examples"]
@@ -82,7 +82,7 @@ class DiskTest(adamant.TestCase):
         self.assert_counted_once(run, EPOCHS, 3000)
 
     def test_a_parameter_server_that_finds_its_disk_full_waits_for_room(self):
-        run = self.run_in().train(self.job(epochs=2, restarts=0))
+        run = self.run_in().train(self.job(epochs=2, restarts=0, copies=1))
         run.await_epoch(0)
         run.process.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(timeout=10)[0], 3)

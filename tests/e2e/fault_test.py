@@ -39,6 +39,9 @@ class FaultTest(adamant.TestCase):
         self.kill_during_training("worker-0", seed=2, workers=1)
 
     def test_a_killed_parameter_server_comes_back_with_its_shards(self):
+        self.kill_during_training("parameter-server-0", seed=3, copies=1)
+
+    def test_another_takes_over_from_a_killed_parameter_server(self):
         self.kill_during_training("parameter-server-0", seed=3)
 
     def test_the_only_data_server_is_replaced(self):
@@ -48,7 +51,7 @@ class FaultTest(adamant.TestCase):
         self.kill_during_training("data-server-1", seed=5, data_servers=2)
 
     def test_every_role_may_die_in_one_job(self):
-        run = self.run_in().train(self.long_job(data_servers=2, epochs=8))
+        run = self.run_in().train(self.long_job(data_servers=2, epochs=8, copies=1))
         rng = random.Random(6)
         for epoch, name in enumerate(("worker-0", "parameter-server-1", "data-server-0", "worker-1"), start=1):
             run.await_epoch(epoch)

@@ -11,9 +11,9 @@ EPOCHS = 12
 
 class FaultTest(TestCase):
 
-    def lose_pods(self, slot):
+    def lose_pods(self, slot, **values):
         """Of one job a pod is deleted, and later the process of its replacement is killed."""
-        job = self.start(f"lost-{slot}", epochs=EPOCHS)
+        job = self.start(f"lost-{slot}", epochs=EPOCHS, **values)
         job.await_epoch(2)
         self.delete_pod(job, slot)
         self.kill_process(job, slot)
@@ -55,7 +55,7 @@ class FaultTest(TestCase):
         self.lose_pods("data-server-0")
 
     def test_a_parameter_server_comes_back_with_its_shards(self):
-        self.lose_pods("parameter-server-0")
+        self.lose_pods("parameter-server-0", copies=1)
 
     def start_training(self, name):
         job = self.start(name, epochs=EPOCHS)

@@ -19,7 +19,7 @@ EPOCHS_BEFORE = WARM + int(os.environ.get("ADAMANT_OUTAGE_BEFORE", "6"))
 ONLY_OPERATORS = os.environ.get("ADAMANT_OUTAGE_OF") == "operators"
 API_START = 12  # seconds for a stopped API server to serve again, and for the operator to tell what was going on
 ETCD_PERIOD = 20  # seconds
-MANY = {"workers": 25, "parameter_servers": 4, "data_servers": 1}
+MANY = {"workers": 25, "parameter_servers": 4, "copies": 1, "data_servers": 1}
 
 
 def pace(begin, end):

@@ -136,6 +136,24 @@ class ResumeTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assertTrue((run.folder / "started.yaml").exists())
 
+    def test_a_run_that_was_begun_with_one_copy_keeps_one(self):
+        job = self.job(epochs=1000)
+        job.write_text(job.read_text().replace("{count: 2,", "{count: 2, copies: 1,"))
+        run = self.run_in().train(job)
+        run.await_epoch(1)
+        self.interrupt(run)
+        self.assertIn("copies: 1\n", (run.folder / "job.yaml").read_text())
+        epochs = len(run.rows()) + 1
+        self.edit(run, ("copies: 1\n", "\n"), ("epochs: 1000", f"epochs: {epochs}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        self.assertIn("spec.distribution.parameterServers.copies: 1 -> 2 (--accept-changes takes it)", output)
+        self.edit(run, ("count: 2\n", "count: 2\n      copies: 1\n"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        self.assertEqual({len(bucket["members"]) for bucket in status["buckets"]}, {1})
+
     def test_accepting_changes_needs_a_run(self):
         result = adamant.adamant("train", self.job(), "--accept-changes", "--run-dir", self.folder / "run")
         self.assertEqual(result.returncode, 2)

@@ -15,7 +15,7 @@ DISK = 256
 
 class ClusterTest(unittest.TestCase):
     def setUp(self):
-        job = manifest("{count: 2, buckets: 4}", workers=1)
+        job = manifest("{count: 2, copies: 1, buckets: 4}", workers=1)
         self.cluster = self.enterContext(Cluster(job, parameter_servers=2, disks={"parameter-server-1": DISK}))
         self.members = [*self.cluster.servers, *self.cluster.workers, "data-server-0"]
 

@@ -16,7 +16,7 @@ TRAINING = 120  # seconds for the other epochs; alone on two cores they take 50
 
 class NoControllerTest(unittest.TestCase):
     def setUp(self):
-        job = manifest("{count: 2, buckets: 4}", workers=2).replace("epochs: 100000", f"epochs: {EPOCHS}")
+        job = manifest("{count: 2, copies: 1, buckets: 4}", workers=2).replace("epochs: 100000", f"epochs: {EPOCHS}")
         job = job.replace("examples: 1000}", f"examples: {EXAMPLES}}}")
         self.cluster = self.enterContext(Cluster(job, parameter_servers=2, workers=2))
         self.cluster.await_that(self.rows, "the first epoch's end")

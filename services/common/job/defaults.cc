@@ -61,7 +61,7 @@ void ForEachChild(MessageType& parent,
   }
 }
 
-/// A field whose default is the value of another.
+/// A field whose default is the value of another, or the most that it may be.
 struct Copy {
   Message* message;
   const FieldDescriptor* field;
@@ -122,8 +122,10 @@ class Defaults {
       if (!IsSet(*message, *field)) {
         return;
       }
-      if (ScalarTypeOf(*field)) {
-        return Store(*copy.message, *copy.field, Load(*message, *field));
+      if (const std::optional<ScalarType> type = ScalarTypeOf(*field)) {
+        const Scalar value = Load(*message, *field);
+        const std::optional<Scalar> most = ParseScalar(*type, RulesOf(*copy.field).at_most());
+        return Store(*copy.message, *copy.field, most ? std::min(value, *most) : value);
       }
       message = &message->GetReflection()->GetMessage(*message, field);
     }

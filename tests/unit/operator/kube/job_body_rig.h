@@ -17,6 +17,7 @@
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_objects.h"
+#include "proto/adamant/v1/job.pb.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_sleeper.h"
 #include "tests/fakes/memory_api_server.h"
@@ -28,10 +29,11 @@ namespace adamant::kube {
 class ScriptedControl final : public control::ControlServer {
  public:
   [[nodiscard]] const std::string& address() const override { return address_; }
-  void AddJob(const std::string& /*job*/,
-              const v1::TrainingJob& /*spec*/,
+  void AddJob(const std::string& /*uid*/,
+              const v1::TrainingJob& job,
               const std::string& /*data_root*/,
               Sink sink) override {
+    job_ = job;
     sink_ = std::move(sink);
   }
   void RemoveJob(const std::string& /*job*/) override { sink_ = nullptr; }
@@ -58,8 +60,12 @@ class ScriptedControl final : public control::ControlServer {
     return messages;
   }
 
+  /// What members are told of the job.
+  [[nodiscard]] const v1::TrainingJob& job() const { return job_; }
+
  private:
   const std::string address_ = "operator:7070";
+  v1::TrainingJob job_;
   Sink sink_;
   std::vector<controller::Send> sent_;
   std::vector<controller::ConnectionId> closed_;

@@ -97,5 +97,19 @@ TEST(JobViewTest, AStatusThatIsNotOursDoesNotHinderTheJob) {
   }
 }
 
+TEST(JobViewTest, OldDefaultsHaveOneCopyUnlessTheSpecNamesMore) {
+  const auto copies = [](const Json& servers) {
+    const Json spec = {{"distribution", {{"parameterServers", servers}}}};
+    const auto view = WithOldDefaults(ParseJobObject(JobObject(spec)));
+    const auto& read = view->job->spec().distribution().parameter_servers();
+    return std::pair(read.copies(), read.min_in_sync());
+  };
+  EXPECT_EQ(copies(Json::object()), std::pair(1, 1));
+  EXPECT_EQ(copies({{"count", 2}}), std::pair(1, 1));
+  EXPECT_EQ(copies({{"copies", 3}}), std::pair(3, 2));
+  EXPECT_EQ(ParseJobObject(JobObject())->job->spec().distribution().parameter_servers().copies(),
+            3);
+}
+
 }  // namespace
 }  // namespace adamant::kube

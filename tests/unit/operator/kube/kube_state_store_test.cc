@@ -134,6 +134,22 @@ TEST_F(KubeStateStoreTest, AMissingShardMapIsDataLoss) {
   }
 }
 
+TEST_F(KubeStateStoreTest, AJobThatWasBegunWithOlderDefaultsKeepsThem) {
+  KubeStateStore store = NewStore("a");
+  ASSERT_TRUE(store.Load().ok());
+  EXPECT_FALSE(store.has_old_defaults());
+  ASSERT_TRUE(store.CompareAndSwap(0, Stored(StateWith(1, 1))).ok());
+  const Json patch = {{"data", {{"defaults", nullptr}}}};  // as an earlier operator has written it
+  ASSERT_TRUE(NewClient().Patch(kConfigMaps, kRest, PatchType::kMerge, patch).ok());
+  KubeStateStore next = NewStore("b");
+  ASSERT_TRUE(next.Load().ok());
+  EXPECT_TRUE(next.has_old_defaults());
+  ASSERT_TRUE(next.CompareAndSwap(1, Stored(StateWith(2, 1))).ok());
+  KubeStateStore last = NewStore("c");
+  ASSERT_TRUE(last.Load().ok());
+  EXPECT_TRUE(last.has_old_defaults());
+}
+
 TEST_F(KubeStateStoreTest, ADamagedVersionIsDataLoss) {
   ASSERT_TRUE(NewStore("a").CompareAndSwap(0, Stored(StateWith(1, 1))).ok());
   for (const char* version : {"", "x", "1x"}) {

@@ -73,8 +73,8 @@ TEST(JobTest, AMinimalManifestGetsEveryDefault) {
   EXPECT_EQ(spec.distribution().workers(), 2);
   EXPECT_EQ(spec.distribution().threads_per_worker(), 1);
   EXPECT_EQ(spec.distribution().parameter_servers().count(), 3);
-  EXPECT_EQ(spec.distribution().parameter_servers().copies(), 1);
-  EXPECT_EQ(spec.distribution().parameter_servers().min_in_sync(), 1);
+  EXPECT_EQ(spec.distribution().parameter_servers().copies(), 3);
+  EXPECT_EQ(spec.distribution().parameter_servers().min_in_sync(), 2);
   EXPECT_EQ(spec.distribution().parameter_servers().persistence().flush_interval().seconds(), 1);
   EXPECT_EQ(spec.distribution().data_servers(), 1);
   EXPECT_EQ(spec.run_policy().epochs(), 10);

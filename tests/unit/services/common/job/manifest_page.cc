@@ -70,13 +70,27 @@ std::string TypeText(const FieldDescriptor& field) {
   return list + names.at(*type) + (field.is_repeated() && *type != ScalarType::kBool ? "s" : "");
 }
 
+/// The field with this path from the document's root.
+const FieldDescriptor& FieldAt(const std::string& path) {
+  const Descriptor* type = v1::TrainingJob::descriptor();
+  const FieldDescriptor* field = nullptr;
+  std::istringstream names(path);
+  for (std::string name; std::getline(names, name, '.');) {
+    field = type->FindFieldByCamelcaseName(name);
+    type = field->message_type();
+  }
+  return *field;
+}
+
 std::string DefaultText(const FieldDescriptor& field) {
   const v1::FieldRules& rules = RulesOf(field);
   if (rules.required()) {
     return "*required*";
   }
   if (rules.has_default_from()) {
-    return "that of " + Code(rules.default_from());
+    const bool may_be_more = rules.at_most() != RulesOf(FieldAt(rules.default_from())).at_most();
+    return "that of " + Code(rules.default_from()) +
+           (may_be_more ? ", at most " + rules.at_most() : "");
   }
   return rules.has_default_() ? Code(rules.default_()) : "";
 }

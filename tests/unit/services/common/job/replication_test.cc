@@ -56,7 +56,8 @@ TEST(ReplicationTest, TheDefaultOfMinInSyncIsPrinted) {
 
 TEST(ReplicationTest, DefaultsAreThoseOfTheDesign) {
   const Replication replication = ReplicationOf(JobWith("{}"));
-  EXPECT_EQ(replication.copies, 1U);
+  EXPECT_EQ(replication.copies, 3U);
+  EXPECT_EQ(replication.min_in_sync, 2U);
   EXPECT_EQ(replication.beacon, milliseconds(500));
   EXPECT_EQ(replication.lease, milliseconds(3000));
   EXPECT_EQ(replication.grace, milliseconds(4000));
@@ -64,6 +65,15 @@ TEST(ReplicationTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(replication.flush_interval, milliseconds(1000));
   EXPECT_EQ(replication.flush_bytes, std::uint64_t{64} << 20);
   EXPECT_EQ(replication.retain_bytes, std::uint64_t{256} << 20);
+}
+
+TEST(ReplicationTest, EachBucketIsOnThreeServersOrOnAllOfFewer) {
+  EXPECT_EQ(ReplicationOf(JobWith("{count: 1}")).copies, 1U);
+  EXPECT_EQ(ReplicationOf(JobWith("{count: 2}")).copies, 2U);
+  EXPECT_EQ(ReplicationOf(JobWith("{count: 2}")).min_in_sync, 1U);
+  EXPECT_EQ(ReplicationOf(JobWith("{count: 16}")).copies, 3U);
+  EXPECT_EQ(ReplicationOf(JobWith("{count: 16, copies: 1}")).copies, 1U);
+  EXPECT_THAT(ToYaml(JobWith("{count: 2}")), HasSubstr("copies: 2"));
 }
 
 TEST(ReplicationTest, GivenValuesArriveInTheirUnits) {
@@ -107,6 +117,7 @@ TEST(ReplicationTest, ALeaseIsHeldAgainstTheDefaultsOfWhatIsNotGiven) {
 TEST(ReplicationTest, WhatIsOutOfRangeIsReportedOnceAndNothingFollowsFromIt) {
   EXPECT_EQ(ParseWith("{copies: 0, minInSync: 2}").problems.size(), 1U);
   EXPECT_EQ(ParseWith("{count: 0, copies: 3}").problems.size(), 1U);
+  EXPECT_EQ(ParseWith("{count: 0}").problems.size(), 1U);
   EXPECT_EQ(ParseWith("{failover: {lease: 1h}}").problems.size(), 1U);
   EXPECT_EQ(ParseWith("{failover: {grace: 1ms}}").problems.size(), 1U);
   EXPECT_EQ(ParseWith("{failover: {beacon: 1h}}").problems.size(), 1U);
