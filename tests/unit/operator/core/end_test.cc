@@ -121,9 +121,10 @@ TEST(SpecChangedTest, WhatElseIsDifferentIsNotTakenOver) {
   job.JoinAll();
   JobSettings settings = SmallJob();
   settings.parameter_servers = 7;
-  settings.epochs = 1;
+  settings.data_servers = 5;
+  settings.name = "another";
   job.Handle(SpecChanged{settings});
-  EXPECT_EQ(job.controller().Report().epochs, 2u);
+  EXPECT_EQ(job.controller().Report().name, "test");
   EXPECT_EQ(job.controller().Wanted().size(), 6u);
 }
 
