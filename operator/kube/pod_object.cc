@@ -197,12 +197,25 @@ const Json* StateOfContainer(const Json& object) {
   return nullptr;
 }
 
+// Of our container; "" if it has none.
+std::string MemoryLimit(const Json& object) {
+  const Json* containers = Find(object, {"spec", "containers"});
+  if (containers != nullptr && containers->is_array()) {
+    for (const Json& container : *containers) {
+      if (StringAt(container, {"name"}) == kContainer) {
+        return StringAt(container, {"resources", "limits", "memory"});
+      }
+    }
+  }
+  return "";
+}
+
 // Its command cannot be run, which another node cannot either.
 bool CouldNotStart(const std::string& reason) {
   return reason == "StartError" || reason == "ContainerCannotRun";
 }
 
-std::string HowItEnded(const Json& terminated) {
+std::string HowItEnded(const Json& terminated, const std::string& memory_limit) {
   const std::string reason = StringAt(terminated, {"reason"});
   if (CouldNotStart(reason)) {
     return "could not start: " + StringAt(terminated, {"message"}, "its node gave no reason");
@@ -211,7 +224,10 @@ std::string HowItEnded(const Json& terminated) {
   const std::int64_t killed = IntAt(terminated, {"signal"}, code - 128);
   std::string how = killed > 0 ? "was killed by signal " + std::to_string(killed)
                                : "exited with code " + std::to_string(code);
-  if (!reason.empty() && reason != "Error" && reason != "Completed") {
+  if (reason == "OOMKilled") {
+    how += " as memory ran out (OOMKilled" +
+           (memory_limit.empty() ? "" : "; its limit is " + memory_limit) + ")";
+  } else if (!reason.empty() && reason != "Error" && reason != "Completed") {
     how += " (" + reason + ")";
   }
   return how;
@@ -247,7 +263,7 @@ void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
   ObservedPod& pod = view.pod;
   pod.state = runs ? ObservedPod::State::kGone : ObservedPod::State::kEnded;  // runs: no proof
   if (const Json* init = FailedInit(object)) {
-    pod.how = "did not start: an init container " + HowItEnded(*init);
+    pod.how = "did not start: an init container " + HowItEnded(*init, "");
     return;
   }
   pod.disrupted = true;  // refused, evicted or lost by its node
@@ -268,7 +284,8 @@ void ReadState(const Json& object, PodView& view) {
                               : LossReason::kFailed;
   if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
     pod.state = ObservedPod::State::kEnded;
-    pod.how = pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end);
+    pod.how =
+        pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end, MemoryLimit(object));
     pod.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
     if (!pod.disrupted && StringAt(*end, {"reason"}) == "OOMKilled") {
       pod.reason = LossReason::kOutOfMemory;

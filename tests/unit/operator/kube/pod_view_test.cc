@@ -105,8 +105,17 @@ TEST(PodViewTest, HowAContainerEndedIsTold) {
   EXPECT_EQ(how({{"exitCode", 1}, {"reason", "Error"}}), "exited with code 1");
   EXPECT_EQ(how({{"exitCode", 137}, {"reason", "Error"}}), "was killed by signal 9");
   EXPECT_EQ(how({{"exitCode", 137}, {"reason", "OOMKilled"}}),
-            "was killed by signal 9 (OOMKilled)");
+            "was killed by signal 9 as memory ran out (OOMKilled)");
   EXPECT_EQ(how({{"exitCode", 1}, {"signal", 11}}), "was killed by signal 11");
+}
+
+TEST(PodViewTest, AKillForWantOfMemoryNamesTheLimit) {
+  Json pod = EndedWith({{"exitCode", 137}, {"reason", "OOMKilled"}});
+  pod["spec"]["containers"] =
+      Json::array({{{"name", "sidecar"}, {"resources", {{"limits", {{"memory", "1Gi"}}}}}},
+                   {{"name", "adamant"}, {"resources", {{"limits", {{"memory", "512Mi"}}}}}}});
+  EXPECT_EQ(ParsePod(pod)->pod.how,
+            "was killed by signal 9 as memory ran out (OOMKilled; its limit is 512Mi)");
 }
 
 TEST(PodViewTest, CodeTwoIsABadConfiguration) {

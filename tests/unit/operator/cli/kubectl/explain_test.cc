@@ -294,12 +294,12 @@ TEST(ExplainTest, RestartsOfARunningJobAreTold) {
   observed.events = {EventOf(job,
                              "TrainingJob",
                              "Lost",
-                             "worker-0 was killed by signal 9 (OOMKilled)",
+                             "worker-0 was killed by signal 9 as memory ran out (OOMKilled)",
                              "2026-01-31T12:01:50Z")};
   const std::string text = Explained(observed);
   EXPECT_THAT(text,
               HasSubstr("processes were lost and started again\n    because worker-0 was "
-                        "killed by signal 9 (OOMKilled), 10s ago"));
+                        "killed by signal 9 as memory ran out (OOMKilled), 10s ago"));
   EXPECT_THAT(text, HasSubstr("resources.limits.memory"));
 }
 
