@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 #include <set>
@@ -52,6 +53,32 @@ std::vector<std::string> Resolve(const std::string& names) {
     all.insert(all.end(), found.begin(), found.end());
   }
   return all;
+}
+
+std::string AnyLoopbackPort() {
+  constexpr char kIpv4[] = "127.0.0.1";
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(kIpv4, "0", &hints, &found) != 0) {
+    return "[::1]:0";
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  const int probe = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool bound = probe >= 0 && bind(probe, found->ai_addr, found->ai_addrlen) == 0;
+  if (probe >= 0) {
+    close(probe);
+  }
+  return bound ? std::string(kIpv4) + ":0" : "[::1]:0";
+}
+
+std::string WithBrackets(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  return host.find(':') == std::string::npos || host.starts_with('[')
+             ? address
+             : "[" + host + "]" + address.substr(colon);
 }
 
 }  // namespace adamant::rpc

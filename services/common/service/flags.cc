@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "services/common/rpc/resolve.h"
+
 namespace adamant::service {
 namespace {
 
@@ -42,9 +44,9 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
                                                   {"error", LogLevel::kError}};
   ParsedFlags flags;
   ServiceFlags& service = flags.service;
-  service.listen = "127.0.0.1:0";
-  service.metrics_listen = "127.0.0.1:0";
-  service.replication_listen = "127.0.0.1:0";
+  service.listen = rpc::AnyLoopbackPort();
+  service.metrics_listen = service.listen;
+  service.replication_listen = service.listen;
 
   CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
   const CLI::Validator address(CheckAddress, "HOST:PORT");
@@ -86,6 +88,10 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadFlags;
+  }
+  for (std::string* const listen :
+       {&service.listen, &service.metrics_listen, &service.replication_listen}) {
+    *listen = rpc::WithBrackets(*listen);
   }
   flags.log_level = levels.at(level);
   return flags;

@@ -54,6 +54,15 @@ TEST(FlagsTest, RequiredFlagsAreEnough) {
   EXPECT_EQ(flags.parent_pid, 0);
 }
 
+TEST(FlagsTest, Ipv6AddressesGetTheirBrackets) {
+  const auto parsed =
+      Parse(With({"--listen", "fd00::5:7071", "--metrics-listen", "[::1]:0"}), "parameter-server");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.listen, "[fd00::5]:7071");
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.metrics_listen, "[::1]:0");
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.replication_listen, "127.0.0.1:0");
+}
+
 TEST(FlagsTest, AllFlagsAreRead) {
   const auto parsed = Parse(With({"--generation",
                                   "3",
