@@ -86,6 +86,7 @@ void LoadServers::Connect(std::uint32_t slot, Server& server) {
   server.link = std::make_unique<worker::Link>(
       worker::LinkOptions{.address = server.address,
                           .method = "/adamant.v1.ParameterServer/Exchange",
+                          .job = std::to_string(identity_.job_uid),
                           .max_message_bytes = kMaxMessageBytes,
                           .hello = request.SerializeAsString(),
                           .seed = MixSeed(identity_.slot, slot)},

@@ -183,8 +183,9 @@ void Checker::CheckState(Job& job, const JobState& now) {
   if (now.epoch < before.epoch) {
     Report("the epoch fell from " + std::to_string(before.epoch));
   }
-  const bool resumed = before.phase == Phase::kSuspended && now.phase == Phase::kStarting;
-  job.suspended = job.suspended || resumed;
+  const bool goes_on = before.phase == Phase::kSuspended && now.phase == Phase::kStarting;
+  job.suspended = job.suspended || goes_on;
+  const bool resumed = goes_on && !before.released;  // by the user, who gives a fresh budget
   if (now.restarts < before.restarts && !resumed) {
     Report("restarts were forgotten: " + std::to_string(before.restarts) + ", now " +
            std::to_string(now.restarts));

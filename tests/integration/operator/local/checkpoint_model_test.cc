@@ -117,7 +117,7 @@ class CheckpointModelTest : public testing::Test {
   const model::Graph graph_ = model::BuildGraph(job::NetOf(*parsed_.job)).value();
   const ShardLayout layout_{graph_.parameters, kBuckets};
   const std::vector<ParameterOptimiser> optimisers_ = [this] {
-    job::CountProgressInExamples(1, counted_);
+    job::CountProgressInExamples(1, 0, counted_);
     return job::OptimisersOf(counted_, graph_.parameters).value();
   }();
   const SystemClock clock_;
