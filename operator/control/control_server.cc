@@ -22,7 +22,7 @@ namespace {
 using controller::ConnectionId;
 
 // What all that members have sent may take until it is handled. Streams are cut beyond it.
-constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{24} << 20;
 
 // A job that is served. Constant but for the status.
 struct Job {
