@@ -25,7 +25,12 @@ void Connection::Push(v1::ControllerMessage message) {
     context_.TryCancel();
     return;
   }
-  waiting_.push_back(std::move(message));
+  // Each says all that there is: of those that follow each other only the last matters.
+  if (message.has_membership() && !waiting_.empty() && waiting_.back().has_membership()) {
+    waiting_.back() = std::move(message);
+  } else {
+    waiting_.push_back(std::move(message));
+  }
   GoOn();
 }
 

@@ -12,6 +12,12 @@ namespace {
 // The servers may hold snapshots that an earlier controller has asked for and could not store.
 constexpr std::uint64_t kSnapshotsOfATerm = std::uint64_t{1} << 20;
 
+bool IsAboutBuckets(const Event& event) {
+  const auto* received = std::get_if<Received>(&event);
+  return received != nullptr && (std::holds_alternative<Proposals>(received->message) ||
+                                 std::holds_alternative<BucketsReady>(received->message));
+}
+
 }  // namespace
 
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
@@ -111,7 +117,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   return outbox_.Take(state_);
 }
 
-std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
+std::vector<Action> JobController::Handle(const Event& event, TimePoint now, bool more) {
   if (finished_) {
     return {};
   }
@@ -144,6 +150,9 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now) {
     sequence_.RequestCheckpoint(now);
   } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
     End(Phase::kFailed, failed->reason);
+  }
+  if (more && IsAboutBuckets(event)) {
+    return {};
   }
   if (std::holds_alternative<Tick>(event)) {
     LoseSilent(now);

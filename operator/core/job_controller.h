@@ -111,7 +111,9 @@ class JobController {
   std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
 
   /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
-  std::vector<Action> Handle(const Event& event, TimePoint now);
+  /// `more`: another one is to be handled at once. Then what follows from a message about buckets
+  /// is decided with that one, so that thousands of buckets are stored and published together.
+  std::vector<Action> Handle(const Event& event, TimePoint now, bool more = false);
 
   /// When Handle wants a Tick at the latest.
   [[nodiscard]] TimePoint NextTimer(TimePoint now) const;

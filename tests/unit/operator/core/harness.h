@@ -55,7 +55,9 @@ class Harness {
     return Begin(survivors);
   }
 
-  Actions Handle(const Event& event) { return Keep(controller_->Handle(event, now_)); }
+  Actions Handle(const Event& event, bool more = false) {
+    return Keep(controller_->Handle(event, now_, more));
+  }
   Actions Tell(MemberId id, MemberMessage message) {
     return Handle(Received{connections_[id], std::move(message)});
   }
@@ -120,8 +122,8 @@ class Harness {
     return Tell({Role::kParameterServer, server}, stored);
   }
 
-  /// The server serves the buckets that it is primary of.
-  Actions Serve(std::uint32_t server, std::uint64_t updates = 0) {
+  /// The server serves the buckets that it is primary of. `more`: of JobController::Handle.
+  Actions Serve(std::uint32_t server, std::uint64_t updates = 0, bool more = false) {
     BucketsReady report;
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
       if (state().buckets[i].primary == HolderOf(server)) {
@@ -129,7 +131,8 @@ class Harness {
             {.bucket = i, .epoch = state().buckets[i].epoch, .updates = updates});
       }
     }
-    return Tell({Role::kParameterServer, server}, report);
+    return Handle(Received{connections_[{Role::kParameterServer, server}], std::move(report)},
+                  more);
   }
 
   /// Another process takes a server's slot and serves what it finds on its disk.

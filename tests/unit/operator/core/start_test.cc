@@ -35,6 +35,35 @@ TEST(StartTest, MembersGetWelcomeThenMembershipWithTheirIncarnation) {
   EXPECT_THAT(view.buckets, IsEmpty());
 }
 
+TEST(StartTest, BucketsThatAreReportedTogetherAreStoredAndPublishedOnce) {
+  Harness job;
+  job.Begin();
+  for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+    job.Join(id, ToString(id));
+    job.Tell(id, Heartbeat{});
+  }
+  job.ReportDisk(0);
+  job.ReportDisk(1);
+  ASSERT_FALSE(job.state().buckets.empty());
+  EXPECT_THAT(job.Serve(0, 0, /*more=*/true), IsEmpty());
+  EXPECT_THAT(job.Serve(1, 0, /*more=*/true), IsEmpty());
+  const auto actions = job.Handle(Tick{});
+  EXPECT_THAT(Pick<Persist>(actions), SizeIs(1));
+  EXPECT_THAT(Sent<Membership>(actions), SizeIs(6));
+  for (const Bucket& bucket : job.state().buckets) {
+    EXPECT_TRUE(bucket.created);
+  }
+}
+
+TEST(StartTest, WhatIsNotAboutBucketsIsDecidedAtOnce) {
+  Harness job;
+  job.Begin();
+  Join join;
+  join.id = kWorker0;
+  join.uid = "a";
+  EXPECT_THAT(Sent<Welcome>(job.Handle(Received{1, join}, /*more=*/true)), SizeIs(1));
+}
+
 TEST(StartTest, AProcessThatAnotherControllerHasStartedMeanwhileIsSentAwayAsItIs) {
   Harness job;
   job.Begin();
