@@ -61,6 +61,7 @@ TEST(StartTest, WhatIsNotAboutBucketsIsDecidedAtOnce) {
   Join join;
   join.id = kWorker0;
   join.uid = "a";
+  join.generation = job.GenerationOf(kWorker0);
   EXPECT_THAT(Sent<Welcome>(job.Handle(Received{1, join}, /*more=*/true)), SizeIs(1));
 }
 

@@ -1,4 +1,3 @@
-#include "services/parameter_server/core/stored_bucket.h"
 #include "services/parameter_server/core/parameter_server.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +5,7 @@
 
 #include <vector>
 
+#include "services/parameter_server/core/stored_bucket.h"
 #include "tests/unit/services/parameter_server/core/server_fixture.h"
 
 namespace adamant::parameter_server {
