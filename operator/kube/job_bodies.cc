@@ -19,15 +19,19 @@ namespace {
 
 bool HasEnded(const v1::TrainingJobStatus& status) { return status.has_completion_time(); }
 
+// Whether there is a pod that is not to outlive the job, and has not ended.
+bool RunsOn(const v1::TrainingJob& job, const PodViews& pods) {
+  return job.spec().run_policy().clean_up_policy().pods() != v1::CleanUpPolicy::PODS_NONE &&
+         std::ranges::any_of(pods, [](const auto& pod) {
+           return pod->pod.state != controller::ObservedPod::State::kEnded;
+         });
+}
+
 // Whether the last leader of a job that has ended may have left something to be done.
 bool MayBeUnclean(const v1::TrainingJob& job, const PodViews& pods) {
   const v1::CleanUpPolicy& policy = job.spec().run_policy().clean_up_policy();
-  return policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE ||
-         (policy.pods() != v1::CleanUpPolicy::PODS_NONE &&
-          std::ranges::any_of(pods, [&](const auto& pod) {
-            return policy.pods() == v1::CleanUpPolicy::PODS_ALL ||
-                   pod->pod.state != controller::ObservedPod::State::kEnded;
-          }));
+  return policy.claims() == v1::CleanUpPolicy::CLAIMS_DELETE || RunsOn(job, pods) ||
+         (policy.pods() == v1::CleanUpPolicy::PODS_ALL && !pods.empty());
 }
 
 }  // namespace
@@ -89,7 +93,9 @@ bool JobBodies::NeedsBody(const JobView& view, const PodViews& pods) const {
   }
   const auto finished = finished_.find(ToString(view.key));
   const Finished now{.uid = view.uid, .generation = view.generation};
-  return (finished == finished_.end() || finished->second != now) && MayBeUnclean(*view.job, pods);
+  // The API may carry out late what was asked of it before the job had ended.
+  return finished != finished_.end() && finished->second == now ? RunsOn(*view.job, pods)
+                                                                : MayBeUnclean(*view.job, pods);
 }
 
 void JobBodies::Finish(const JobView& view) {

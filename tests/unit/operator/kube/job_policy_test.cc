@@ -83,10 +83,12 @@ class JobPolicyTest : public JobBodyRig {
   }
 
   // A pod that ended before its job did.
-  void LeaveAnEndedPod() {
+  void LeaveAnEndedPod() { LeavePod("Succeeded"); }
+
+  void LeavePod(const char* phase) {
     const JobIdentity job{.key = kJob.key, .uid = view_->uid};
     Json pod = client_.Create(kPods, PodObject(job, *view_->job, kEnded, 1, kPodSettings)).value();
-    pod["status"]["phase"] = "Succeeded";
+    pod["status"]["phase"] = phase;
     ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
   }
 
@@ -146,6 +148,18 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesThePodsThatTheLastOneLeft) {
   LeaveAnEndedPod();
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
   JobBodies bodies(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  EXPECT_FALSE(EndedPodIsLeft());
+}
+
+// The API may carry out late what was asked of it before the job ended.
+TEST_F(JobPolicyTest, APodThatComesAfterTheEndIsDeleted) {
+  LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
+  EndWithTheLeader();
+  view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
+  JobBodies bodies(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());  // all is done
+  LeavePod("Running");
   ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
   EXPECT_FALSE(EndedPodIsLeft());
 }
