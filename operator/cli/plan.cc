@@ -1,14 +1,19 @@
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/memory_need.h"
 #include "operator/cli/net_plan.h"
+#include "operator/local/control_group.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 
@@ -23,7 +28,8 @@ constexpr char kExamples[] = R"(Examples:
 
 Times are medians of steps on random data, on one thread. A layer is named below the table if it
 reaches less than a quarter of the core's speed and takes more than a tenth of the step. Where more
-than one thread trains, the last lines say what becomes of rate and momentum.)";
+than one thread trains, lines below say what becomes of rate and momentum. The last line is what
+memory the job is expected to take on one machine.)";
 
 struct PlanFlags {
   std::string job;
@@ -48,7 +54,14 @@ int Plan(const PlanFlags& flags) {
   if (flags.batch > 0) {
     parsed.job->mutable_spec()->mutable_data()->set_batch_size(flags.batch);
   }
-  const ExpectationText expectation = ExpectationOf(*parsed.job);
+  ExpectationText expectation = ExpectationOf(*parsed.job);
+  if (const auto needs = MemoryNeeds(*parsed.job); needs.ok()) {
+    const std::optional<std::uint64_t> free = local::ControlGroup().FreeMemory();
+    expectation.lines += MemoryLine(*needs, free);
+    if (std::string warning = MemoryWarning(*needs, free); !warning.empty()) {
+      expectation.warnings.push_back(std::move(warning));
+    }
+  }
   std::fputs((*plan + expectation.lines).c_str(), stdout);
   PrintWarnings(expectation.warnings);
   return kOk;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,7 +15,9 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/memory_need.h"
 #include "operator/cli/net_plan.h"
+#include "operator/local/control_group.h"
 #include "operator/local/job_data.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
@@ -155,12 +158,18 @@ int Prepare(TrainFlags& flags,
   return kOk;
 }
 
-// What `validate` warns of, printed where no events are; of a run that goes on it was said before,
-// and only what has changed is new.
+// What `validate` warns of, and memory that is not there, printed where no events are; of a run
+// that goes on the first was said before, and only what has changed is new.
 std::vector<std::string> WarnAtStart(const TrainFlags& flags,
                                      const v1::TrainingJob& job,
                                      const std::vector<std::string>& changes) {
   std::vector<std::string> warnings = flags.resume.empty() ? ExpectationOf(job).warnings : changes;
+  if (const auto needs = MemoryNeeds(job); needs.ok()) {
+    std::string warning = MemoryWarning(*needs, local::ControlGroup().FreeMemory());
+    if (!warning.empty()) {
+      warnings.push_back(std::move(warning));
+    }
+  }
   if (flags.output == Output::kText) {
     PrintWarnings(warnings);
   }

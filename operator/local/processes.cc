@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,12 +49,10 @@ constexpr int kBadConfiguration = 2;
   _exit(kCannotRun);
 }
 
-std::string Describe(const siginfo_t& info) {
-  if (info.si_code == CLD_EXITED) {
-    return info.si_status == kCannotRun ? "could not be run"
-                                        : "exited with code " + std::to_string(info.si_status);
-  }
-  return "was killed by signal " + std::to_string(info.si_status);
+/// As waitid, but tells what the process used, which glibc's does not.
+int WaitFor(int descriptor, siginfo_t& info, rusage& used) {
+  return static_cast<int>(
+      syscall(SYS_waitid, P_PIDFD, descriptor, &info, WEXITED | WNOHANG, &used));
 }
 
 }  // namespace
@@ -106,15 +106,17 @@ absl::Status Processes::Start(const Command& command) {
 }
 
 void Processes::Kill(controller::MemberId id, std::uint64_t generation) {
-  for (const Child& child : children_) {
+  for (Child& child : children_) {
     if (child.id == id && child.generation == generation) {
+      child.killed = true;
       pidfd_send_signal(child.descriptor, SIGKILL, nullptr, 0);
     }
   }
 }
 
 void Processes::KillAll() {
-  for (const Child& child : children_) {
+  for (Child& child : children_) {
+    child.killed = true;
     pidfd_send_signal(child.descriptor, SIGKILL, nullptr, 0);
   }
 }
@@ -129,21 +131,36 @@ std::vector<controller::ProcessExited> Processes::Reap() {
   std::vector<controller::ProcessExited> exits;
   std::erase_if(children_, [&](const Child& child) {
     siginfo_t info{};
-    if (waitid(P_PIDFD, static_cast<id_t>(child.descriptor), &info, WEXITED | WNOHANG) != 0 ||
-        info.si_pid == 0) {
+    rusage used{};
+    if (WaitFor(child.descriptor, info, used) != 0 || info.si_pid == 0) {
       return false;
     }
     close(child.descriptor);
     const bool exited = info.si_code == CLD_EXITED;
     exits.push_back({.id = child.id,
                      .generation = child.generation,
-                     .how = Describe(info),
+                     .how = Describe(child, info, used.ru_maxrss),
                      .bad_configuration = exited && (info.si_status == kBadConfiguration ||
                                                      info.si_status == kCannotRun),
                      .exit_code = exited ? info.si_status : 128 + info.si_status});
     return true;
   });
   return exits;
+}
+
+std::string Processes::Describe(const Child& child,
+                                const siginfo_t& info,
+                                std::int64_t peak_kilobytes) {
+  if (info.si_code == CLD_EXITED) {
+    return info.si_status == kCannotRun ? "could not be run"
+                                        : "exited with code " + std::to_string(info.si_status);
+  }
+  std::string how = "was killed by signal " + std::to_string(info.si_status);
+  if (info.si_status == SIGKILL && !child.killed && oom_kills_.TakeOne()) {
+    how += " as memory ran out (oom_kill); it had " + std::to_string(peak_kilobytes >> 10) +
+           " MiB at most";
+  }
+  return how;
 }
 
 }  // namespace adamant::local

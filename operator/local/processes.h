@@ -1,13 +1,17 @@
 #pragma once
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "operator/core/actions.h"
+#include "operator/local/control_group.h"
 #include "operator/local/launcher.h"
 
 namespace adamant::local {
@@ -18,7 +22,8 @@ namespace adamant::local {
 /// Threads: one, which must live as long as the children should (the main thread).
 class Processes final : public Launcher {
  public:
-  Processes() = default;
+  /// `root` has the system's folders `proc` and `sys`.
+  explicit Processes(const std::filesystem::path& root = "/") : oom_kills_(root) {}
   ~Processes() override;  // kills and awaits all
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
@@ -37,9 +42,15 @@ class Processes final : public Launcher {
     int descriptor = -1;  // pidfd: signals through it cannot hit another process
     controller::MemberId id;
     std::uint64_t generation = 0;
+    bool killed = false;  // by us
   };
 
+  [[nodiscard]] std::string Describe(const Child& child,
+                                     const siginfo_t& info,
+                                     std::int64_t peak_kilobytes);
+
   std::vector<Child> children_;
+  OomKillCounter oom_kills_;
 };
 
 }  // namespace adamant::local

@@ -20,6 +20,7 @@
 #include "operator/local/checkpoint_file.h"
 #include "operator/local/event_queue.h"
 #include "operator/local/export_model.h"
+#include "operator/local/finished_run.h"
 #include "operator/local/job_data.h"
 #include "operator/local/kv_state_store.h"
 #include "operator/local/processes.h"
@@ -33,10 +34,12 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/files.h"
+#include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
+#include "services/common/rpc/resolve.h"
 
 namespace adamant::local {
 namespace {
@@ -69,7 +72,7 @@ class Runner {
       : job_(std::move(job)),
         paths_(std::filesystem::absolute(options.run_dir)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
-        listen_(options.listen),
+        listen_(options.listen.empty() ? rpc::AnyLoopbackPort() : options.listen),
         metrics_listen_(options.metrics_listen),
         warnings_(options.warnings),
         observer_(observer),
@@ -87,7 +90,7 @@ class Runner {
   absl::Status OpenController(const controller::JobSettings& settings);
   void Wait();
   void HandleSignals();
-  void Handle(const controller::Event& event);
+  void Handle(const controller::Event& event, bool more = false);
   void Perform(std::vector<Action> actions);
   bool Persist(const controller::Persist& persist);
   void Start(const controller::StartProcess& start);
@@ -194,7 +197,7 @@ void Runner::Run() {
       Handle(exited);
     }
     for (const controller::Event& event : events_.TakeAll()) {
-      Handle(event);
+      Handle(event, /*more=*/true);
     }
     Handle(controller::Tick{});
     ShowProgress();
@@ -227,8 +230,8 @@ void Runner::HandleSignals() {
   }
 }
 
-void Runner::Handle(const controller::Event& event) {
-  Perform(controller_->Handle(event, clock_.Now()));
+void Runner::Handle(const controller::Event& event, bool more) {
+  Perform(controller_->Handle(event, clock_.Now(), more));
 }
 
 void Runner::Perform(std::vector<Action> actions) {
@@ -397,10 +400,20 @@ absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path&
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer) {
-  Runner runner(std::move(job), options, observer);
-  ADAMANT_RETURN_IF_ERROR(runner.Open());
-  runner.Run();
-  return runner.Outcome();
+  auto runner = std::make_unique<Runner>(std::move(job), options, observer);
+  ADAMANT_RETURN_IF_ERROR(runner->Open());
+  runner->Run();
+  absl::StatusOr<RunOutcome> outcome = runner->Outcome();
+  runner.reset();  // its processes have ended with it
+  const bool is_over = options.launcher == nullptr && outcome.ok() &&
+                       outcome->report.phase == controller::Phase::kSucceeded;
+  if (is_over) {
+    if (const absl::Status tidied = TidyFinishedRun(RunPaths(options.run_dir)); !tidied.ok()) {
+      LogWarning("the folder of the run stays larger than it need be",
+                 {{"error", tidied.ToString()}});
+    }
+  }
+  return outcome;
 }
 
 }  // namespace adamant::local

@@ -18,9 +18,9 @@ namespace adamant::local {
 
 struct RunOptions {
   std::filesystem::path run_dir;
-  std::filesystem::path bin_dir;       ///< passes CheckPrograms
-  std::string listen = "127.0.0.1:0";  ///< host:port of the controller; port 0: the kernel chooses
-  std::string metrics_listen = {};     ///< host:port of /metrics; empty: none
+  std::filesystem::path bin_dir;  ///< passes CheckPrograms
+  std::string listen = {};  ///< host:port of the controller; empty: any port of this machine alone
+  std::string metrics_listen = {};         ///< host:port of /metrics; empty: none
   std::vector<std::string> warnings = {};  ///< of the manifest, to be told first
   Launcher* launcher = nullptr;  ///< borrowed; its processes may outlive this one; null: the
                                  ///< processes are children of this one and end with it

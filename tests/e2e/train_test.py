@@ -268,6 +268,39 @@ class TrainTest(adamant.TestCase):
         self.assertEqual((run.folder / "model.safetensors").stat().st_mtime_ns, before)
         self.assert_counted_once(run, 1, 3000)
 
+    def test_a_finished_run_keeps_no_more_than_its_checkpoints_need(self):
+        layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 256}"
+                  "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")  # 0.8 MB
+        run = self.run_in().train(self.job(layers=layers, epochs=20))
+        self.assertEqual(run.wait()[0], 0)
+
+        def stored():
+            return sum(path.stat().st_size for path in (run.folder / "data").rglob("*") if path.is_file())
+
+        self.assertLess(stored(), 12e6)
+        checkpoints = [path.stem for path in (run.folder / "checkpoints").iterdir()]
+        self.assertGreater(len(checkpoints), 0)
+        for checkpoint in checkpoints:
+            out = self.folder / f"{checkpoint}.safetensors"
+            result = adamant.adamant("export", run.folder, "--checkpoint", checkpoint, "--format", "safetensors",
+                                     "--out", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        model = (run.folder / "model.safetensors").read_bytes()
+        newest = (self.folder / f"{max(checkpoints, key=int)}.safetensors").read_bytes()
+        values = 4 * (784 * 256 + 256 + 2560 + 10)
+        self.assertEqual(newest[-values:], model[-values:])
+        self.assertIn("tiny: Succeeded", adamant.adamant("status", run.folder).stdout)
+        self.assertEqual(adamant.adamant("eval", run.folder).returncode, 0)
+        self.assertEqual(run.resume().wait()[0], 0)
+        self.assert_counted_once(run, 20, 3000)
+
+    def test_plan_says_what_memory_each_role_needs(self):
+        result = adamant.adamant("plan", self.job())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout.splitlines()[-1],
+                         r"^memory: worker 2 x \d+ MiB, parameter server 2 x \d+ MiB, data server \d+ MiB, "
+                         r"controller \d+ MiB: about [\d.]+ [MG]iB in all, of [\d.]+ [MG]iB that are free here$")
+
     def test_completion_scripts_are_valid_bash(self):
         script = adamant.adamant("completion", "bash").stdout
         check = subprocess.run(

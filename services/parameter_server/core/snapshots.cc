@@ -20,6 +20,10 @@ namespace {
 
 /// A mark says that a bucket's copy is complete, and how the bucket stood.
 constexpr std::string_view kMarks = "snapshots/";
+constexpr std::string_view kCopies = "snapshot/";  // before the marks, as keys are ordered
+
+/// After all that a key may go on with.
+constexpr char kLast[] = "\xff";
 
 std::string Hex(std::uint64_t snapshot) {
   char text[17];
@@ -37,7 +41,7 @@ std::string MarkKey(std::uint64_t snapshot, BucketId bucket) {
 std::string CopyPrefix(std::uint64_t snapshot, BucketId bucket) {
   char text[16];
   std::snprintf(text, sizeof(text), "/%08x/", bucket);
-  return "snapshot/" + Hex(snapshot) + text;
+  return std::string(kCopies) + Hex(snapshot) + text;
 }
 
 std::string EncodeMark(const SnapshotBucket& about) {
@@ -68,7 +72,7 @@ absl::StatusOr<SnapshotBucket> DecodeMark(BucketId bucket, const std::string& te
 }
 
 storage::Change EraseAll(std::string prefix) {
-  std::string end = prefix + "\xff";
+  std::string end = prefix + kLast;
   return {.key = std::move(prefix), .value = "", .erase = true, .end = std::move(end)};
 }
 
@@ -141,10 +145,28 @@ absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint6
   }));
   for (const std::uint64_t snapshot : dropped) {
     ADAMANT_FAILPOINT("snapshot/drop");
-    ADAMANT_RETURN_IF_ERROR(store_.Write({EraseAll("snapshot/" + Hex(snapshot) + "/"),
+    ADAMANT_RETURN_IF_ERROR(store_.Write({EraseAll(std::string(kCopies) + Hex(snapshot) + "/"),
                                           EraseAll(std::string(kMarks) + Hex(snapshot) + "/")}));
   }
   return absl::OkStatus();
+}
+
+absl::Status Snapshots::KeepOnly(const std::set<std::uint64_t>& snapshots) {
+  std::vector<storage::Change> changes;
+  std::string begin;
+  const auto erase_up_to = [&](const std::string& end) {
+    changes.push_back({.key = begin, .value = "", .erase = true, .end = end});
+  };
+  for (const std::string_view kind : {kCopies, kMarks}) {
+    for (const std::uint64_t snapshot : snapshots) {
+      const std::string kept = std::string(kind) + Hex(snapshot) + "/";
+      erase_up_to(kept);
+      begin = kept + kLast;
+    }
+  }
+  erase_up_to(kLast);
+  ADAMANT_RETURN_IF_ERROR(store_.Write(changes));
+  return store_.Flush();
 }
 
 absl::StatusOr<ShardValue> Snapshots::Read(std::uint64_t snapshot,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Snapshots {
 
   /// Removes the snapshots below `keep_from` that are not in `keep`.
   absl::Status Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep);
+
+  /// Removes all else from the store: the live buckets too, and every other snapshot.
+  absl::Status KeepOnly(const std::set<std::uint64_t>& snapshots);
 
   /// What was said of a bucket's copy when it was complete; nullopt if there is none.
   /// Errors: FailedPrecondition for an unknown format version; those of KvStore::Get.

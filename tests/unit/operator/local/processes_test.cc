@@ -76,6 +76,28 @@ TEST_F(ProcessesTest, KillEndsTheProcessOfThatGenerationOnly) {
   EXPECT_EQ(AwaitExit().at(0).how, "was killed by signal 9");
 }
 
+TEST_F(ProcessesTest, AKillForWantOfMemoryIsCalledThatAndSaysWhatTheProcessHad) {
+  const std::filesystem::path vmstat = folder_ / "proc/vmstat";
+  std::filesystem::create_directories(vmstat.parent_path());
+  Processes processes(folder_);
+  const auto ends_by = [&](const char* kills, bool by_us) {
+    EXPECT_TRUE(processes.Start(Shell(by_us ? "exec sleep 60" : "kill -9 $$")).ok());
+    EXPECT_TRUE(WriteFileAtomically(vmstat, kills).ok());
+    if (by_us) {
+      processes.KillAll();
+    }
+    std::vector<pollfd> descriptors;
+    processes.AddDescriptors(descriptors);
+    poll(descriptors.data(), descriptors.size(), 20'000);
+    return processes.Reap().at(0).how;
+  };
+  EXPECT_THAT(ends_by("oom_kill 1\n", false),
+              testing::MatchesRegex("was killed by signal 9 as memory ran out \\(oom_kill\\); "
+                                    "it had [1-9][0-9]* MiB at most"));
+  EXPECT_EQ(ends_by("oom_kill 1\n", false), "was killed by signal 9");
+  EXPECT_EQ(ends_by("oom_kill 2\n", true), "was killed by signal 9");
+}
+
 TEST_F(ProcessesTest, AMissingProgramOrAFileForTheLogFolderIsAnErrorThatNamesIt) {
   Command command = Shell("");
   command.arguments = {"/nowhere/program"};

@@ -1,7 +1,12 @@
+#include "services/parameter_server/core/snapshots.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +73,31 @@ TEST_F(SnapshotsTest, AfterALossItIsTakenOfWhatCameBack) {
   Restart(Flat(4, OnWorker()));
   ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
   EXPECT_THAT(Values(0, 1), Each(2));
+}
+
+TEST_F(SnapshotsTest, OnlyWhatIsToBeKeptStaysInTheStore) {
+  Create(Flat(4, OnWorker()));
+  for (const std::uint64_t snapshot : {1, 2, 3}) {
+    PushNext();
+    ASSERT_TRUE(server().TakeSnapshot(snapshot, 0, {}).ok());
+  }
+  ASSERT_TRUE(rig_->Flush(0).ok());
+  ASSERT_TRUE(Snapshots(0, rig_->store(0)).KeepOnly({1, 3}).ok());
+  std::set<std::string> folders;
+  ASSERT_TRUE(rig_->store(0)
+                  .Scan("",
+                        [&](std::string_view key, std::string_view) {
+                          folders.emplace(key.substr(0, key.find('/', key.find('/') + 1)));
+                          return true;
+                        })
+                  .ok());
+  EXPECT_THAT(folders,
+              testing::ElementsAre("snapshot/0000000000000001",
+                                   "snapshot/0000000000000003",
+                                   "snapshots/0000000000000001",
+                                   "snapshots/0000000000000003"));
+  EXPECT_THAT(Values(0, 1), Each(1));
+  EXPECT_THAT(Values(0, 3), Each(3));
 }
 
 TEST_F(SnapshotsTest, WhoMayHaveBeenReplacedTakesNone) {

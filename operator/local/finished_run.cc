@@ -1,0 +1,44 @@
+#include "operator/local/finished_run.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "operator/local/checkpoint_file.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/storage/segment_store.h"
+#include "services/parameter_server/core/snapshots.h"
+
+namespace adamant::local {
+namespace {
+
+// A store takes up to two of them more than what is in it.
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
+absl::Status TidyFinishedRun(const RunPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Acquire(paths, RunLock::Use::kControl));
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(paths));
+  std::set<std::uint64_t> kept;
+  for (const Manifest& manifest : manifests) {
+    kept.insert(manifest.checkpoint.snapshot);
+  }
+  std::error_code error;
+  for (std::uint32_t slot = 0; std::filesystem::exists(paths.store_of(slot), error); ++slot) {
+    const std::filesystem::path folder = paths.store_of(slot) / "shards";
+    if (!std::filesystem::exists(folder, error)) {
+      continue;
+    }
+    ADAMANT_ASSIGN_OR_RETURN(const std::unique_ptr<storage::SegmentStore> store,
+                             storage::SegmentStore::Open(folder, {.segment_bytes = kSegmentBytes}));
+    parameter_server::Snapshots snapshots(manifests.front().job_uid, *store);
+    ADAMANT_RETURN_IF_ERROR(snapshots.KeepOnly(kept));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::local
