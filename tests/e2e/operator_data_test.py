@@ -13,6 +13,7 @@ from pods import RESTRICTED
 TRAINING, VALIDATION = 5000, 1000
 FILES = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
          "t10k-labels-idx1-ubyte.gz")
+EPOCHS = 4  # after two the classes are only half told apart
 SCHEDULE = "schedule: {kind: Linear, warmUp: {epochs: 0.5}}"  # in epochs: it must learn how long one is
 DRAW = ("data", "digits", "--train", str(TRAINING), "--validation", str(VALIDATION))
 
@@ -60,15 +61,15 @@ class DataTest(TestCase):
         return f"{{download: {{images: {images}, labels: {labels}}}}}"
 
     def assert_trains(self, name, **values):
-        """A job with these values of tiny_job learns from all examples of two epochs, without a restart."""
-        manifest = tiny_job(name, epochs=2, **values).replace("rate: 0.005", f"rate: 0.005, {SCHEDULE}")
+        """A job with these values of tiny_job learns from all examples of its epochs, without a restart."""
+        manifest = tiny_job(name, epochs=EPOCHS, **values).replace("rate: 0.005", f"rate: 0.005, {SCHEDULE}")
         job = Job(self.system, manifest).apply()
         ended = job.await_phase("Succeeded").time
-        self.assert_counted_once(job, 2, TRAINING)
+        self.assert_counted_once(job, EPOCHS, TRAINING)
         status = job.status()
         self.assertEqual(status["restarts"], 0)
         self.assertGreater(status["accuracy"], 0.5)
-        measured(f"{job.name}: apply → Succeeded (2 epochs of {TRAINING} digits, top-1 {status['accuracy']})",
+        measured(f"{job.name}: apply → Succeeded ({EPOCHS} epochs of {TRAINING} digits, top-1 {status['accuracy']})",
                  ended - job.applied)
 
     def assert_invalid(self, job, message):
