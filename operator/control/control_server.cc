@@ -56,6 +56,7 @@ class ControllerService final : public v1::Controller::CallbackService {
     auto owned = std::make_unique<Connection>(*context);
     Connection* const connection = owned.get();
     auto place = LetIn(*context);
+    const absl::Status let_in = place.status();
     ConnectionId id = 0;
     {
       const MutexLock lock(mutex_);
@@ -63,10 +64,10 @@ class ControllerService final : public v1::Controller::CallbackService {
       Stream& stream = streams_[id];
       stream.connection = std::move(owned);
       stream.peer = rpc::HostOfPeer(context->peer());
-      stream.place = place.ok() ? *std::move(place) : nullptr;
+      stream.place = let_in.ok() ? *std::move(place) : nullptr;
     }
-    if (!place.ok()) {
-      connection->Refuse(rpc::ToGrpc(place.status()), [this, id] { Remove(id); });
+    if (!let_in.ok()) {
+      connection->Refuse(rpc::ToGrpc(let_in), [this, id] { Remove(id); });
       return connection;
     }
     connection->Begin(

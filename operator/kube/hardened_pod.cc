@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/kube/client/json.h"
+
 namespace adamant::kube {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kUser = 65532;
 constexpr int kGraceSeconds = 30;
