@@ -1,14 +1,12 @@
+#include "operator/kube/claim_object.h"
+
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "operator/kube/claim_size.h"
 #include "operator/kube/client/json.h"
-#include "operator/kube/pod_object.h"
 #include "proto/adamant/v1/job.pb.h"
 
-// The claims of a job.
 namespace adamant::kube {
-
 namespace {
 
 // `Storage`: v1::Storage or v1::ServerStorage.

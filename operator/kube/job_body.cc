@@ -226,12 +226,13 @@ void JobBody::HandleEvents() {
 
 // One write carries all that these events change.
 void JobBody::HandleTogether(const std::function<void()>& handle) {
-  const bool outermost = !waits_ && !std::exchange(collects_, !waits_);
-  handle();
-  if (outermost) {
-    collects_ = false;
-    PerformAll();
+  if (waits_ || collects_) {
+    return handle();
   }
+  collects_ = true;
+  handle();
+  collects_ = false;
+  PerformAll();
 }
 
 void JobBody::LookAtAddresses(const PodViews& pods) {

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
 #include "proto/adamant/v1/job.pb.h"

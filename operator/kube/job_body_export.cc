@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"

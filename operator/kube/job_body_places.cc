@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operator/core/server_places.h"
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
 

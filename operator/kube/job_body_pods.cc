@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/api_status.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "operator/core/state.h"
+#include "operator/kube/claim_object.h"
 #include "operator/kube/pod_object.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/data_claims.h"
 #include "operator/kube/epoch_objects.h"
@@ -299,6 +300,21 @@ void ReadState(const Json& object, PodView& view) {
   }
 }
 
+// The node's count too: what a pod sends may bear them. None before the pod has its own.
+std::vector<std::string> AddressesOf(const Json& object) {
+  std::vector<std::string> addresses;
+  if (StringAt(object, {"status", "podIP"}).empty()) {
+    return addresses;
+  }
+  addresses = {StringAt(object, {"status", "podIP"}), StringAt(object, {"status", "hostIP"})};
+  for (const char* list : {"podIPs", "hostIPs"}) {
+    for (const Json& address : StatusesIn(object, list)) {
+      addresses.push_back(StringAt(address, {"ip"}));
+    }
+  }
+  return addresses;
+}
+
 }  // namespace
 
 Json MetadataOf(const JobIdentity& job, const std::string& name) {
@@ -376,25 +392,6 @@ Json ExportPodObject(const JobIdentity& job,
        {{"name", "tmp"}, {"emptyDir", Json::object()}}});
   return pod;
 }
-
-namespace {
-
-// The node's count too: what a pod sends may bear them. None before the pod has its own.
-std::vector<std::string> AddressesOf(const Json& object) {
-  std::vector<std::string> addresses;
-  if (StringAt(object, {"status", "podIP"}).empty()) {
-    return addresses;
-  }
-  addresses = {StringAt(object, {"status", "podIP"}), StringAt(object, {"status", "hostIP"})};
-  for (const char* list : {"podIPs", "hostIPs"}) {
-    for (const Json& address : StatusesIn(object, list)) {
-      addresses.push_back(StringAt(address, {"ip"}));
-    }
-  }
-  return addresses;
-}
-
-}  // namespace
 
 std::shared_ptr<const PodView> ParsePod(const Json& object) {
   auto view = std::make_shared<PodView>();

@@ -43,9 +43,6 @@ nlohmann::json MetadataOf(const JobIdentity& job, const std::string& name);
 /// "mnist-worker-1-3": slot and generation.
 std::string PodName(const std::string& job, const controller::StartProcess& process);
 
-/// "mnist-parameter-server-1-2": of the claim that is the slot's second volume.
-std::string ClaimName(const std::string& job, std::uint32_t slot, std::uint64_t volume);
-
 /// The pod of a process: hardened defaults, with the role's template of the spec merged over them.
 /// A parameter server's data is on the claim of `volume`, that of others goes with the pod.
 /// `start`: how often the job has been started; pods that Kueue is to place together have it in
@@ -56,12 +53,6 @@ nlohmann::json PodObject(const JobIdentity& job,
                          std::uint64_t volume,
                          const PodSettings& settings,
                          std::uint64_t start = 1);
-
-/// The claim of a parameter server.
-nlohmann::json ClaimObject(const JobIdentity& job,
-                           const v1::TrainingJob& spec,
-                           std::uint32_t slot,
-                           std::uint64_t volume);
 
 struct ModelToExport {
   std::uint64_t snapshot = 0;
@@ -76,10 +67,6 @@ nlohmann::json ExportPodObject(const JobIdentity& job,
                                const ModelToExport& model,
                                const PodSettings& settings);
 std::string ExportName(const std::string& job, std::uint64_t snapshot);
-
-/// The claim for the output; null when the spec names one of the user's.
-nlohmann::json OutputClaimObject(const JobIdentity& job, const v1::TrainingJob& spec);
-std::string OutputClaimName(const std::string& job, const v1::TrainingJob& spec);
 
 /// What an informer keeps of a pod.
 struct PodView {

@@ -25,7 +25,7 @@ class ControlGroup {
 
  private:
   std::filesystem::path proc_;
-  std::vector<std::filesystem::path> groups_;  // the own one first; without the topmost
+  std::vector<std::filesystem::path> groups_;  // the own one first, each with those above it
 };
 
 /// Counts the kills that no process is told to have died of.

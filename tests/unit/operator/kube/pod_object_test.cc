@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "tests/unit/operator/kube/job_fixture.h"
