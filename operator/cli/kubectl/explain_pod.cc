@@ -77,7 +77,9 @@ std::vector<Cause> NodesOfClaims(const Json& pod, const Observed& observed) {
     const std::string node =
         StringAt(claim, {"metadata", "annotations", "volume.kubernetes.io/selected-node"});
     if (!node.empty() && std::ranges::find(wanted, name) != wanted.end()) {
-      causes.push_back({"its claim " + name + " was made for node " + node});
+      Cause cause{"its claim " + name};
+      cause.text.append(" was made for node ").append(node);
+      causes.push_back(std::move(cause));
     }
   }
   return causes;
