@@ -48,6 +48,7 @@ struct RigOptions {
   std::uint64_t retain_pushes = 0;
   std::uint64_t share_every = 1;
   model::Graph (*graph)() = TinyGraph;
+  graph::Backend backend = graph::Backend::kReference;
 };
 
 inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
@@ -58,7 +59,7 @@ inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
           .batch_size = 4,
           .prefetch = 8,
           .seed = 1,
-          .backend = graph::Backend::kReference};
+          .backend = options.backend};
 }
 
 inline UpdatePlan PlanOf(const RigOptions& options,
@@ -113,7 +114,12 @@ class Rig {
         exchange(replica,
                  {.max_message_bytes = 64,
                   .retain_bytes = options.retain_pushes * Accumulator::BytesOf(plan)}) {
-    ADAMANT_CHECK(replica.SetNormalisation({.mean = {128}, .deviation = {64}}).ok(), "one channel");
+    const auto channels = static_cast<std::size_t>(graph.input[0]);
+    ADAMANT_CHECK(replica
+                      .SetNormalisation({.mean = std::vector<float>(channels, 128),
+                                         .deviation = std::vector<float>(channels, 64)})
+                      .ok(),
+                  "one for each channel");
     exchange.OnMap(servers.Map());
     exchange.OnParameterServer(0, true);
     exchange.OnParameterServer(1, true);
