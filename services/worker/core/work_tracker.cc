@@ -138,21 +138,28 @@ std::vector<WorkTracker::Message> WorkTracker::Poll(Clock::TimePoint now) {
     ADAMANT_FAILPOINT("work/acknowledge_again");
     outbox_.emplace_back(std::move(message));
   }
-  std::map<ServerSlot, HandBackMessage> returns;
+  PollHandBacks();
+  return std::exchange(outbox_, {});
+}
+
+// To all data servers: a part that has just changed hands may be dealt by one that the map does not
+// name yet, and what a server did not grant means nothing to it.
+void WorkTracker::PollHandBacks() {
+  std::vector<Lease> leases;
   std::erase_if(to_hand_back_, [&](const Lease& lease) {
     const auto owner = OwnerOf(lease);
     if (!owner.has_value() || !IsConnected(connected_, *owner)) {
       return false;
     }
-    returns[*owner].server = *owner;
-    returns[*owner].leases.push_back(lease);
+    leases.push_back(lease);
     return true;
   });
-  for (auto& [server, message] : returns) {
-    ADAMANT_FAILPOINT("work/hand_back");
-    outbox_.emplace_back(std::move(message));
+  for (ServerSlot server = 0; !leases.empty() && server < connected_.size(); ++server) {
+    if (connected_[server]) {
+      ADAMANT_FAILPOINT("work/hand_back");
+      outbox_.emplace_back(HandBackMessage{.server = server, .leases = leases});
+    }
   }
-  return std::exchange(outbox_, {});
 }
 
 std::optional<Clock::TimePoint> WorkTracker::NextPoll() const {

@@ -76,6 +76,7 @@ class WorkTracker {
   };
 
   void Finish(const std::vector<LeaseResult>& results, Clock::TimePoint now);
+  void PollHandBacks();
   [[nodiscard]] std::optional<ServerSlot> OwnerOf(const Lease& lease) const;
   [[nodiscard]] bool Void(const Lease& lease) const;
 

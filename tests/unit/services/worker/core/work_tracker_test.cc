@@ -98,9 +98,18 @@ TEST_F(WorkTrackerTest, BatchesOfARefusedPushAreHandedBack) {
   tracker_.Trained(1, {Result(1), Result(2)});
   tracker_.Retired(1, true, now_);
   const auto messages = Poll<HandBackMessage>();
-  ASSERT_EQ(messages.size(), 1u);
-  EXPECT_EQ(messages[0].leases.size(), 2u);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].leases, (std::vector{Result(1).lease, Result(2).lease}));
   EXPECT_TRUE(tracker_.Idle());
+}
+
+TEST_F(WorkTrackerTest, HandedBackBatchesGoToAServerThatTheMapDoesNotNameYet) {
+  tracker_.HandBack({Result(1, 0).lease});  // dealt by server 1, which has just got part 0
+  const auto messages = Poll<HandBackMessage>();
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[1].server, 1u);
+  EXPECT_EQ(messages[1].leases, std::vector{Result(1).lease});
+  EXPECT_TRUE(Poll<HandBackMessage>().empty()) << "once is enough";
 }
 
 TEST_F(WorkTrackerTest, HandedBackBatchesWaitForTheStream) {
@@ -109,7 +118,7 @@ TEST_F(WorkTrackerTest, HandedBackBatchesWaitForTheStream) {
   EXPECT_TRUE(Poll<HandBackMessage>().empty());
   EXPECT_FALSE(tracker_.Idle());
   tracker_.OnConnected(0);
-  EXPECT_EQ(Poll<HandBackMessage>().size(), 1u);
+  EXPECT_EQ(Poll<HandBackMessage>().size(), 2u);
 }
 
 TEST_F(WorkTrackerTest, AClosedEpochVoidsItsTrainingLeasesAndNoOthers) {
