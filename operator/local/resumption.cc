@@ -1,10 +1,15 @@
 #include "operator/local/resumption.h"
 
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/checksum.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/changes.h"
@@ -87,6 +92,22 @@ std::string Refusal(const std::string& change,
   return change + " (" + why + (more.empty() ? "" : ", ") + more + ")";
 }
 
+constexpr std::string_view kChecksumLine = "# xxh3_64 of all below: ";
+
+// The text after a line that guards it.
+std::string Checked(std::string_view text) {
+  char hex[17];
+  std::snprintf(hex, sizeof(hex), "%016" PRIx64, Checksum(std::as_bytes(std::span(text))));
+  return std::string(kChecksumLine) + hex + "\n" + std::string(text);
+}
+
+// Runs of earlier versions have no such line.
+bool IsDamaged(const std::string& text) {
+  const std::size_t line = text.find('\n');
+  return text.starts_with(kChecksumLine) &&
+         (line == std::string::npos || Checked(text.substr(line + 1)) != text);
+}
+
 }  // namespace
 
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
@@ -99,10 +120,12 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
   ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(paths.started(), kMaxBytes));
   const job::ParseResult started =
       job::ParseJob(text, paths.started().string(), job::DataReading::kNone);
-  if (started.job == nullptr) {
-    return absl::DataLossError(job::Format(started.problems.front()) +
-                               "; without this file the run goes on as " + paths.job().string() +
-                               " says");
+  if (started.job == nullptr || IsDamaged(text)) {
+    const std::string problem = started.job == nullptr
+                                    ? job::Format(started.problems.front())
+                                    : paths.started().string() + ": it is not as it was written";
+    return absl::DataLossError(problem + "; without this file the run goes on as " +
+                               paths.job().string() + " says");
   }
   for (const job::Change& change : job::ChangesBetween(*started.job, job)) {
     const Rule rule = RuleOf(change);
@@ -119,7 +142,7 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {
-  const std::string text = job::ToYaml(job);
+  const std::string text = Checked(job::ToYaml(job));
   const absl::StatusOr<std::string> stored = ReadFile(paths.started(), kMaxBytes);
   return stored.ok() && *stored == text ? absl::OkStatus()
                                         : WriteFileAtomically(paths.started(), text);

@@ -98,10 +98,13 @@ class DamageTest(adamant.TestCase):
         run = self.run_to_damage()
         self.stop(run, "killed")
         path = run.folder / "started.yaml"
-        path.write_bytes(path.read_bytes()[:-1] + b"\0[")
-        result = adamant.adamant("train", "--resume", run.folder)
-        self.assertNotIn(result.returncode, (0, 1), result.stderr)
-        self.assertIn(str(path), result.stderr)
+        whole = path.read_bytes()
+        self.assertIn(b"rate: 0.005", whole)
+        for damaged in (whole[:-1] + b"\0[", whole[:len(whole) // 2], whole.replace(b"rate: 0.005", b"rate: 0.007")):
+            path.write_bytes(damaged)
+            result = adamant.adamant("train", "--resume", run.folder)
+            self.assertNotIn(result.returncode, (0, 1), result.stderr)
+            self.assertIn(str(path), result.stderr)
         path.unlink()
         self.go_on(run)
 
@@ -114,6 +117,20 @@ class DamageTest(adamant.TestCase):
                 damage.apply(how, run.folder / "metrics.csv", self.random)
                 run.resume().await_epoch(rows.count("\n"))
                 self.assertTrue((run.folder / "metrics.csv").read_text().startswith(rows))
+
+    def test_a_damaged_model_is_not_measured(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        path = run.folder / "model.safetensors"
+        self.assertEqual(adamant.adamant("eval", run.folder).returncode, 0)
+        whole = path.read_bytes()
+        for how in ("bit", "cut"):
+            with self.subTest(damage=how):
+                damage.apply(how, path, self.random)
+                result = adamant.adamant("eval", run.folder)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(str(path), result.stderr)
+                path.write_bytes(whole)
 
     def test_what_only_tells_of_a_run_does_not_hold_it_up(self):
         run = self.run_to_damage()

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "services/common/base/checksum.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 
@@ -21,6 +24,7 @@ static_assert(std::endian::native == std::endian::little, "files hold little-end
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr char kMetadata[] = "__metadata__";
+constexpr char kChecksum[] = "xxh3_64";
 
 absl::Status Broken(const std::string& what) {
   return absl::DataLossError("not a valid safetensors file: " + what);
@@ -118,6 +122,47 @@ absl::Status CheckCover(const std::vector<Entry>& sorted, std::uint64_t data_byt
   return at == data_bytes ? absl::OkStatus() : Broken("bytes after the last tensor");
 }
 
+std::string Text(const Json& header) {
+  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The checksum of a file: of the checksums of its header without this one, and of its tensors in
+// the order of their bytes; 16 hexadecimal digits.
+class FileChecksum {
+ public:
+  explicit FileChecksum(const Json& header) {
+    const std::string text = Text(header);
+    sums_.push_back(Checksum(std::as_bytes(std::span(text))));
+  }
+
+  void Add(std::span<const float> values) { sums_.push_back(Checksum(std::as_bytes(values))); }
+
+  [[nodiscard]] std::string Hex() const {
+    char hex[17];
+    std::snprintf(hex, sizeof(hex), "%016" PRIx64, Checksum(std::as_bytes(std::span(sums_))));
+    return hex;
+  }
+
+ private:
+  std::vector<std::uint64_t> sums_;
+};
+
+// Takes the checksum out of the file's metadata. Files of others have none.
+absl::Status CheckWhole(Json header, TensorFile& file) {
+  const auto written = file.metadata.extract(kChecksum);
+  if (written.empty()) {
+    return absl::OkStatus();
+  }
+  header[kMetadata].erase(kChecksum);
+  FileChecksum checksum(header);
+  for (const Tensor& tensor : file.tensors) {
+    checksum.Add(tensor.values);
+  }
+  return checksum.Hex() == written.mapped()
+             ? absl::OkStatus()
+             : Broken("it does not have the checksum that it names, so it is damaged");
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EncodeSafetensors(const std::vector<TensorView>& tensors,
@@ -134,7 +179,12 @@ absl::StatusOr<std::string> EncodeSafetensors(const std::vector<TensorView>& ten
     header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  FileChecksum checksum(header);
+  for (const TensorView& tensor : tensors) {
+    checksum.Add(tensor.values);
+  }
+  header[kMetadata][kChecksum] = checksum.Hex();
+  std::string text = Text(header);
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // aligns the data
   std::string bytes;
   bytes.reserve(kLengthBytes + text.size() + at);
@@ -183,6 +233,7 @@ absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes) {
     std::copy(raw.begin(), raw.end(), reinterpret_cast<char*>(tensor.values.data()));
     file.tensors.push_back(std::move(tensor));
   }
+  ADAMANT_RETURN_IF_ERROR(CheckWhole(std::move(header), file));
   return file;
 }
 

@@ -43,6 +43,30 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(file->tensors[1].values, kBias);
 }
 
+TEST(SafetensorsTest, AFlippedBitIsNoticedOrHarmless) {
+  const std::string whole = Example();
+  const TensorFile expected = DecodeSafetensors(whole).value();
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string bytes = whole;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    const auto file = DecodeSafetensors(bytes);
+    if (!file.ok()) {
+      continue;
+    }
+    ASSERT_EQ(file->tensors.size(), expected.tensors.size()) << bit;
+    for (std::size_t i = 0; i < expected.tensors.size(); ++i) {
+      EXPECT_EQ(file->tensors[i].name, expected.tensors[i].name) << bit;
+      EXPECT_EQ(file->tensors[i].values, expected.tensors[i].values) << bit;
+    }
+    EXPECT_EQ(file->metadata.at("job"), expected.metadata.at("job")) << bit;
+  }
+  std::string bytes = whole;
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  const auto file = DecodeSafetensors(bytes);
+  EXPECT_TRUE(absl::IsDataLoss(file.status()));
+  EXPECT_THAT(std::string(file.status().message()), HasSubstr("checksum"));
+}
+
 TEST(SafetensorsTest, DataStartsAtAMultipleOfEightBytes) {
   for (std::size_t length = 1; length < 10; ++length) {
     const auto bytes = EncodeSafetensors({{std::string(length, 'n'), {2}, kBias}}, {});
