@@ -90,10 +90,11 @@ void AddTransition(const FieldDescriptor& field, Json& rules) {
   const std::string now = "self." + name;
   const std::string before = "oldSelf." + name;
   const std::string equal = now + " == " + before;
+  const std::string given = "has(" + now + ") == has(" + before + ")";
   const bool always = job::RulesOf(field).required() || DefaultJson(field);
-  const std::string same =
-      always ? equal
-             : "has(" + now + ") == has(" + before + ") && (!has(" + now + ") || " + equal + ")";
+  const std::string same = always ? equal : given + " && (!has(" + now + ") || " + equal + ")";
+  const char* const kNever =
+      "cannot change while the job exists; delete it, or give the new one another name";
   switch (job::RulesOf(field).change()) {
     case v1::CHANGE_ALWAYS:
       return;
@@ -105,13 +106,11 @@ void AddTransition(const FieldDescriptor& field, Json& rules) {
     default:
       break;
   }
-  if (job::IsMessage(field) && !field.is_repeated() && MayChange(*field.message_type())) {
-    return;  // the rules stand further in
+  if (!HasRulesWithin(field)) {
+    rules.push_back(Rule(same, kNever, name));
+  } else if (!always) {
+    rules.push_back(Rule(given, kNever, name));  // whoever comes or goes has no rules within
   }
-  rules.push_back(Rule(same,
-                       "cannot change while the job exists; delete it, or give the new one another "
-                       "name",
-                       name));
 }
 
 /// The ends of a range: comparison and bound.
@@ -167,7 +166,11 @@ bool MayChange(const Descriptor& type) {
   return false;
 }
 
-Json MessageRules(const Descriptor& type) {
+bool HasRulesWithin(const FieldDescriptor& field) {
+  return job::IsMessage(field) && !job::IsOpen(field) && !field.is_repeated();
+}
+
+Json MessageRules(const Descriptor& type, bool frozen) {
   Json rules = Json::array();
   for (int i = 0; i < type.real_oneof_decl_count(); ++i) {
     AddOneof(*type.oneof_decl(i), rules);
@@ -180,7 +183,7 @@ Json MessageRules(const Descriptor& type) {
     const v1::Check& check = options.GetExtension(v1::checks, i);
     rules.push_back(Rule(check.holds(), check.message(), check.field()));
   }
-  if (MayChange(type)) {
+  if (frozen || MayChange(type)) {
     for (int i = 0; i < type.field_count(); ++i) {
       AddTransition(*type.field(i), rules);
     }

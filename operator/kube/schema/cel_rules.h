@@ -11,9 +11,13 @@ class FieldDescriptor;
 // libraries of Kubernetes 1.30.
 namespace adamant::kube {
 
-/// Rules of a message: its oneofs, its `when` rules, its checks, and, where some of its fields may
-/// change, those that keep the others from it. An empty list if there are none.
-nlohmann::ordered_json MessageRules(const google::protobuf::Descriptor& type);
+/// Rules of a message: its oneofs, its `when` rules, its checks, and those that keep fields from
+/// changing: where some may, and in a `frozen` message, none of whose fields may. An empty list if
+/// there are none.
+nlohmann::ordered_json MessageRules(const google::protobuf::Descriptor& type, bool frozen);
+
+/// Whether what is in the field is kept from changing by rules of its own, which name what changed.
+bool HasRulesWithin(const google::protobuf::FieldDescriptor& field);
 
 /// The range of a quantity or duration, and the fractional bounds of a real, which the API server's
 /// schema cuts to whole numbers when it compares them with one.

@@ -110,6 +110,12 @@ Json ScalarJson(const FieldDescriptor& field, ScalarType type) {
   return schema;
 }
 
+/// Whether nothing within the field may change, where its message keeps what may not.
+bool IsFrozen(const FieldDescriptor& field) {
+  return job::RulesOf(field).change() == v1::CHANGE_NEVER && HasRulesWithin(field) &&
+         !MayChange(*field.message_type());
+}
+
 /// A comment as a sentence: those behind fields are none.
 std::string Sentence(std::string comment) {
   if (!comment.empty()) {
@@ -123,12 +129,14 @@ class Writer {
  public:
   explicit Writer(const job::Comments& comments) : comments_(comments) {}
 
-  Json MessageJson(const Descriptor& type) {
+  /// `frozen`: none of its fields may change.
+  Json MessageJson(const Descriptor& type, bool frozen) {
     Json schema = {{"type", "object"}, {"properties", Json::object()}};
     Json required = Json::array();
+    const bool keeps = frozen || MayChange(type);  // what may not change in it, from changing
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
-      schema["properties"][field.json_name()] = FieldJson(field);
+      schema["properties"][field.json_name()] = FieldJson(field, keeps && IsFrozen(field));
       const v1::FieldRules& rules = job::RulesOf(field);
       if (rules.required() && rules.when().empty()) {
         required.push_back(field.json_name());
@@ -137,21 +145,21 @@ class Writer {
     if (!required.empty()) {
       schema["required"] = std::move(required);
     }
-    if (Json rules = MessageRules(type); !rules.empty()) {
+    if (Json rules = MessageRules(type, frozen); !rules.empty()) {
       schema["x-kubernetes-validations"] = std::move(rules);
     }
     return schema;
   }
 
  private:
-  Json FieldJson(const FieldDescriptor& field) {
+  Json FieldJson(const FieldDescriptor& field, bool frozen) {
     Json schema = {{"description", Description(field)}};
     if (field.is_map()) {
       schema.update(MapJson(field));
     } else if (field.is_repeated()) {
       schema.update(ListJson(field));
     } else {
-      schema.update(ValueJson(field));
+      schema.update(ValueJson(field, frozen));
     }
     if (std::optional<Json> value = DefaultJson(field)) {
       schema["default"] = *std::move(value);
@@ -159,14 +167,14 @@ class Writer {
     return schema;
   }
 
-  Json ValueJson(const FieldDescriptor& field) {
+  Json ValueJson(const FieldDescriptor& field, bool frozen) {
     if (const std::optional<ScalarType> type = job::ScalarTypeOf(field)) {
       return ScalarJson(field, *type);
     }
     if (job::IsOpen(field)) {
       return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
     }
-    return MessageJson(*field.message_type());
+    return MessageJson(*field.message_type(), frozen);
   }
 
   Json ListJson(const FieldDescriptor& field) {
@@ -181,7 +189,7 @@ class Writer {
       }
       schema["maxItems"] = rules.most_elements();
     }
-    schema["items"] = ValueJson(field);
+    schema["items"] = ValueJson(field, false);  // the list is compared as a whole
     return schema;
   }
 
@@ -216,7 +224,7 @@ class Writer {
 }  // namespace
 
 Json OpenApi(const Descriptor& type, const job::Comments& comments) {
-  return Writer(comments).MessageJson(type);
+  return Writer(comments).MessageJson(type, false);
 }
 
 }  // namespace adamant::kube
