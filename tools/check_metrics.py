@@ -14,12 +14,23 @@ PAGE = "docs/metrics.md"
 INTRODUCTION = """\
 # Metrics
 
-Every service serves these at `http://HOST:PORT/metrics` in Prometheus' text format (flag `--metrics-listen`).
+At `http://HOST:PORT/metrics` in Prometheus' text format (flag `--metrics-listen`). In a cluster: the operator at port 8080; the
+pods of a job, each the series of its process, at port 7070 (named `metrics`). On one machine `adamant train --metrics-listen` serves those of the
+controller, and each process its own at a port that it chooses and logs.
 Base units; counters end in `_total`. Written by `tools/check_metrics.py --fix` from the code that registers them.
 
-| name | type | labels | meaning |
-|---|---|---|---|
+| name | served by | type | labels | meaning |
+|---|---|---|---|---|
 """
+# Whose folder registers them; the longest that fits counts.
+SERVED_BY = {
+    "services/data_server": "data server",
+    "services/parameter_server": "parameter server",
+    "services/worker": "worker",
+    "operator": "operator",
+    "operator/control": "operator, `adamant train`",
+    "operator/local": "`adamant train`",
+}
 CALL = re.compile(r"\bAdd(Counter|Gauge|Histogram)\(")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TEXTS = re.compile(r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+),?')  # adjacent literals are one
@@ -34,10 +45,11 @@ class Metric:
     kind: str
     labels: tuple[str, ...]
     meaning: str
+    served_by: str = ""
 
     def row(self) -> str:
         labels = ", ".join(f"`{label}`" for label in self.labels)
-        return f"| `{self.name}` | {self.kind} | {labels} | {self.meaning.rstrip('.')}. |\n"
+        return f"| `{self.name}` | {self.served_by} | {self.kind} | {labels} | {self.meaning.rstrip('.')}. |\n"
 
 
 def arguments(text: str, start: int) -> str:
@@ -58,6 +70,12 @@ def parse_call(kind: str, call: str) -> Metric | None:
         return None
     join = lambda literals: "".join(TEXT.findall(literals))
     return Metric(join(name[1]), kind.lower(), tuple(LABEL.findall(call, meaning.end())), join(meaning[1]))
+
+
+def served_by(path: pathlib.PurePath) -> str | None:
+    """By which process, from the place of the file that registers it; None when that is none's."""
+    folder = next((folder for folder in path.parents if folder.as_posix() in SERVED_BY), None)
+    return folder and SERVED_BY[folder.as_posix()]
 
 
 def faults_of(metric: Metric) -> list[str]:
@@ -83,6 +101,11 @@ def collect(root: pathlib.Path) -> tuple[dict[str, Metric], list[str]]:
             if metric is None:
                 faults.append(f"{where}: write name and meaning of a metric as literals")
                 continue
+            process = served_by(path.relative_to(root))
+            if process is None:
+                faults.append(f"{where}: which process serves what is registered here? Add the folder to SERVED_BY")
+                continue
+            metric = dataclasses.replace(metric, served_by=process)
             faults += [f"{where}: {metric.name}: {fault}" for fault in faults_of(metric)]
             if metrics.setdefault(metric.name, metric) != metric:
                 faults.append(f"{where}: {metric.name} is registered elsewhere with another type, labels or meaning")

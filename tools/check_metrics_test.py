@@ -30,13 +30,20 @@ class CheckMetricsTest(unittest.TestCase):
         self.assertEqual(self.faults(GOOD), [])
         self.assertEqual(self.faults(GOOD, fix=False), [])
         page = (self.root / check_metrics.PAGE).read_text()
-        row = '| `adamant_test_pushes_total` | counter | `outcome`, `kind` | Pushes, (all) \\"of\\" them. |'
+        row = '| `adamant_test_pushes_total` | worker | counter | `outcome`, `kind` | Pushes, (all) \\"of\\" them. |'
         self.assertIn(row, page)
 
     def test_new_metric_must_be_on_the_page(self) -> None:
         self.faults(GOOD)
         [fault] = self.faults(GOOD.replace("pushes", "fetches"), fix=False)
         self.assertIn("differs from the code", fault)
+
+    def test_a_folder_has_a_process(self) -> None:
+        file = self.root / "services" / "new" / "a.cc"
+        file.parent.mkdir(parents=True)
+        file.write_text(GOOD)
+        [fault] = check_metrics.check(self.root, fix=True)[1]
+        self.assertIn("new/a.cc:2: which process", fault)
 
     def test_names_are_checked(self) -> None:
         for name in ("test_pushes_total", "adamant_Pushes_total", "adamant__total", "adamant_pushes"):
