@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The life of a job on a real cluster: it succeeds, is suspended and resumed, deleted, made anew, or refused."""
 
+import json
 import time
 import unittest
 
@@ -105,6 +106,17 @@ class LifeTest(TestCase):
         self.assertEqual(int(job.rows()[-1]["attempt"]), status["attempt"])
         self.assert_event(job, "the job goes back to")
         self.assertEqual(status["restarts"], 0)
+        self.assertEqual(job.surplus(), [], job.events())
+
+    def test_a_job_whose_loss_is_no_number_fails_and_says_so(self):
+        job = self.start("hopeless", epochs=5, optimiser="{kind: Momentum, rate: 50}", on_divergence="{action: Fail}")
+        self.system.cluster.kubectl("wait", "--namespace", "training", "--for=condition=Failed", "--timeout=60s",
+                                    "trainingjob/hopeless")
+        job.await_phase("Failed")
+        status = job.status()
+        self.assertIn("diverged", status["message"])
+        self.assertIn("completionTime", status)
+        self.assertNotIn("NaN", json.dumps(status))
         self.assertEqual(job.surplus(), [], job.events())
 
     def test_a_failure_rule_ends_a_job_at_an_exit_code_and_is_named(self):
