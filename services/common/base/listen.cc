@@ -1,4 +1,4 @@
-#include "services/common/http/listen.h"
+#include "services/common/base/listen.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "services/common/base/status_macros.h"
 
-namespace adamant::http {
+namespace adamant {
 namespace {
 
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
@@ -87,4 +87,4 @@ absl::StatusOr<Listener> Listen(const std::string& address) {
       .address = address.substr(0, address.rfind(':') + 1) + std::to_string(PortOf(socket))};
 }
 
-}  // namespace adamant::http
+}  // namespace adamant

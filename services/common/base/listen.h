@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace adamant::http {
+namespace adamant {
 
 /// A socket that listens at an address.
 struct Listener {
@@ -17,4 +17,4 @@ struct Listener {
 /// it.
 absl::StatusOr<Listener> Listen(const std::string& address);
 
-}  // namespace adamant::http
+}  // namespace adamant
