@@ -43,6 +43,9 @@ bool IsTaken(const Flood& flood, const grpc::Slice& message) {
       call->WritesDone(nullptr);
       Done(queue);
     }
+    grpc::ByteBuffer reply;
+    call->Read(&reply, nullptr);  // without which the status of a call with an answer never comes
+    Done(queue);
   }
   call->Finish(&status, nullptr);
   Done(queue);

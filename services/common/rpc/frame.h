@@ -115,8 +115,8 @@ struct Liveness {
 
 /// Opens a stream of frames to `method` ("/adamant.v1.ParameterServer/Exchange") at `address`
 /// ("host:port"). The connection is made lazily: an unreachable server shows as Unavailable from
-/// Read or Write. `max_message_bytes` bounds what is received. `job`: that the stream is for, where
-/// known; servers of another refuse it, and of those that name none they let in few at a time.
+/// Read or Write. `max_message_bytes` bounds what is received. `job`: that the stream is for; a
+/// job's servers refuse those for another, and for none.
 std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
                                              std::uint64_t max_message_bytes,

@@ -24,9 +24,10 @@ struct ServerOptions {
   /// servers of short messages.
   std::uint64_t max_memory_bytes = 0;
 
-  /// Whether this is the server's job (OpenFrameStream). Set: streams of frames that name another
-  /// end before anything is read of them, and all are held to StreamGuard's limits until they have
-  /// said hello. Called on any thread.
+  /// Whether this is the server's job (OpenFrameStream). Set: calls that name none or another end
+  /// before anything is read of them, others are held to StreamGuard's limits until they have said
+  /// hello, and connections to Door's until one of their calls has named the job. Called on any
+  /// thread.
   std::function<bool(std::string_view job)> is_own_job = {};
 };
 
@@ -36,9 +37,21 @@ struct FrameMethod {
   FrameHandler handler;
 };
 
-/// A gRPC server: generated services, frame methods and the standard health service (SERVING while
-/// it runs). Threads: Stop may be called from any thread, also more than once; the destructor
-/// stops.
+/// Whether the caller has gone.
+using Cancelled = std::function<bool()>;
+
+/// A method of one request and one reply to serve.
+struct UnaryMethod {
+  std::string name;  ///< "/adamant.v1.ParameterServer/GetRecord"
+  std::uint64_t max_request_bytes = 0;
+
+  /// Answers a serialised request by a serialised reply. Called on a thread of its own.
+  std::function<absl::StatusOr<std::string>(const std::string& request, const Cancelled& cancelled)>
+      handler;
+};
+
+/// A gRPC server: generated services, methods and the standard health service (SERVING while it
+/// runs). Threads: Stop may be called from any thread, also more than once; the destructor stops.
 class Server {
  public:
   virtual ~Server() = default;
@@ -51,9 +64,11 @@ class Server {
 };
 
 /// Starts a server with at least one service or method. `services` are borrowed and must outlive
-/// it. Errors: Unavailable when the address cannot be bound, naming it and the reason.
+/// it; where is_own_job is set there are none, as nobody would be asked for the job. Errors:
+/// InvalidArgument when the address is none; Unavailable when it cannot be bound. Both name it.
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options,
                                                     const std::vector<grpc::Service*>& services,
-                                                    std::vector<FrameMethod> frame_methods);
+                                                    std::vector<FrameMethod> frame_methods,
+                                                    std::vector<UnaryMethod> unary_methods = {});
 
 }  // namespace adamant::rpc

@@ -222,10 +222,11 @@ absl::StatusOr<Listeners> Listen(Endpoints endpoints,
   rpc::ServerOptions options{.address = flags.listen,
                              .max_message_bytes = endpoints.max_message_bytes,
                              .is_own_job = [&job](std::string_view name) { return job.Is(name); }};
-  if (!endpoints.services.empty() || !endpoints.frame_methods.empty()) {
+  if (!endpoints.frame_methods.empty() || !endpoints.unary_methods.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(
         listeners.service,
-        rpc::StartServer(options, endpoints.services, std::move(endpoints.frame_methods)));
+        rpc::StartServer(
+            options, {}, std::move(endpoints.frame_methods), std::move(endpoints.unary_methods)));
     join.set_address(listeners.service->address());
   }
   if (!endpoints.replication_methods.empty()) {

@@ -63,8 +63,8 @@ struct ServiceFlags {
 
 /// What a service answers to, beside the health service.
 struct Endpoints {
-  std::vector<grpc::Service*> services = {};  ///< borrowed from the service object
   std::vector<rpc::FrameMethod> frame_methods = {};
+  std::vector<rpc::UnaryMethod> unary_methods = {};
   std::vector<rpc::FrameMethod> replication_methods = {};  ///< for its peers, on their own listener
   std::uint64_t max_message_bytes = std::uint64_t{4} << 20;
 };

@@ -170,7 +170,6 @@ class DataServerService final : public service::Service {
 
   service::Endpoints GetEndpoints() override {
     return {
-        .services = {},
         .frame_methods = {{.name = "/adamant.v1.DataServer/Work",
                            .handler = [this](rpc::FrameStream& stream) { return Serve(stream); }}}};
   }

@@ -12,6 +12,7 @@
 #include "services/common/base/log.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::data_server {
@@ -38,6 +39,11 @@ struct Outcome {
   absl::Status failure;
 };
 
+void Prepare(const JobAttempt& job, grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  context.AddMetadata(rpc::kJobKey, std::to_string(job.job_uid));
+}
+
 Outcome Read(v1::ParameterServer::Stub& stub, const JobAttempt& job, const ReadRecord& read) {
   v1::GetRecordRequest request;
   request.set_job_uid(job.job_uid);
@@ -45,7 +51,7 @@ Outcome Read(v1::ParameterServer::Stub& stub, const JobAttempt& job, const ReadR
   request.set_key(KeyOf(read.part));
   v1::GetRecordReply reply;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  Prepare(job, context);
   const grpc::Status status = stub.GetRecord(&context, request, &reply);
   if (!status.ok()) {
     return {.answer = {}, .failure = IsPermanent(status) ? rpc::FromGrpc(status) : absl::Status()};
@@ -71,7 +77,7 @@ Outcome Write(v1::ParameterServer::Stub& stub, const JobAttempt& job, const Writ
   request.set_value(write.value);
   v1::PutRecordReply reply;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  Prepare(job, context);
   const grpc::Status status = stub.PutRecord(&context, request, &reply);
   if (!status.ok()) {
     return {.answer = {}, .failure = IsPermanent(status) ? rpc::FromGrpc(status) : absl::Status()};

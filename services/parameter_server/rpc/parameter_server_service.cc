@@ -1,7 +1,5 @@
 #include "services/parameter_server/rpc/parameter_server_service.h"
 
-#include <grpcpp/impl/service_type.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -29,7 +27,7 @@
 #include "services/parameter_server/rpc/exchange.h"
 #include "services/parameter_server/rpc/peer_metrics.h"
 #include "services/parameter_server/rpc/peers.h"
-#include "services/parameter_server/rpc/records_service.h"
+#include "services/parameter_server/rpc/record_methods.h"
 #include "services/parameter_server/rpc/replication_metrics.h"
 #include "services/parameter_server/rpc/shard_folder.h"
 #include "services/parameter_server/rpc/storage_loop.h"
@@ -97,16 +95,15 @@ class ParameterServerService final : public service::Service {
                                          "Age of the oldest change that is not stored.")),
         disk_full_(context.metrics.AddGauge("adamant_parameter_server_disk_full",
                                             "1 while storing is stopped by a full disk.")),
-        records_(MakeRecordsService(gate_)),
         storage_loop_(context.controller, context.metrics) {}
 
   service::Endpoints GetEndpoints() override {
-    return {.services = {records_.get()},
-            .frame_methods = {{.name = "/adamant.v1.ParameterServer/Exchange",
+    return {.frame_methods = {{.name = "/adamant.v1.ParameterServer/Exchange",
                                .handler =
                                    [this](rpc::FrameStream& stream) {
                                      return ServeExchange(gate_, traffic_metrics_, stream);
                                    }}},
+            .unary_methods = RecordMethods(gate_),
             .replication_methods = {{.name = kDeliverMethod,
                                      .handler =
                                          [this](rpc::FrameStream& stream) {
@@ -229,7 +226,6 @@ class ParameterServerService final : public service::Service {
   const metrics::Gauge disk_full_;
   const SystemClock clock_;
   CoreGate gate_;
-  const std::unique_ptr<grpc::Service> records_;
 
   // From Start on.
   ShardFolder shards_;

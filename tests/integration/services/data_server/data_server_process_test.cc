@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,6 +27,7 @@
 #include "services/data_server/core/ledger.h"
 #include "services/data_server/core/order.h"
 #include "tests/fakes/fake_controller.h"
+#include "tests/fakes/port_attack.h"
 
 namespace adamant::data_server {
 namespace {
@@ -131,6 +134,14 @@ class WorkClient {
     return hello_.refused();
   }
 
+  // Whether the server has answered a hello, of a version that it refuses.
+  bool IsAnswered() {
+    v1::WorkRequest request;
+    request.mutable_hello()->set_format_version(2);
+    return stream_->Write({.header = request.SerializeAsString(), .payload = {}}).ok() &&
+           stream_->Read().ok();
+  }
+
   void Send(const v1::WorkRequest& request) {
     EXPECT_TRUE(stream_->Write({.header = request.SerializeAsString(), .payload = {}}).ok());
   }
@@ -198,6 +209,7 @@ class DataServerProcessTest : public testing::Test {
     const auto join = controller_->Receive();
     ASSERT_TRUE(join.has_value() && join->has_join());
     address_ = join->join().address();
+    metrics_address_ = join->join().metrics_address();
     v1::ControllerMessage message;
     v1::Welcome& welcome = *message.mutable_welcome();
     welcome.set_term(1);
@@ -296,6 +308,7 @@ class DataServerProcessTest : public testing::Test {
   FakeRecordServer records_;
   std::unique_ptr<fakes::FakeController> controller_;
   std::string address_;
+  std::string metrics_address_;
   std::uint64_t incarnation_ = 0;
   pid_t pid_ = 0;
 };
@@ -390,6 +403,26 @@ TEST_F(DataServerProcessTest, WorkersOfOtherVersionsAndJobsAreRefused) {
   EXPECT_EQ(worker.SendHello(2, 4), "");
   EXPECT_EQ(WorkClient(address_).SendHello(1, 4),
             "incarnation 1 of worker 0 was replaced by incarnation 2");
+}
+
+TEST_F(DataServerProcessTest, StrangersCostLittleMemoryAndDoNotKeepWorkersOut) {
+  Start();
+  WorkClient worker(address_);
+  ASSERT_EQ(worker.SendHello(1, 4), "");
+  rlimit files{.rlim_cur = 512, .rlim_max = 512};  // fewer than the strangers' connections
+  ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &files, nullptr), 0);
+  const fakes::Damage damage = fakes::Attack(
+      pid_,
+      {{.address = address_,
+        .methods = {"/adamant.v1.DataServer/Work", "/grpc.health.v1.Health/Check"}},
+       {.address = metrics_address_, .methods = {}}},
+      [this] { return WorkClient(address_).IsAnswered(); },
+      std::cout);
+  EXPECT_LE(damage.bytes >> 20, 64u);
+  EXPECT_LE(damage.slowest.count(), 5'000);  // 1,000 where nothing else runs
+  worker.SendResult(worker.Receive().header.batch().lease());
+  while (!worker.Receive().header.has_acknowledged()) {  // on the stream of before
+  }
 }
 
 TEST_F(DataServerProcessTest, BadDataFailsTheJobWithItsReason) {

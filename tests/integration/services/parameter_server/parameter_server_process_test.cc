@@ -3,16 +3,19 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
-#include "tests/fakes/flood.h"
+#include "services/common/rpc/stream_guard.h"
+#include "tests/fakes/port_attack.h"
 #include "tests/integration/services/parameter_server/server_process.h"
 
 namespace adamant::parameter_server {
@@ -91,6 +94,39 @@ class ParameterServerProcessTest : public testing::Test {
   [[nodiscard]] std::unique_ptr<v1::ParameterServer::Stub> Records() const {
     return v1::ParameterServer::NewStub(
         grpc::CreateChannel(server_.address(), grpc::InsecureChannelCredentials()));
+  }
+
+  static std::unique_ptr<grpc::ClientContext> Named() {
+    auto context = std::make_unique<grpc::ClientContext>();
+    context->AddMetadata(rpc::kJobKey, std::to_string(ServerProcess::kJobUid));
+    context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    return context;
+  }
+
+  /// Whether somebody who comes now gets shard 0.
+  [[nodiscard]] bool AnswersAReader() const {
+    fakes::ExchangeClient client(server_.OpenExchange());
+    v1::ExchangeRequest request;
+    v1::ExchangeHello& hello = *request.mutable_hello();
+    hello.set_format_version(1);
+    hello.set_job_uid(ServerProcess::kJobUid);
+    hello.set_read_only(true);
+    const auto greeted = client.Call(request);
+    if (!greeted.ok() || greeted->header.hello().refused() != "") {
+      return false;
+    }
+    request.mutable_fetch()->add_shards(0);
+    const auto reply = client.Call(request);
+    return reply.ok() && reply->values == initial_;
+  }
+
+  /// Whether a record can be asked for.
+  [[nodiscard]] bool AnswersAboutARecord() const {
+    v1::GetRecordRequest get;
+    get.set_job_uid(ServerProcess::kJobUid);
+    get.set_key("ledger/0");
+    v1::GetRecordReply found;
+    return Records()->GetRecord(Named().get(), get, &found).ok();
   }
 
   ServerProcess server_{0};
@@ -184,16 +220,21 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   put.set_key("ledger/0");
   put.set_value("counted");
   v1::PutRecordReply stored;
-  grpc::ClientContext put_context;
-  ASSERT_TRUE(Records()->PutRecord(&put_context, put, &stored).ok());
+  ASSERT_TRUE(Records()->PutRecord(Named().get(), put, &stored).ok());
   EXPECT_EQ(stored.outcome(), v1::PutRecordReply::STORED);
   EXPECT_EQ(stored.version(), 1u);
   put.set_attempt(2);
   put.set_expected_version(1);
-  grpc::ClientContext other_context;
-  EXPECT_EQ(Records()->PutRecord(&other_context, put, &stored).error_code(),
+  EXPECT_EQ(Records()->PutRecord(Named().get(), put, &stored).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION)
       << "of another attempt";
+  put.set_attempt(1);
+  put.set_value(std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(Records()->PutRecord(Named().get(), put, &stored).error_message(),
+              testing::HasSubstr("at most 1 MiB"));
+  grpc::ClientContext nameless;
+  EXPECT_EQ(Records()->PutRecord(&nameless, put, &stored).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(server_.Signal(SIGKILL), -SIGKILL);
 
   Restart();
@@ -201,29 +242,33 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   get.set_job_uid(ServerProcess::kJobUid);
   get.set_key("ledger/0");
   v1::GetRecordReply found;
-  grpc::ClientContext get_context;
-  ASSERT_TRUE(Records()->GetRecord(&get_context, get, &found).ok());
+  ASSERT_TRUE(Records()->GetRecord(Named().get(), get, &found).ok());
   EXPECT_EQ(found.outcome(), v1::GetRecordReply::FOUND);
   EXPECT_EQ(found.value(), "counted");
 }
 
 TEST_F(ParameterServerProcessTest, StrangersCostLittleMemoryAndDoNotKeepWorkersOut) {
   StartNew();
-  const std::uint64_t before = fakes::PeakBytes(server_.pid());
-  for (const std::optional<std::string>& job :
-       {std::optional<std::string>(), std::optional<std::string>("8")}) {
-    fakes::Flood flood{
-        .address = server_.address(), .method = "/adamant.v1.ParameterServer/Exchange", .job = job};
-    EXPECT_EQ(fakes::Run(flood), 0u);
-    flood.address = server_.replication_address();
-    flood.method = "/adamant.v1.Replication/Deliver";
-    EXPECT_EQ(fakes::Run(flood), 0u);
-  }
-  const std::uint64_t cost = fakes::PeakBytes(server_.pid()) - before;
-  // One message of those that name no job is let in, and of the others what arrives meanwhile.
-  EXPECT_LE(cost, std::uint64_t{128} << 20) << (cost >> 20) << " MB";
-  server_.Connect();
-  EXPECT_EQ(server_.Fetch().values, initial_);
+  rlimit files{.rlim_cur = 512, .rlim_max = 512};  // fewer than the strangers' connections
+  ASSERT_EQ(prlimit(server_.pid(), RLIMIT_NOFILE, &files, nullptr), 0);
+  const std::vector<fakes::Port> ports = {
+      {.address = server_.address(),
+       .methods = {"/adamant.v1.ParameterServer/Exchange",
+                   "/adamant.v1.ParameterServer/GetRecord",
+                   "/adamant.v1.ParameterServer/PutRecord",
+                   "/grpc.health.v1.Health/Check",
+                   "/adamant.v1.ParameterServer/None"}},
+      {.address = server_.replication_address(),
+       .methods = {"/adamant.v1.Replication/Deliver", "/grpc.health.v1.Health/Check"}},
+      {.address = server_.metrics_address(), .methods = {}}};
+  const fakes::Damage damage = fakes::Attack(
+      server_.pid(),
+      ports,
+      [this] { return AnswersAReader() && AnswersAboutARecord(); },
+      std::cout);
+  EXPECT_LE(damage.bytes >> 20, 64u);
+  EXPECT_LE(damage.slowest.count(), 5'000);  // 1,000 where nothing else runs
+  EXPECT_EQ(server_.Fetch().values, initial_) << "the stream of before is as it was";
 }
 
 }  // namespace

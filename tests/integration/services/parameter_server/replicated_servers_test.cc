@@ -182,8 +182,11 @@ TEST_F(ReplicatedServersTest, AMemberThatIsSilentIsDroppedAndTheRestGoesOn) {
 }
 
 TEST_F(ReplicatedServersTest, APeerThatTakesItForAnotherProcessIsRefused) {
-  const auto stream = rpc::OpenFrameStream(
-      servers_[1].replication_address(), "/adamant.v1.Replication/Deliver", 1 << 20);
+  const auto stream = rpc::OpenFrameStream(servers_[1].replication_address(),
+                                           "/adamant.v1.Replication/Deliver",
+                                           1 << 20,
+                                           {},
+                                           std::to_string(ServerProcess::kJobUid));
   v1::ReplicationHello hello;
   hello.set_format_version(1);
   hello.set_job_uid(ServerProcess::kJobUid);

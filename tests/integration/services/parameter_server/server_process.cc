@@ -71,6 +71,7 @@ void ServerProcess::Start(std::uint32_t copies) {
   ASSERT_TRUE(join.has_join());
   address_ = join.join().address();
   replication_address_ = join.join().replication_address();
+  metrics_address_ = join.join().metrics_address();
   v1::ControllerMessage message;
   v1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_term(1);
@@ -128,9 +129,13 @@ v1::Member ServerProcess::member() const {
   return member;
 }
 
+std::unique_ptr<rpc::FrameStream> ServerProcess::OpenExchange() const {
+  return rpc::OpenFrameStream(
+      address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes, {}, std::to_string(kJobUid));
+}
+
 void ServerProcess::Connect() {
-  client_ = std::make_unique<fakes::ExchangeClient>(rpc::OpenFrameStream(
-      address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes, {}, std::to_string(kJobUid)));
+  client_ = std::make_unique<fakes::ExchangeClient>(OpenExchange());
   const auto refused = client_->Hello(kJobUid, 0, 1);
   ASSERT_TRUE(refused.ok()) << refused.status();
   ASSERT_EQ(*refused, "");

@@ -49,7 +49,11 @@ class ServerProcess {
   [[nodiscard]] const v1::StoredBuckets& stored() const { return stored_; }
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] const std::string& replication_address() const { return replication_address_; }
+  [[nodiscard]] const std::string& metrics_address() const { return metrics_address_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  /// A stream as workers open one.
+  [[nodiscard]] std::unique_ptr<rpc::FrameStream> OpenExchange() const;
 
   /// Opens the stream that Push and Fetch use, as a worker.
   void Connect();
@@ -75,6 +79,7 @@ class ServerProcess {
   std::uint64_t incarnation_ = 0;
   std::string address_;
   std::string replication_address_;
+  std::string metrics_address_;
   v1::StoredBuckets stored_;
   std::unique_ptr<fakes::ExchangeClient> client_;
 };

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "services/common/job/optimiser_of.h"
 #include "services/common/model/model.h"
 #include "tests/fakes/fake_controller.h"
+#include "tests/fakes/port_attack.h"
+#include "tests/integration/services/common/http/http_client.h"
 #include "tests/integration/services/worker/fake_data_server.h"
 #include "tests/integration/services/worker/parameter_server_here.h"
 
@@ -87,6 +90,7 @@ class WorkerProcessTest : public testing::Test {
     ASSERT_EQ(posix_spawn(&pid_, WORKER_PATH, nullptr, nullptr, argv.data(), environ), 0);
     const auto join = controller_.Receive();
     ASSERT_TRUE(join.has_value() && join->has_join());
+    metrics_address_ = join->join().metrics_address();
     v1::ControllerMessage message;
     v1::Welcome& welcome = *message.mutable_welcome();
     welcome.set_term(1);
@@ -145,6 +149,7 @@ class WorkerProcessTest : public testing::Test {
   std::unique_ptr<ParameterServerHere> parameter_server_ =
       std::make_unique<ParameterServerHere>(ServerOptions());
   FakeDataServer data_server_;
+  std::string metrics_address_;
   pid_t pid_ = 0;
 };
 
@@ -167,6 +172,24 @@ TEST_F(WorkerProcessTest, TrainsFlushesAndEvaluates) {
   EXPECT_EQ(progress.pushes_acknowledged(), versions[0]);
   EXPECT_EQ(progress.pushes_refused() + progress.updates_lost(), 0u);
   EXPECT_EQ(Signal(SIGTERM), 0);
+}
+
+// It serves nothing but its metrics.
+TEST_F(WorkerProcessTest, StrangersCostLittleMemoryAndDoNotKeepItsMetrics) {
+  Spawn();
+  data_server_.Deal(30);
+  data_server_.AwaitAcknowledged(30);
+  const fakes::Damage damage = fakes::Attack(
+      pid_,
+      {{.address = metrics_address_, .methods = {}}},
+      [this] {
+        return http::Get(metrics_address_, "/metrics").find("adamant_worker") != std::string::npos;
+      },
+      std::cout);
+  EXPECT_LE(damage.bytes >> 20, 64u);
+  EXPECT_LE(damage.slowest.count(), 5'000);  // 1,000 where nothing else runs
+  data_server_.Deal(30);
+  data_server_.AwaitAcknowledged(60);
 }
 
 TEST_F(WorkerProcessTest, BrokenStreamsLoseAndRepeatNothing) {

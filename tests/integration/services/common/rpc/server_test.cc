@@ -7,10 +7,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/door.h"
 #include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
 
 namespace adamant::rpc {
 namespace {
@@ -122,6 +125,88 @@ TEST(ServerTest, AStreamWithoutHelloIsEnded) {
   EXPECT_TRUE(absl::IsCancelled(stream->Read().status()));
 }
 
+TEST(ServerTest, StreamsForNoJobEndUnread) {
+  const auto server = StartOwn();
+  const auto stream = OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20);
+  const absl::Status status = stream->Read().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+// A call of one request and one reply, as generated clients make it. `job` "": names none.
+absl::StatusOr<std::string> Call(const std::string& address,
+                                 const std::string& method_name,
+                                 const std::string& request,
+                                 const std::string& job) {
+  const auto channel = NewChannel(address, 1 << 20);
+  grpc::ClientContext context;
+  if (!job.empty()) {
+    context.AddMetadata(kJobKey, job);
+  }
+  const grpc::internal::RpcMethod method(method_name.c_str(),
+                                         grpc::internal::RpcMethod::NORMAL_RPC);
+  const grpc::Slice slice(request);
+  grpc::ByteBuffer reply;
+  const grpc::Status status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+      channel.get(), method, &context, grpc::ByteBuffer(&slice, 1), &reply);
+  if (!status.ok()) {
+    return FromGrpc(status);
+  }
+  grpc::Slice bytes;
+  EXPECT_TRUE(reply.DumpToSingleSlice(&bytes).ok());
+  return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+}
+
+// A server of the job "mine" with a call that is answered by its request twice.
+std::unique_ptr<Server> StartTwice() {
+  const auto twice = [](const std::string& request,
+                        const Cancelled& cancelled) -> absl::StatusOr<std::string> {
+    return cancelled() || request == "no" ? absl::StatusOr<std::string>(absl::NotFoundError("no"))
+                                          : request + request;
+  };
+  return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
+                     {},
+                     {},
+                     {{.name = "/adamant.test/Twice", .max_request_bytes = 10, .handler = twice}})
+      .value();
+}
+
+TEST(ServerTest, UnaryCallsAreAnsweredForTheJob) {
+  const auto server = StartTwice();
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Twice", "ab", "mine").value_or(""), "abab");
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Twice", "", "mine").value_or("?"), "");
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Twice", "no", "mine").status(),
+            absl::NotFoundError("no"));
+  const auto large = Call(server->address(), "/adamant.test/Twice", "12345678901", "mine");
+  EXPECT_TRUE(absl::IsInvalidArgument(large.status())) << large.status();
+}
+
+TEST(ServerTest, UnaryCallsForAnotherJobOrNoneAreRefused) {
+  const auto server = StartTwice();
+  for (const std::string job : {"", "other"}) {
+    const auto reply = Call(server->address(), "/adamant.test/Twice", "ab", job);
+    EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();
+  }
+}
+
+TEST(ServerTest, HealthOfAJobsServerIsToldToAll) {
+  const auto server = StartTwice();
+  for (const std::string job : {"", "other"}) {
+    const auto reply = Call(server->address(), "/grpc.health.v1.Health/Check", "", job);
+    EXPECT_EQ(reply.value_or(""), "\x08\x01") << reply.status();
+  }
+}
+
+TEST(ServerTest, AStreamOfTheJobOutlivesTheTimeOfStrangers) {
+  const auto server = StartOwn();
+  const auto stream =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "mine");
+  ASSERT_TRUE(stream->Write(FrameOf(1)).ok());
+  ASSERT_EQ(stream->Read()->header(), "1");
+  std::this_thread::sleep_for(Door::Limits().most_time + std::chrono::seconds(1));
+  ASSERT_TRUE(stream->Write(FrameOf(2)).ok());
+  EXPECT_EQ(stream->Read()->header(), "2");
+}
+
 TEST(ServerTest, UnknownMethodIsUnimplemented) {
   const auto server = Start();
   ASSERT_TRUE(server.ok()) << server.status();
@@ -133,19 +218,8 @@ TEST(ServerTest, UnknownMethodIsUnimplemented) {
 TEST(ServerTest, HealthServiceReportsServing) {
   const auto server = Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto channel = NewChannel((*server)->address(), 1 << 20);
-  grpc::ClientContext context;
-  const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
-                                         grpc::internal::RpcMethod::NORMAL_RPC);
-  grpc::ByteBuffer reply;
-  const grpc::Slice empty("");
-  const grpc::ByteBuffer empty_request(&empty, 1);
-  const grpc::Status status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-      channel.get(), method, &context, empty_request, &reply);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  grpc::Slice bytes;
-  ASSERT_TRUE(reply.DumpToSingleSlice(&bytes).ok());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()), "\x08\x01");
+  const auto reply = Call((*server)->address(), "/grpc.health.v1.Health/Check", "", "");
+  EXPECT_EQ(reply.value_or(""), "\x08\x01") << reply.status();
 }
 
 TEST(StatusGrpcTest, EveryCodeSurvivesTheRoundTrip) {

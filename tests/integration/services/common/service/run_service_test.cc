@@ -76,7 +76,7 @@ class RunServiceTest : public testing::Test {
   pid_t pid_ = 0;
 };
 
-TEST_F(RunServiceTest, JoinNamesWhereItServes) {
+TEST_F(RunServiceTest, JoinNamesWhereItServesItsJob) {
   SpawnWithDefaults();
   const auto join = controller_.Receive();
   ASSERT_TRUE(join.has_value());
@@ -84,7 +84,14 @@ TEST_F(RunServiceTest, JoinNamesWhereItServes) {
   EXPECT_EQ(join->join().uid().size(), 36u);
   EXPECT_EQ(join->join().address().rfind("127.0.0.1:", 0), 0u);
   EXPECT_EQ(join->join().metrics_address().rfind("127.0.0.1:", 0), 0u);
-  const auto stream = rpc::OpenFrameStream(join->join().address(), "/adamant.test/Stream", 1024);
+  const auto open = [&](const std::string& job) {
+    return rpc::OpenFrameStream(join->join().address(), "/adamant.test/Stream", 1024, {}, job);
+  };
+  EXPECT_TRUE(absl::IsUnavailable(open("1")->Read().status())) << "it has not joined";
+  controller_.Welcome(1, 1, 1);
+  controller_.ReceiveHeartbeat();
+  EXPECT_TRUE(absl::IsUnavailable(open("")->Read().status())) << "nobody knows for which job";
+  const auto stream = open("1");
   EXPECT_TRUE(stream->Write({"hello", {}}).ok());
   EXPECT_TRUE(absl::IsOutOfRange(stream->Read().status()));
   EXPECT_TRUE(fs::is_directory(folder_ / "data"));

@@ -1,0 +1,157 @@
+#include "services/common/rpc/methods_service.h"
+
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/method_handler.h>
+#include <grpcpp/support/slice.h>
+
+#include <string>
+#include <utility>
+
+#include "services/common/base/status_macros.h"
+#include "services/common/rpc/byte_buffer.h"
+#include "services/common/rpc/status_grpc.h"
+#include "services/common/rpc/stream_guard.h"
+
+namespace adamant::rpc {
+namespace {
+
+using Streamer = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+class ServerStream final : public FrameStream {
+ public:
+  // `place`: until the first message has come; null: the server has no guard.
+  ServerStream(grpc::ServerContext& context,
+               Streamer& streamer,
+               std::unique_ptr<StreamGuard::Place> place)
+      : context_(context), streamer_(streamer), place_(std::move(place)) {}
+
+  absl::StatusOr<IncomingFrame> Read() override {
+    grpc::ByteBuffer message;
+    if (streamer_.Read(&message)) {
+      if (place_ != nullptr) {
+        ADAMANT_RETURN_IF_ERROR(CheckHelloBytes(message.Length()));
+        place_.reset();
+      }
+      return FromByteBuffer(message);
+    }
+    if (context_.IsCancelled()) {
+      return absl::CancelledError(context_.peer() + ": the stream was cancelled");
+    }
+    return absl::OutOfRangeError(context_.peer() + ": end of the stream");
+  }
+
+  absl::Status Write(OutgoingFrame frame) override {
+    grpc::ByteBuffer message;
+    ToByteBuffer(std::move(frame), message);
+    if (!streamer_.Write(message)) {
+      return absl::UnavailableError(context_.peer() + ": the stream is broken");
+    }
+    return absl::OkStatus();
+  }
+
+  void CloseWrites() override {}
+
+  void Cancel() override { context_.TryCancel(); }
+
+  [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
+
+ private:
+  grpc::ServerContext& context_;
+  Streamer& streamer_;
+  std::unique_ptr<StreamGuard::Place> place_;
+};
+
+// grpc.health.v1.HealthCheckResponse{status: SERVING} on the wire.
+absl::Status ServeHealth(Streamer& streamer) {
+  const grpc::Slice serving("\x08\x01");
+  streamer.Write(grpc::ByteBuffer(&serving, 1));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadRequest(Streamer& streamer, std::uint64_t most_bytes) {
+  grpc::ByteBuffer message;
+  grpc::Slice bytes;
+  if (!streamer.Read(&message)) {
+    return absl::InvalidArgumentError("a call without a request");
+  }
+  if (message.Length() > most_bytes) {
+    return absl::InvalidArgumentError("a request of " + std::to_string(message.Length()) +
+                                      " bytes; it has at most " + std::to_string(most_bytes));
+  }
+  if (const grpc::Status status = message.DumpToSingleSlice(&bytes); !status.ok()) {
+    return absl::DataLossError("a request cannot be read: " + status.error_message());
+  }
+  return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+}
+
+}  // namespace
+
+MethodsService::MethodsService(Options options) : options_(std::move(options)) {
+  for (const FrameMethod& method : options_.frame_methods) {
+    Add(method.name.c_str(), [this, &method](grpc::ServerContext& context, Streamer& streamer) {
+      return ServeFrames(method, context, streamer);
+    });
+  }
+  for (const UnaryMethod& method : options_.unary_methods) {
+    Add(method.name.c_str(), [this, &method](grpc::ServerContext& context, Streamer& streamer) {
+      return ServeUnary(method, context, streamer);
+    });
+  }
+  if (options_.is_own_job) {
+    guard_.emplace(StreamGuard::Limits{});
+    Add("/grpc.health.v1.Health/Check",
+        [](grpc::ServerContext& /*context*/, Streamer& streamer) { return ServeHealth(streamer); });
+  }
+}
+
+void MethodsService::Add(const char* name, Serve serve) {
+  using Handler =
+      grpc::internal::BidiStreamingHandler<MethodsService, grpc::ByteBuffer, grpc::ByteBuffer>;
+  const auto handle = [serve = std::move(serve)](MethodsService* /*service*/,
+                                                 grpc::ServerContext* context,
+                                                 Streamer* streamer) {
+    return ToGrpc(serve(*context, *streamer));
+  };
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      name, grpc::internal::RpcMethod::BIDI_STREAMING, new Handler(handle, this)));
+}
+
+absl::Status MethodsService::ServeFrames(const FrameMethod& method,
+                                         grpc::ServerContext& context,
+                                         Streamer& streamer) {
+  ADAMANT_ASSIGN_OR_RETURN(auto place, LetIn(context));
+  ServerStream stream(context, streamer, std::move(place));
+  return method.handler(stream);
+}
+
+absl::Status MethodsService::ServeUnary(const UnaryMethod& method,
+                                        grpc::ServerContext& context,
+                                        Streamer& streamer) {
+  ADAMANT_ASSIGN_OR_RETURN(auto place, LetIn(context));
+  ADAMANT_ASSIGN_OR_RETURN(const std::string request,
+                           ReadRequest(streamer, method.max_request_bytes));
+  place.reset();
+  ADAMANT_ASSIGN_OR_RETURN(const std::string reply,
+                           method.handler(request, [&context] { return context.IsCancelled(); }));
+  const grpc::Slice bytes(reply);
+  streamer.Write(grpc::ByteBuffer(&bytes, 1));
+  return absl::OkStatus();
+}
+
+// Null: the server has no guard.
+absl::StatusOr<std::unique_ptr<StreamGuard::Place>> MethodsService::LetIn(
+    grpc::ServerContext& context) {
+  if (!guard_) {
+    return nullptr;
+  }
+  const auto job = context.client_metadata().find(kJobKey);
+  if (job == context.client_metadata().end() ||
+      !options_.is_own_job({job->second.data(), job->second.size()})) {
+    return absl::UnavailableError("this server is not of that job, or has not joined it yet");
+  }
+  options_.on_named(context.peer());
+  return guard_->Enter(true, [&context] { context.TryCancel(); });
+}
+
+}  // namespace adamant::rpc

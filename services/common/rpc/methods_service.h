@@ -1,0 +1,62 @@
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/rpc/server.h"
+#include "services/common/rpc/stream_guard.h"
+
+namespace grpc {
+class ServerContext;
+}  // namespace grpc
+
+namespace adamant::rpc {
+
+/// The methods of a server, as a gRPC service made by hand: generated ones parse and copy their
+/// messages, and read the message of a unary call before anybody is asked. Here all calls are
+/// streams to gRPC, which look the same on the wire and are read when they are let in.
+/// Threads: any.
+class MethodsService final : public grpc::Service {
+ public:
+  struct Options {
+    std::vector<FrameMethod> frame_methods;
+    std::vector<UnaryMethod> unary_methods;
+
+    /// As ServerOptions::is_own_job. Set: all calls must name the job, but that to the health
+    /// service, which is one of the methods then.
+    std::function<bool(std::string_view job)> is_own_job;
+
+    std::function<void(std::string_view peer)> on_named;  ///< a peer has named the job
+  };
+
+  explicit MethodsService(Options options);
+
+ private:
+  using Streamer = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+  using Serve = std::function<absl::Status(grpc::ServerContext&, Streamer&)>;
+
+  void Add(const char* name, Serve serve);  // which gRPC does not copy
+  absl::Status ServeFrames(const FrameMethod& method,
+                           grpc::ServerContext& context,
+                           Streamer& streamer);
+  absl::Status ServeUnary(const UnaryMethod& method,
+                          grpc::ServerContext& context,
+                          Streamer& streamer);
+  absl::StatusOr<std::unique_ptr<StreamGuard::Place>> LetIn(grpc::ServerContext& context);
+
+  const Options options_;
+  std::optional<StreamGuard> guard_;  // constant after construction; none: all are let in
+};
+
+}  // namespace adamant::rpc

@@ -1,0 +1,108 @@
+#include "services/parameter_server/rpc/record_methods.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/core/records.h"
+#include "services/parameter_server/rpc/pending.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+// A client gives up sooner and comes again; this is for those that vanish.
+constexpr std::chrono::seconds kLongestPut(30);
+
+// A key and numbers; what is a little too long the core refuses, and says why.
+constexpr std::uint64_t kMaxGetBytes = 1024;
+constexpr std::uint64_t kMaxPutBytes = kMaxRecordBytes + kMaxGetBytes;
+
+// Reads a request for this server's job and attempt.
+template <class Request>
+absl::Status Parse(const std::string& bytes, const CoreGate::Pass& core, Request& request) {
+  if (!request.ParseFromString(bytes)) {
+    return absl::InvalidArgumentError("the request is no " + Request::descriptor()->name());
+  }
+  if (!core) {
+    return absl::UnavailableError("the parameter server is starting or stopping");
+  }
+  const std::string refusal = WhyRefused(
+      core->attempt(), {.job_uid = request.job_uid(), .attempt = AttemptOf(request.attempt())});
+  return refusal.empty() ? absl::OkStatus() : absl::FailedPreconditionError(refusal);
+}
+
+// For the replies of both calls.
+template <class Reply>
+bool IsReady(Access access, Reply& reply) {
+  if (access == Access::kReady) {
+    return true;
+  }
+  reply.set_outcome(access == Access::kNotPrimary ? Reply::NOT_PRIMARY : Reply::NOT_READY);
+  return false;
+}
+
+absl::StatusOr<std::string> GetRecord(CoreGate& gate, const std::string& bytes) {
+  const CoreGate::Pass core = gate.Enter();
+  v1::GetRecordRequest request;
+  ADAMANT_RETURN_IF_ERROR(Parse(bytes, core, request));
+  RecordAnswer answer = core->GetRecord(request.key());
+  v1::GetRecordReply reply;
+  if (IsReady(answer.access, reply)) {
+    reply.set_outcome(answer.record.version == 0 ? v1::GetRecordReply::ABSENT
+                                                 : v1::GetRecordReply::FOUND);
+    reply.set_version(answer.record.version);
+    reply.set_value(std::move(answer.record.value));
+  }
+  return reply.SerializeAsString();
+}
+
+absl::StatusOr<std::string> PutRecord(CoreGate& gate,
+                                      const std::string& bytes,
+                                      const rpc::Cancelled& cancelled) {
+  const auto pending = std::make_shared<Pending<RecordAnswer>>();
+  {
+    const CoreGate::Pass core = gate.Enter();
+    v1::PutRecordRequest request;
+    ADAMANT_RETURN_IF_ERROR(Parse(bytes, core, request));
+    ADAMANT_RETURN_IF_ERROR(
+        core->PutRecord(request.key(),
+                        request.expected_version(),
+                        request.value(),
+                        [pending](const RecordAnswer& answer) { pending->Set(answer); }));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kLongestPut;
+  const auto answer = pending->Wait([&] {
+    return cancelled() || !gate.is_open() || std::chrono::steady_clock::now() >= deadline;
+  });
+  if (!answer.has_value()) {
+    return absl::UnavailableError("the record could not be stored in time");
+  }
+  v1::PutRecordReply reply;
+  if (IsReady(answer->access, reply)) {
+    reply.set_outcome(answer->stored ? v1::PutRecordReply::STORED
+                                     : v1::PutRecordReply::VERSION_CONFLICT);
+    reply.set_version(answer->record.version);
+  }
+  return reply.SerializeAsString();
+}
+
+}  // namespace
+
+std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate) {
+  const std::string service = "/adamant.v1.ParameterServer/";
+  return {{.name = service + "GetRecord",
+           .max_request_bytes = kMaxGetBytes,
+           .handler = [&gate](const std::string& request,
+                              const rpc::Cancelled&) { return GetRecord(gate, request); }},
+          {.name = service + "PutRecord",
+           .max_request_bytes = kMaxPutBytes,
+           .handler = [&gate](const std::string& request, const rpc::Cancelled& cancelled) {
+             return PutRecord(gate, request, cancelled);
+           }}};
+}
+
+}  // namespace adamant::parameter_server
