@@ -2,7 +2,6 @@
 """`kubectl adamant` as its users run it, with the rights of the cluster's roles; and the operators' metrics."""
 
 import json
-import os
 import pathlib
 import re
 import signal
@@ -10,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from operator_rig import OPERATORS, PATIENCE, PROGRAMS, Job, TestCase, await_that, measured, require, tiny_job
+from operator_rig import OPERATORS, PATIENCE, Job, TestCase, await_that, measured, require, tiny_job
 
 EPOCHS = 12
 UNPLACEABLE = "  pods: {worker: {spec: {nodeSelector: {kind: none}}}}\n"
@@ -49,15 +48,8 @@ class PluginTest(TestCase):
         for user, role in (("ann", "edit"), ("vic", "view")):
             cls.system.namespace.kubectl("create", "rolebinding", user, f"--clusterrole={role}", f"--user={user}")
 
-    def command(self, arguments, user):
-        """The real kubectl, which finds the plugin in PATH, with its environment."""
-        cluster = self.system.cluster
-        environment = {**cluster.kubectl_environment(), "KUBECONFIG": str(cluster.kubeconfig(user)),
-                       "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-        return [cluster.programs["kubectl"], "adamant", *arguments, "--namespace", "training"], environment
-
     def kubectl(self, *arguments, user="ann", timeout=60, cwd=None):
-        command, environment = self.command(arguments, user)
+        command, environment = self.system.plugin(*arguments, user=user)
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment,
                               cwd=cwd)
 
@@ -66,7 +58,7 @@ class PluginTest(TestCase):
         found = {}
         for name, flag in (("status", "--watch"), ("logs", "--follow"), ("events", "--watch")):
             folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-            found[name] = Following(folder, *self.command((name, job, flag), "vic"))
+            found[name] = Following(folder, *self.system.plugin(name, job, flag, user="vic"))
             self.addCleanup(found[name].kill)
         for following in found.values():
             following.await_word("\n")

@@ -26,7 +26,7 @@ DEPLOYMENT = "deployment/adamant-operator"
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 EXAMPLES = 40000  # of an epoch of tiny_job: a third of a second or more
 METRICS = 7070  # port of jobs' pods
-RESUMED = re.compile(r"^adamant_worker_resumed_timestamp_seconds (\S+)", re.MULTILINE)
+RESUMED = "adamant_worker_resumed_timestamp_seconds"
 PATIENCE = 240  # seconds for what a job does, on a busy machine
 
 
@@ -85,6 +85,12 @@ class System:
 
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
+
+    def plugin(self, *arguments, user="admin", namespace="training"):
+        """`kubectl adamant` as a user calls it, by the real kubectl, which finds it in PATH: command and environment."""
+        environment = {**self.cluster.kubectl_environment(), "KUBECONFIG": str(self.cluster.kubeconfig(user)),
+                       "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+        return [self.cluster.programs["kubectl"], "adamant", *arguments, "--namespace", namespace], environment
 
     def await_operators(self):
         """Returns when as many as there should be, of the deployment as it is now, are ready."""
@@ -258,17 +264,20 @@ class Job:
         """When every worker that runs has had a push acknowledged again after a fault of parameter servers later than `since`
         (both of time.time()), as the last of them tells; `but`: a node that is lost, with its workers."""
         def resumed():
-            workers = [name for name, pod in self.pods().items() if slot_of(pod).startswith("worker") and is_running(pod)
-                       and pod["spec"].get("nodeName") != but]
-            times = [self._resumed_at(name) for name in workers]
+            times = [self.metric(name, RESUMED) for name in self.workers(but)]
             return max(times) if times and min(times) > since else None
         return await_that(resumed, f"{self.name}: updates are acknowledged again")
 
-    def _resumed_at(self, worker):
-        """0 for one that does not answer, as its node is lost."""
-        with contextlib.suppress(ApiError, OSError):
-            text = self._system.api.get(f"/api/v1/namespaces/training/pods/{worker}:{METRICS}/proxy/metrics")
-            (found,) = RESUMED.findall(text)
+    def workers(self, but=None):
+        """The names of the pods of those that run, except on the node `but`."""
+        return [name for name, pod in self.pods().items()
+                if slot_of(pod).startswith("worker") and is_running(pod) and pod["spec"].get("nodeName") != but]
+
+    def metric(self, pod, name):
+        """What a pod exports under this name, without labels; 0 of one that does not answer, as its node is lost."""
+        with contextlib.suppress(OSError):
+            text = self._system.api.get(f"/api/v1/namespaces/training/pods/{pod}:{METRICS}/proxy/metrics")
+            (found,) = re.findall(rf"^{name} (\S+)", text, re.MULTILINE)
             return float(found)
         return 0.0
 
