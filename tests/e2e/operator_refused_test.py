@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""What a real API server refuses the operator reaches the user: its words are in the job's status, in an event and in
+what `kubectl adamant explain` says, each within seconds."""
+
+import re
+import subprocess
+import time
+import unittest
+
+from cluster import await_that
+from operator_rig import JOBS, TestCase, measured, require, tiny_job
+from pods import Namespace, pod
+
+WITHIN = 10  # seconds from `kubectl apply`
+NAME = "refused"
+SMALL = {"train": "{digits: {seed: 1, examples: 3000}}", "workers": 1, "epochs": 100_000}
+TAKEN = "exists and is of no TrainingJob"
+RULED = "adamant.dev/ruled"  # label of namespaces
+
+
+def quota(**hard):
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+            "spec": {"hard": {name.replace("_", "."): value for name, value in hard.items()}}}
+
+
+def limits(**limit):
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "narrow"}, "spec": {"limits": [limit]}}
+
+
+def claim(name):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}
+
+
+def budget(name):
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
+            "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "another"}}}}
+
+
+def worker(spec):
+    """The end of a manifest."""
+    return f"  pods: {{worker: {{spec: {spec}}}}}\n"
+
+
+def container(fields):
+    return worker(f"{{containers: [{{name: adamant, {fields}}}]}}")
+
+
+class Case:
+    """A job in a namespace with something that is in its way, and what the user should read."""
+
+    def __init__(self, name, words, there=None, manifest="", ruled=None):
+        self.name = name
+        self.words = words
+        self.there = there
+        self.manifest = manifest
+        self.ruled = ruled  # value of the namespace's label that a rule of the cluster goes by
+
+
+CASES = (
+    Case("compute-quota", "failed quota: small: must specify requests.cpu", quota(requests_cpu="4")),
+    Case("pods-quota", r"exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1", quota(pods="1")),
+    Case("claims-quota", "exceeded quota: small, requested: persistentvolumeclaims=1",
+         quota(persistentvolumeclaims="0")),
+    Case("storage-quota", "exceeded quota: small, requested: requests.storage=", quota(requests_storage="1Mi")),
+    Case("configmaps-quota", "exceeded quota: small, requested: count/configmaps=1",
+         quota(**{"count/configmaps": "0"})),
+    Case("largest-pod", "maximum memory usage per Pod is 16Mi", limits(type="Pod", max={"memory": "16Mi"})),
+    Case("largest-claim", "maximum storage usage per PersistentVolumeClaim is 1Mi",
+         limits(type="PersistentVolumeClaim", max={"storage": "1Mi"})),
+    Case("no-priority", "no PriorityClass with name urgent was found", manifest=worker("{priorityClassName: urgent}")),
+    Case("no-account", 'serviceaccount "nobody" not found', manifest=worker("{serviceAccountName: nobody}")),
+    Case("pod-security", 'violates PodSecurity "restricted:latest": host namespaces',
+         manifest=worker("{hostNetwork: true}")),
+    Case("taken-pod", f"Pod .*/{NAME}-worker-0-1 {TAKEN}", pod(f"{NAME}-worker-0-1")),
+    Case("taken-claim", f"PersistentVolumeClaim .*/{NAME}-parameter-server-0-1 {TAKEN}",
+         claim(f"{NAME}-parameter-server-0-1")),
+    Case("taken-output", f"PersistentVolumeClaim .*/{NAME}-output {TAKEN}", claim(f"{NAME}-output")),
+    Case("taken-state", f"ConfigMap .*/{NAME}-state {TAKEN}",
+         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{NAME}-state"}}),
+    Case("taken-map", f"ShardMap .*/{NAME}-0 {TAKEN}",
+         {"apiVersion": "adamant.dev/v1alpha1", "kind": "ShardMap", "metadata": {"name": f"{NAME}-0"},
+          "job": "another", "jobUid": "none", "term": 1, "first": 0, "count": 0, "buckets": []}),
+    Case("taken-budget", f"PodDisruptionBudget .*/{NAME}-parameter-server {TAKEN}", budget(f"{NAME}-parameter-server")),
+    Case("no-output", "there is no claim nowhere", manifest="  output: {claim: nowhere}\n"),
+    Case("policy", "denied request: no workers here", ruled="policy"),
+    Case("webhook", 'failed calling webhook "absent.adamant.dev"', ruled="webhook"),
+    Case("misspelt", r'spec.pods.worker: .*unknown field "spec.containers\[0\].resorces"',
+         manifest=container("resorces: {limits: {cpu: 1}}")),
+    Case("not-valid", "spec.pods.worker: .*must be less than or equal to memory limit",
+         manifest=container("resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}")),
+)
+
+PODS_CREATED = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+
+
+def ruled(value):
+    return {"matchLabels": {RULED: value}}
+
+
+POLICY = {
+    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "no-workers"},
+    "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [PODS_CREATED]}, "validations": [
+        {"expression": "object.metadata.labels['adamant.dev/role'] != 'worker'", "message": "no workers here",
+         "reason": "Forbidden"}]}}
+BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "no-workers"},
+    "spec": {"policyName": "no-workers", "validationActions": ["Deny"],
+             "matchResources": {"namespaceSelector": ruled("policy")}}}
+WEBHOOK = {
+    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "absent"},
+    "webhooks": [{"name": "absent.adamant.dev", "clientConfig": {"url": "https://127.0.0.1:1/"},
+                  "rules": [PODS_CREATED], "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                  "namespaceSelector": ruled("webhook")}]}
+
+
+class RefusedTest(TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for rule in (POLICY, BINDING, WEBHOOK):
+            cls.system.cluster.kubectl("apply", "-f", "-", input=rule)
+
+    def prepare(self, case):
+        namespace = Namespace(self.system.cluster, case.name)
+        if case.there is not None:
+            namespace.kubectl("apply", "-f", "-", input=case.there)
+        if case.ruled is not None:
+            self.system.cluster.kubectl("label", "namespace", case.name, f"{RULED}={case.ruled}")
+        return namespace
+
+    def status(self, case):
+        status = self.system.api.get(f"{JOBS.format(case.name)}/{NAME}").get("status", {})
+        failures = [found["message"] for found in status.get("conditions", [])
+                    if found["type"] in ("WriteFailure", "Failed") and found["status"] == "True"]
+        return "\n".join([status.get("message", ""), *failures])
+
+    def events(self, case):
+        found = self.system.api.get(f"/api/v1/namespaces/{case.name}/events?fieldSelector=involvedObject.name={NAME}")
+        return "\n".join(event["message"] for event in found["items"] if event["type"] == "Warning")
+
+    def explanation(self, case):
+        command, environment = self.system.plugin("explain", NAME, namespace=case.name)
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
+
+    def await_words(self, case, begin):
+        """Seconds from `begin` until each of the three has them."""
+        for read in (self.status, self.events, self.explanation):
+            try:
+                await_that(lambda read=read: re.search(case.words, read(case)), read.__name__,
+                           WITHIN - (time.monotonic() - begin))
+            except TimeoutError:
+                self.assertRegex(read(case), case.words, f"{read.__name__}\n{self.told(case)}")
+        return time.monotonic() - begin
+
+    def told(self, case):
+        return "\n".join(f"--- {read.__name__}\n{read(case)}" for read in (self.status, self.events, self.explanation))
+
+    def test_each_refusal_is_in_status_event_and_explanation(self):
+        longest = 0.0
+        for case in CASES:
+            with self.subTest(case.name):
+                namespace = self.prepare(case)
+                begin = time.monotonic()
+                namespace.kubectl("apply", "-f", "-", input=tiny_job(NAME, **SMALL) + case.manifest)
+                longest = max(longest, self.await_words(case, begin))
+            self.system.cluster.kubectl("delete", "namespace", case.name, "--wait=false")
+        measured(f"apply → status, event and explanation tell of a refusal, longest of {len(CASES)}", longest)
+
+
+if __name__ == "__main__":
+    require()
+    unittest.main()
