@@ -58,18 +58,24 @@ class DrainTest(NodesTestCase):
         """The records of all, as the ShardMaps of the only job have them now."""
         return [bucket for found in self.maps.objects().values() for bucket in found["buckets"]]
 
-    def has_all_copies(self, job):
-        """On the servers that run now, and nothing moves."""
-        running = {tuple(map(int, pod["metadata"]["name"].rsplit("-", 2)[1:])) for pod in self.servers(job).values()}
-        return len(running) == SERVERS and all(
-            "learner" not in bucket and len(bucket["members"]) == COPIES and running.issuperset(
-                (member.get("slot", 0), member["incarnation"]) for member in bucket["members"])
-            for bucket in self.buckets())
+    def incarnations(self):
+        """{slot: its incarnations} that are members of any bucket."""
+        found = {}
+        for bucket in self.buckets():
+            for member in bucket["members"]:
+                found.setdefault(member.get("slot", 0), set()).add(member["incarnation"])
+        return found
 
-    def await_copies(self, job, nodes):
+    def has_all_copies(self, anew):
+        """On three servers, that of the slot `anew` (None: of none) begun anew, and nothing moves."""
+        return all("learner" not in bucket and len(bucket["members"]) == COPIES for bucket in self.buckets()) and all(
+            incarnations == {2 if slot == anew else min(incarnations)}
+            for slot, incarnations in self.incarnations().items())
+
+    def await_copies(self, job, nodes, anew=None):
         """Returns when all copies are there, on servers that are on so many nodes."""
         def spread():
-            return self.has_all_copies(job) and len(set(self.nodes_of_servers(job).values())) == nodes
+            return self.has_all_copies(anew) and len(set(self.nodes_of_servers(job).values())) == nodes
         try:
             await_that(spread, f"all copies are on {nodes} nodes", 120)
         except TimeoutError as error:
@@ -109,7 +115,7 @@ class DrainTest(NodesTestCase):
         measured("kubectl drain, of a parameter server's node", time.monotonic() - begin)
         runs = self.await_elsewhere(job, slot, node, begin)
         measured(f"drain → its server runs elsewhere (nodeCordoned: {CORDONED} s)", runs.time - begin)
-        self.await_copies(job, SERVERS - 1)
+        self.await_copies(job, SERVERS - 1, anew=int(slot.rsplit("-", 1)[1]))
         measured("drain → every bucket has three copies again", time.monotonic() - begin)
         await_that(lambda: f"{job.name}-{slot}-1" not in self.claims(job), "the claim on the node is deleted", 60)
         self.assertIn(f"{job.name}-{slot}-2", self.claims(job))
