@@ -5,6 +5,7 @@
 #include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/orphans.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 
@@ -20,10 +21,7 @@ absl::Status JobBody::CreateClaim(const Json& claim) {
 
 absl::Status JobBody::DeleteClaim(std::uint32_t slot, std::uint64_t volume) {
   const std::string name = ClaimName(job_.key.name, slot, volume);
-  const absl::Status deleted = client_.Delete(kPersistentVolumeClaims, {job_.key.ns, name});
-  if (absl::IsNotFound(deleted)) {
-    return absl::OkStatus();
-  }
+  const absl::Status deleted = DeleteIfOwn(client_, kPersistentVolumeClaims, name, job_);
   NoteWrite("delete claim " + name, deleted);
   return deleted;
 }

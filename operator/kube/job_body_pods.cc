@@ -291,7 +291,7 @@ absl::Status JobBody::CreateOnce(const Resource& resource, Json object, std::str
   absl::StatusOr<Json> created = client_.Create(resource, std::move(object), {.strict = true});
   if (absl::IsAlreadyExists(created.status())) {
     created = client_.Get(resource, key);
-    if (created.ok() && StringAt(*created, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
+    if (created.ok() && !IsOf(*created, job_)) {
       return MakeWay(client_, resource, *created, job_);
     }
   }

@@ -34,7 +34,17 @@ Owner OwnerOf(const Json& object) {
   return {};
 }
 
+// OK too where it is gone, or another has its name by now.
+absl::Status DeleteThis(const Client& client, const Resource& resource, const Json& object) {
+  const absl::Status deleted = client.Delete(resource, KeyOf(object), {.uid = UidOf(object)});
+  return absl::IsNotFound(deleted) || absl::IsAborted(deleted) ? absl::OkStatus() : deleted;
+}
+
 }  // namespace
+
+bool IsOf(const Json& object, const JobIdentity& job) {
+  return StringAt(object, {"metadata", "labels", kJobUidLabel}) == job.uid;
+}
 
 absl::Status MakeWay(const Client& client,
                      const Resource& resource,
@@ -60,13 +70,23 @@ absl::Status MakeWay(const Client& client,
   }
   LogWarning("deletes what a job has left behind that does not exist any more",
              {{"object", name}, {"of", owner.uid}});
-  const absl::Status deleted = client.Delete(resource, key, {.uid = UidOf(there)});
-  if (!deleted.ok() && !absl::IsNotFound(deleted) && !absl::IsAborted(deleted)) {
-    return deleted;
-  }
+  ADAMANT_RETURN_IF_ERROR(DeleteThis(client, resource, there));
   return absl::FailedPreconditionError(name +
                                        " was left behind by an earlier job that was deleted, and "
                                        "is being deleted too");
+}
+
+absl::Status DeleteIfOwn(const Client& client,
+                         const Resource& resource,
+                         const std::string& name,
+                         const JobIdentity& job) {
+  const ObjectKey key{job.key.ns, name};
+  const auto there = client.Get(resource, key);
+  if (absl::IsNotFound(there.status()) || (there.ok() && !IsOf(*there, job))) {
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(there.status());
+  return DeleteThis(client, resource, *there);
 }
 
 }  // namespace adamant::kube

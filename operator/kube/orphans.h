@@ -6,7 +6,11 @@
 #include "operator/kube/client/client.h"
 #include "operator/kube/pod_object.h"
 
+// What has the name of one of a job's objects, and whose it is.
 namespace adamant::kube {
+
+/// Whether an object is of `job`, as its labels say.
+bool IsOf(const Json& object, const JobIdentity& job);
 
 /// Makes way for an object of `job` where `there` has its name, which is not of that job. What is
 /// of a job that does not exist any more is deleted: Kubernetes' garbage collector, which should
@@ -17,5 +21,13 @@ absl::Status MakeWay(const Client& client,
                      const Resource& resource,
                      const Json& there,
                      const JobIdentity& job);
+
+/// Deletes the object of this name if it is of `job`: another's may have taken the name, and what
+/// it holds is not the job's to delete. OK where none of the job's is there afterwards. Errors:
+/// those of the client. Threads: any.
+absl::Status DeleteIfOwn(const Client& client,
+                         const Resource& resource,
+                         const std::string& name,
+                         const JobIdentity& job);
 
 }  // namespace adamant::kube

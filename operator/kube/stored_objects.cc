@@ -19,7 +19,7 @@ StoredObjects::StoredObjects(Client client, JobIdentity job, std::string writer)
 
 absl::StatusOr<Json> StoredObjects::Get(const Resource& resource, const ObjectKey& key) const {
   ADAMANT_ASSIGN_OR_RETURN(Json object, client_.Get(resource, key));
-  if (StringAt(object, {"metadata", "labels", kJobUidLabel}) != job_.uid) {
+  if (!IsOf(object, job_)) {
     return MakeWay(client_, resource, object, job_);
   }
   return object;

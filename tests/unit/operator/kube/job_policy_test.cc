@@ -126,6 +126,38 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 }
 
+// The name of a claim was taken, so the job never started; what is on it is somebody's.
+TEST_F(JobPolicyTest, AClaimThatIsNotTheJobsStaysWhateverThePolicy) {
+  const std::string taken = "mnist-parameter-server-0-1";
+  const Json claim = {{"metadata", {{"namespace", kJob.key.ns}, {"name", taken}}}};
+  const std::string uid = UidOf(client_.Create(kPersistentVolumeClaims, claim).value());
+  Lead({{"runPolicy", {{"activeDeadline", "1s"}, {"cleanUpPolicy", {{"claims", "Delete"}}}}}});
+  for (int i = 0; i < 40; ++i) {
+    WorkAfter(seconds(1));
+  }
+  ASSERT_THAT(Message(), HasSubstr("ran longer than"));
+  ASSERT_TRUE(body_->done());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output", taken));
+  EXPECT_EQ(UidOf(client_.Get(kPersistentVolumeClaims, {kJob.key.ns, taken}).value()), uid);
+}
+
+TEST_F(JobPolicyTest, AClaimIsDeletedOnlyAsItWasLookedAt) {
+  LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
+  const std::string name = "mnist-parameter-server-0-1";
+  const std::string uid = UidOf(client_.Get(kPersistentVolumeClaims, {kJob.key.ns, name}).value());
+  std::vector<std::string> deletions;
+  server_.SetFaults([&](const HttpRequest& request) {
+    if (request.method == "DELETE" &&
+        request.target.find("persistentvolumeclaims/" + name) != std::string::npos) {
+      deletions.push_back(request.body);
+    }
+    return MemoryApiServer::Fault::kNone;
+  });
+  Fail();
+  ASSERT_FALSE(deletions.empty());
+  EXPECT_THAT(deletions, Each(HasSubstr("\"preconditions\":{\"uid\":\"" + uid + "\"")));
+}
+
 TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
   LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
   EndWithTheLeader();
