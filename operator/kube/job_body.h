@@ -78,6 +78,10 @@ class JobBody {
   // Between two parameter servers that move; longer and longer, as it may be for nothing.
   static constexpr std::chrono::minutes kFirstMoveWait{10};
   static constexpr std::chrono::minutes kLastMoveWait{24 * 60};
+  // Between two attempts to write the model; longer and longer.
+  static constexpr std::chrono::milliseconds kFirstExportWait{2'000};
+  static constexpr std::chrono::minutes kLastExportWait{2};
+  static constexpr std::chrono::seconds kExportPatience{60};  // until it is told that its pod waits
 
   void Take(std::shared_ptr<const JobView> view);
   void TellTrouble(const absl::Status& status);
@@ -144,7 +148,12 @@ class JobBody {
 
   absl::Status MakeExport(const PodViews& pods);
   absl::Status StartExport();
-  absl::Status FinishExport(const PodView& view);
+  absl::Status WriteExportSource();
+  absl::Status FinishExport(const controller::ObservedPod& pod);
+  void NoteExport(const absl::Status& status);
+  void NoteWaitOfExport(const controller::ObservedPod& pod);
+  [[nodiscard]] std::optional<Clock::TimePoint> NextExport() const;
+  absl::Status EndExports(const PodViews& pods);
   [[nodiscard]] Json ExportSource() const;
 
   // `what` begins with a verb: "create pod worker-0".
@@ -206,6 +215,15 @@ class JobBody {
   StatusWriter status_writer_;
   FailedWrites failed_writes_;
   RestartCounter restarts_;
+  // The attempt to write it that has failed last.
+  struct FailedExport {
+    std::string pod_uid;
+    absl::Status why;          // OK: none has failed since the model was to be written
+    Clock::TimePoint again{};  // when the next is due
+    std::chrono::milliseconds wait{};
+  };
+  FailedExport failed_export_;
+  std::optional<Clock::TimePoint> export_waits_since_;  // its pod has not started
   controller::BucketOutage outage_;
   std::set<std::string> warnings_;   // of the API, that were told
   std::chrono::milliseconds retry_;  // until what could not be done is tried again

@@ -7,6 +7,7 @@
 #include "operator/kube/client/json.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/orphans.h"
 #include "operator/kube/output_claim.h"
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -18,6 +19,12 @@ namespace adamant::kube {
 using controller::ObservedPod;
 
 absl::Status JobBody::MakeExport(const PodViews& pods) {
+  if (finished_) {
+    return EndExports(pods);
+  }
+  if (!failed_export_.why.ok()) {
+    NoteExport(failed_export_.why);
+  }
   if (export_ == 0) {
     return absl::OkStatus();
   }
@@ -31,12 +38,44 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
     return started;
   }
   const ObservedPod pod = ObserveOne(**found);
-  if (pod.state == ObservedPod::State::kEnded) {
-    return FinishExport(**found);
+  if (pod.state == ObservedPod::State::kEnded || pod.state == ObservedPod::State::kGone) {
+    return FinishExport(pod);
   }
+  NoteWaitOfExport(pod);
   return IsToBeForced(pod, Patience())
              ? RemovePod({.name = pod.name, .uid = pod.uid, .at_once = true})
              : absl::OkStatus();
+}
+
+// A job that ends, or is suspended, while its model is written does not wait for that.
+absl::Status JobBody::EndExports(const PodViews& pods) {
+  absl::Status status;
+  for (const auto& view : pods) {
+    const bool lives = view->pod.state == ObservedPod::State::kPending ||
+                       view->pod.state == ObservedPod::State::kRunning;
+    if (view->export_snapshot != 0 && lives && !view->pod.deleting && !LeavesPods()) {
+      status.Update(RemovePod({.name = view->pod.name, .uid = view->pod.uid}));
+    }
+  }
+  return status;
+}
+
+void JobBody::NoteExport(const absl::Status& status) {
+  NoteWrite("write the model to claim " + OutputClaimName(job_.key.name, *view_->job), status);
+}
+
+// A pod may get no node, and a node may not mount the claim.
+void JobBody::NoteWaitOfExport(const ObservedPod& pod) {
+  const Clock::TimePoint now = context_.clock.Now();
+  if (pod.state != ObservedPod::State::kPending) {
+    export_waits_since_.reset();
+  } else if (!export_waits_since_) {
+    export_waits_since_ = now;
+  } else if (now - *export_waits_since_ >= kExportPatience) {
+    NoteExport(absl::FailedPreconditionError("its pod " + pod.name + " has not started for " +
+                                             std::to_string(kExportPatience.count()) +
+                                             " s; `kubectl adamant explain` says why"));
+  }
 }
 
 // A claim of the user's is waited for; another is made at once, so that what the API has against it
@@ -50,30 +89,61 @@ absl::Status JobBody::CheckOutput() {
   return created.ok() ? created : Refused("the claim of spec.output", created);
 }
 
-absl::Status JobBody::FinishExport(const PodView& view) {
+// The pod of an attempt that has failed stays until the next, for its log. The controller asks for
+// that soon, as servers move; what fails again and again is given more and more time.
+absl::Status JobBody::FinishExport(const ObservedPod& pod) {
+  export_waits_since_.reset();
+  const Clock::TimePoint now = context_.clock.Now();
   absl::Status outcome;
-  if (view.pod.exit_code != 0) {
-    outcome = absl::UnavailableError("the pod " + view.pod.name + " " + view.pod.how);
-    const absl::Status removed = RemovePod({.name = view.pod.name, .uid = view.pod.uid});
-    if (!removed.ok()) {
-      return removed;
-    }
+  if (pod.exit_code == 0) {
+    failed_export_ = {};
+  } else if (failed_export_.pod_uid == pod.uid) {
+    const bool waits = now < failed_export_.again || pod.deleting;
+    return waits ? absl::OkStatus() : RemovePod({.name = pod.name, .uid = pod.uid});
+  } else {
+    const std::string how = pod.how.empty() ? "is gone with its node" : pod.how;
+    outcome = absl::UnavailableError("the pod " + pod.name + " " + how);
+    failed_export_.pod_uid = pod.uid;
+    failed_export_.why = absl::FailedPreconditionError("its pod " + pod.name + " " + how);
+    failed_export_.wait = std::clamp(
+        2 * failed_export_.wait, kFirstExportWait, std::chrono::milliseconds(kLastExportWait));
+    failed_export_.again = now + failed_export_.wait;
+    NoteExport(failed_export_.why);
   }
   Handle(controller::Exported{.snapshot = std::exchange(export_, 0), .status = outcome});
   return absl::OkStatus();
 }
 
+// When the next attempt is due.
+std::optional<Clock::TimePoint> JobBody::NextExport() const {
+  const bool waits = export_ != 0 && context_.clock.Now() < failed_export_.again;
+  return waits ? std::optional(failed_export_.again) : std::nullopt;
+}
+
 absl::Status JobBody::StartExport() {
   ADAMANT_RETURN_IF_ERROR(CreateClaim(OutputClaimObject(job_, *view_->job)));
-  const std::string name = ExportName(job_.key.name, export_);
-  Json source = {{"metadata", MetadataOf(job_, name)}, {"data", ExportSource()}};
-  source["metadata"]["annotations"] = {{kImageAnnotation, context_.pods.image}};
-  ADAMANT_RETURN_IF_ERROR(
-      client_.Apply(kConfigMaps, std::move(source), {.field_manager = kFieldManager, .force = true})
-          .status());
+  ADAMANT_RETURN_IF_ERROR(WriteExportSource());
   std::string unused;
   const ModelToExport model{.snapshot = export_, .epochs = controller_->state().epoch};
   return CreateOnce(kPods, ExportPodObject(job_, *view_->job, model, context_.pods), unused);
+}
+
+// What was written for an attempt before is not true any more: servers have moved since.
+absl::Status JobBody::WriteExportSource() {
+  const std::string name = ExportName(job_.key.name, export_);
+  Json source = {{"metadata", MetadataOf(job_, name)}, {"data", ExportSource()}};
+  source["metadata"]["annotations"] = {{kImageAnnotation, context_.pods.image}};
+  const auto there = client_.Get(kConfigMaps, {job_.key.ns, name});
+  if (absl::IsNotFound(there.status())) {
+    std::string unused;
+    return CreateOnce(kConfigMaps, std::move(source), unused);
+  }
+  ADAMANT_RETURN_IF_ERROR(there.status());
+  if (!IsOf(*there, job_)) {
+    return MakeWay(client_, kConfigMaps, *there, job_);
+  }
+  source["metadata"]["uid"] = UidOf(*there);
+  return client_.Patch(kConfigMaps, {job_.key.ns, name}, PatchType::kMerge, source).status();
 }
 
 Json JobBody::ExportSource() const {

@@ -104,6 +104,8 @@ absl::Status JobBody::Begin(const PodViews& pods) {
     }
   }
   finished_ = false;
+  export_ = 0;
+  failed_export_ = {};
   zones_.clear();
   Perform(controller_->Begin(context_.clock.Now(), survivors));
   return taken_over_;

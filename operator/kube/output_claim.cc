@@ -1,9 +1,11 @@
 #include "operator/kube/output_claim.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "operator/kube/client/json.h"
+#include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
 namespace {
@@ -26,6 +28,23 @@ absl::StatusOr<bool> WaitsForPod(const Client& client, const std::string& storag
   return StringAt(*found, {"volumeBindingMode"}) == "WaitForFirstConsumer";
 }
 
+// As far as what it asks for says; nothing is asked of a claim that takes the API's defaults.
+absl::Status CheckIsWritable(const Json& claim) {
+  const Json* modes = Find(claim, {"spec", "accessModes"});
+  const auto is_read_only = [](const Json& mode) { return mode == "ReadOnlyMany"; };
+  if (modes != nullptr && modes->is_array() && !modes->empty() &&
+      std::ranges::all_of(*modes, is_read_only)) {
+    return absl::FailedPreconditionError(
+        "it can only be read (accessModes: ReadOnlyMany), and the model is to be written to it");
+  }
+  if (StringAt(claim, {"spec", "volumeMode"}) == "Block") {
+    return absl::FailedPreconditionError(
+        "it is a block device (volumeMode: Block), and the model is to be written to a file "
+        "system");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckClaim(const Client& client, const ObjectKey& key) {
@@ -41,6 +60,7 @@ absl::Status CheckClaim(const Client& client, const ObjectKey& key) {
   if (!StringAt(*claim, {"metadata", "deletionTimestamp"}).empty()) {
     return absl::FailedPreconditionError("it is being deleted");
   }
+  ADAMANT_RETURN_IF_ERROR(CheckIsWritable(*claim));
   if (phase == "Bound") {
     return absl::OkStatus();
   }

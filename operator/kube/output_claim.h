@@ -5,8 +5,9 @@
 
 namespace adamant::kube {
 
-/// Whether a pod can mount this claim, as far as it can be told without one: it has a volume, or
-/// its storage class makes one once a pod wants it. Errors: FailedPrecondition, which says what is
+/// Whether a pod can mount this claim and write to it, as far as it can be told without one: it has
+/// a volume, or its storage class makes one once a pod wants it, and it is not for reading alone.
+/// Errors: FailedPrecondition, which says what is
 /// wrong; those of the client.
 absl::Status CheckClaim(const Client& client, const ObjectKey& key);
 

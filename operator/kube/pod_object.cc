@@ -1,5 +1,6 @@
 #include "operator/kube/pod_object.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,8 @@ using controller::StartProcess;
 constexpr int kMetricsPort = 7070;
 constexpr int kServicePort = 7071;
 constexpr int kReplicationPort = 7072;
-constexpr int kBadConfiguration = 2;  // exit code of a service: service.h
+constexpr std::size_t kLongestLine = 500;  // of a process, that is told
+constexpr int kBadConfiguration = 2;       // exit code of a service: service.h
 constexpr char kContainer[] = "adamant";
 constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
@@ -216,6 +218,17 @@ bool CouldNotStart(const std::string& reason) {
   return reason == "StartError" || reason == "ContainerCannotRun";
 }
 
+// Without what is blank at its ends; "" if there is none.
+std::string LastLine(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t last = text.find_last_not_of(kBlank);
+  text = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  const std::size_t end = text.rfind('\n');
+  text.remove_prefix(end == std::string_view::npos ? 0 : end + 1);
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kBlank)));
+  return std::string(text.substr(0, kLongestLine));
+}
+
 std::string HowItEnded(const Json& terminated, const std::string& memory_limit) {
   const std::string reason = StringAt(terminated, {"reason"});
   if (CouldNotStart(reason)) {
@@ -231,7 +244,8 @@ std::string HowItEnded(const Json& terminated, const std::string& memory_limit) 
   } else if (!reason.empty() && reason != "Error" && reason != "Completed") {
     how += " (" + reason + ")";
   }
-  return how;
+  const std::string last = LastLine(StringAt(terminated, {"message"}));
+  return code == 0 || last.empty() ? how : how + ": " + last;
 }
 
 // The end of an init container, one of the user's, that has failed; null if none has.
@@ -381,6 +395,7 @@ Json ExportPodObject(const JobIdentity& job,
        Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
                     {{"name", "inputs"}, {"mountPath", kInputsFolder}},
                     {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+      {"terminationMessagePolicy", "FallbackToLogsOnError"},  // for ReadState
       {"securityContext", HardenedContainer()}};
   const std::string name = ExportName(job.key.name, model.snapshot);
   Json pod = HardenedPod(MetadataOf(job, name), container);

@@ -167,7 +167,7 @@ std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
         {std::to_string(missing) + (missing == 1 ? " pod is" : " pods are") + " not made yet",
          std::move(refused)});
   } else if (!refused.empty()) {
-    causes.push_back({"the API refuses what its operator asks for", std::move(refused)});
+    causes.push_back({"its operator cannot do what it should", std::move(refused)});
   }
   if (causes.empty()) {
     causes = NotJoined(observed.job);

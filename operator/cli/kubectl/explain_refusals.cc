@@ -41,6 +41,11 @@ std::string AdviceOnRefusal(std::string_view message) {
   if (holds("cannot find the claim") || holds("no claim")) {
     return "make the claim that the job names, or give the job one that is there";
   }
+  if (holds("cannot write the model")) {
+    return "see that the claim's volume has room and can be written by the pod's user, 65532, or "
+           "its "
+           "group; the operator tries again by itself";
+  }
   return "put right what the message says; the operator tries again by itself";
 }
 

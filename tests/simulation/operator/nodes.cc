@@ -119,7 +119,9 @@ void Nodes::Bind(const std::string& uid) {
 
 void Nodes::Run(const std::string& uid) {
   const PodPtr pod = Find(uid);
-  if (pod != nullptr && !pod->ending) {
+  const auto view = pod != nullptr ? kube::ParsePod(pod->object) : nullptr;
+  const bool is_export = view != nullptr && view->export_snapshot != 0;
+  if (pod != nullptr && !pod->ending && !(is_export && exports_ == Exports::kNeverStart)) {
     StartProcess(uid, *pod);
     WriteStatus(*pod);
   }
@@ -131,9 +133,7 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
     return;  // somebody else's pod: it runs
   }
   if (view->export_snapshot != 0) {
-    const int code = world_.scheduler.Chance(0.1) ? 1 : 0;
-    return world_.scheduler.After(
-        milliseconds(300), pod.node, [this, uid, code] { OnExit(uid, code); });
+    return RunExport(uid, pod);
   }
   Process::Settings settings{.job = view->job_uid,
                              .id = view->pod.process.id,
@@ -157,6 +157,16 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
   world_.scheduler.Record(pod.node->name, "starts " + view->pod.name);
   pod.process = std::make_unique<Process>(
       world_, network_, std::move(settings), [this, uid](int code) { OnExit(uid, code); });
+}
+
+void Nodes::RunExport(const std::string& uid, Pod& pod) {
+  bool fails = world_.scheduler.Chance(0.1);
+  if (exports_ != Exports::kMostlyWork) {
+    fails = exports_ == Exports::kFail;
+    pod.last_words = fails ? kWhyExportsFail : "";
+  }
+  world_.scheduler.After(
+      milliseconds(300), pod.node, [this, uid, fails] { OnExit(uid, fails ? 1 : 0); });
 }
 
 void Nodes::OnExit(const std::string& uid, int code) {
@@ -212,7 +222,7 @@ void Nodes::WriteStatus(const Pod& pod) {
   Json state = {{"running", Json::object()}};
   if (pod.exit_code >= 0) {
     status["phase"] = pod.exit_code == 0 ? "Succeeded" : "Failed";
-    state = {{"terminated", {{"exitCode", pod.exit_code}}}};
+    state = {{"terminated", {{"exitCode", pod.exit_code}, {"message", pod.last_words}}}};
   }
   if (pod.evicted) {
     status["conditions"] = Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}});

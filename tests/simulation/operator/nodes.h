@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,6 +40,11 @@ class Nodes {
   /// There is not always room for a pod at once.
   void SetCrowded() { crowded_ = true; }
 
+  /// How pods end that write a model: one that fails may say why.
+  enum class Exports : std::uint8_t { kMostlyWork, kWork, kFail, kNeverStart };
+  void SetExports(Exports exports) { exports_ = exports; }
+  static constexpr char kWhyExportsFail[] = "adamant: cannot create /data/run: Permission denied";
+
   /// Takes in what has changed in the API.
   void OnApiChanged();
 
@@ -61,6 +67,7 @@ class Nodes {
     LifePtr node;                              // null: it has none yet
     std::unique_ptr<Process> process;
     int exit_code = -1;
+    std::string last_words;
     bool ending = false;  // its process is being ended
     bool cut = false;     // its node has lost its power, and so its process
     bool evicted = false;
@@ -77,6 +84,7 @@ class Nodes {
   void OnExit(const std::string& uid, int code);
   void Terminate(const std::string& uid);
   void Forget(const std::string& uid);
+  void RunExport(const std::string& uid, Pod& pod);
   void WriteStatus(const Pod& pod);
   LifePtr Lose(Clock::Duration time);
   void TellReady(const std::string& node, bool ready);
@@ -88,6 +96,7 @@ class Nodes {
   Cache cache_;
   std::uint64_t seen_ = 0;
   bool crowded_ = false;
+  Exports exports_ = Exports::kMostlyWork;
   std::vector<LifePtr> nodes_;
   std::map<std::string, PodPtr> pods_;                       // by UID
   std::map<std::string, std::shared_ptr<Volume>> volumes_;   // by UID of the claim

@@ -33,6 +33,14 @@ class OutputClaimTest : public JobBodyRig {
     ASSERT_TRUE(client_.Update(kPersistentVolumeClaims, claim, "status").ok());
   }
 
+  void Change(const Json& spec) {
+    ASSERT_TRUE(
+        client_
+            .Patch(
+                kPersistentVolumeClaims, {kJob.key.ns, "out"}, PatchType::kMerge, {{"spec", spec}})
+            .ok());
+  }
+
   void MakeClass(const std::string& name, const std::string& mode) {
     ASSERT_TRUE(
         client_
@@ -57,6 +65,22 @@ class OutputClaimTest : public JobBodyRig {
 
 TEST_F(OutputClaimTest, AClaimWithAVolumeIsFine) {
   MakeClaim("Bound");
+  EXPECT_EQ(Checked(), "");
+}
+
+TEST_F(OutputClaimTest, AClaimThatCanOnlyBeReadIsNot) {
+  MakeClaim("Bound");
+  Change({{"accessModes", {"ReadOnlyMany"}}});
+  EXPECT_THAT(Checked(), HasSubstr("it can only be read (accessModes: ReadOnlyMany)"));
+  Change({{"accessModes", {"ReadOnlyMany", "ReadWriteOnce"}}});
+  EXPECT_EQ(Checked(), "");
+}
+
+TEST_F(OutputClaimTest, AClaimWithoutAFileSystemIsNot) {
+  MakeClaim("Bound");
+  Change({{"volumeMode", "Block"}});
+  EXPECT_THAT(Checked(), HasSubstr("it is a block device"));
+  Change({{"volumeMode", "Filesystem"}});
   EXPECT_EQ(Checked(), "");
 }
 

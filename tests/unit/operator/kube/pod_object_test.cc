@@ -294,6 +294,7 @@ TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
   EXPECT_FALSE(pod["metadata"]["labels"].contains("adamant.dev/role"));
   EXPECT_THAT(ArgumentsOf(pod),
               ElementsAre("save-model", "--inputs=/inputs", "--out=/data/runs/1"));
+  EXPECT_EQ(pod["spec"]["containers"][0]["terminationMessagePolicy"], "FallbackToLogsOnError");
   EXPECT_EQ(pod["spec"]["volumes"],
             Json::parse(R"([{"name": "data", "persistentVolumeClaim": {"claimName": "models"}},
                             {"name": "inputs", "projected": {"sources": [

@@ -109,6 +109,17 @@ TEST(PodViewTest, HowAContainerEndedIsTold) {
   EXPECT_EQ(how({{"exitCode", 1}, {"signal", 11}}), "was killed by signal 11");
 }
 
+TEST(PodViewTest, TheLastLineThatAContainerLeftIsTold) {
+  const auto how = [](int code, const std::string& message) {
+    return ParsePod(EndedWith({{"exitCode", code}, {"message", message}}))->pod.how;
+  };
+  EXPECT_EQ(how(1, "first\nadamant: disk full\n \n"), "exited with code 1: adamant: disk full");
+  EXPECT_EQ(how(1, "disk full"), "exited with code 1: disk full");
+  EXPECT_EQ(how(1, " \n"), "exited with code 1");
+  EXPECT_EQ(how(0, "done"), "exited with code 0");
+  EXPECT_LT(how(1, std::string(5000, 'x')).size(), 600U);
+}
+
 TEST(PodViewTest, AKillForWantOfMemoryNamesTheLimit) {
   Json pod = EndedWith({{"exitCode", 137}, {"reason", "OOMKilled"}});
   pod["spec"]["containers"] =

@@ -54,8 +54,18 @@ TEST(ExplainRefusalsTest, ARefusalOfARunningJobIsToldToo) {
   job["status"]["conditions"] =
       Json::array({Condition("WriteFailure", "True", "cannot create disruption budget b: no")});
   EXPECT_THAT(Explained(At(job, {ThePod("worker", 0)})),
-              HasSubstr("because the API refuses what its operator asks for\n      because cannot "
+              HasSubstr("because its operator cannot do what it should\n      because cannot "
                         "create disruption budget b: no\n"));
+}
+
+TEST(ExplainRefusalsTest, AModelThatCannotBeWrittenIsToldWithWhatToDo) {
+  Json job = TheJob("Evaluating");
+  const std::string message =
+      "cannot write the model to claim out: its pod mnist-export-7 exited with code 1: disk full";
+  job["status"]["conditions"] = Json::array({Condition("WriteFailure", "True", message)});
+  const std::string text = Explained(At(job, {ThePod("worker", 0)}));
+  EXPECT_THAT(text, HasSubstr("because " + message + "\n"));
+  EXPECT_THAT(text, HasSubstr("can be written by the pod's user, 65532"));
 }
 
 TEST(ExplainRefusalsTest, AnExportThatCannotRunIsNamed) {
