@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "operator/kube/client/time.h"
 #include "operator/kube/custom_resources.h"
@@ -108,6 +109,7 @@ void JobBodies::Drop(const ObjectKey& key) {
   std::shared_ptr<JobBody> body;
   const MutexLock lock(mutex_);
   finished_.erase(ToString(key));
+  failed_.erase(ToString(key));
   if (const auto found = bodies_.find(ToString(key)); found != bodies_.end()) {
     body = std::move(found->second);
     bodies_.erase(found);
@@ -115,7 +117,7 @@ void JobBodies::Drop(const ObjectKey& key) {
 }
 
 // Deletes a job that has ended when its time is over.
-absl::StatusOr<Clock::TimePoint> JobBodies::Expire(const JobView& view) const {
+absl::StatusOr<Clock::TimePoint> JobBodies::Expire(const JobView& view) {
   if (view.job == nullptr || !HasEnded(*view.status) ||
       !view.job->spec().run_policy().has_ttl_after_finished()) {
     return Clock::TimePoint::max();
@@ -129,12 +131,38 @@ absl::StatusOr<Clock::TimePoint> JobBodies::Expire(const JobView& view) const {
     return context_.clock.Now() + std::chrono::duration_cast<Clock::Duration>(left);
   }
   LogInfo("deletes a job whose time after its end is over", {{"job", ToString(view.key)}});
-  const absl::Status deleted = context_.client.Delete(kTrainingJobs, view.key, {.uid = view.uid});
-  ADAMANT_RETURN_IF_ERROR(absl::IsNotFound(deleted) ? absl::OkStatus() : deleted);
+  absl::Status deleted = context_.client.Delete(kTrainingJobs, view.key, {.uid = view.uid});
+  if (absl::IsNotFound(deleted) || absl::IsAborted(deleted)) {  // gone, or another of that name
+    deleted = absl::OkStatus();
+  }
+  NoteWrite(view, "delete the job, whose time after its end is over", deleted);
+  ADAMANT_RETURN_IF_ERROR(deleted);
   return Clock::TimePoint::max();
 }
 
-absl::Status JobBodies::RejectInvalid(const JobView& view) const {
+// Such a job has nobody else who tells of it, and a status that cannot be written tells nothing.
+void JobBodies::NoteWrite(const JobView& view,
+                          const std::string& what,
+                          const absl::Status& status) {
+  const Clock::TimePoint now = context_.clock.Now();
+  std::vector<FailedWrites::Failure> news;
+  {
+    const MutexLock lock(mutex_);
+    FailedWrites& failed = failed_[ToString(view.key)];
+    failed.Note(what, status, now);
+    news = failed.Lasting(now);
+    std::erase_if(news, [&failed](const auto& failure) { return !failed.IsNews(failure); });
+    if (status.ok()) {
+      failed_.erase(ToString(view.key));
+    }
+  }
+  const JobIdentity job{.key = view.key, .uid = view.uid};
+  for (const FailedWrites::Failure& failure : news) {
+    context_.events.Record(EventOf(job, true, failure.Reason(), failure.Text()));
+  }
+}
+
+absl::Status JobBodies::RejectInvalid(const JobView& view) {
   if (view.status->observed_generation() == view.generation) {
     return absl::OkStatus();
   }
@@ -147,7 +175,9 @@ absl::Status JobBodies::RejectInvalid(const JobView& view) const {
   if (const auto refusal = writer.TakeRefusal()) {
     context_.events.Record(EventOf(job, true, kStatusRefused, RefusedStatusText(*refusal)));
   }
-  return absl::IsAborted(written) ? absl::OkStatus() : written;
+  const absl::Status status = absl::IsAborted(written) ? absl::OkStatus() : written;
+  NoteWrite(view, "update the status", status);
+  return status;
 }
 
 }  // namespace adamant::kube

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "operator/kube/failed_writes.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/job_view.h"
 #include "services/common/base/clock.h"
@@ -40,8 +41,9 @@ class JobBodies {
   bool NeedsBody(const JobView& view, const PodViews& pods) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(const JobView& view);
-  absl::StatusOr<Clock::TimePoint> Expire(const JobView& view) const;
-  absl::Status RejectInvalid(const JobView& view) const;
+  absl::StatusOr<Clock::TimePoint> Expire(const JobView& view);
+  absl::Status RejectInvalid(const JobView& view);
+  void NoteWrite(const JobView& view, const std::string& what, const absl::Status& status);
 
   const BodyContext& context_;
   const std::function<void(const std::string&)> wake_;
@@ -55,6 +57,8 @@ class JobBodies {
     bool operator==(const Finished&) const = default;
   };
   std::map<std::string, Finished> finished_ ABSL_GUARDED_BY(mutex_);
+  // What is refused of jobs that have no body, by job key.
+  std::map<std::string, FailedWrites> failed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::kube

@@ -81,16 +81,24 @@ absl::StatusOr<PodViews> JobBody::ReadPods() const {
 // Without what it knew nobody can go on, and to begin anew would throw away what was trained.
 absl::Status JobBody::EndLost(const absl::Status& why, const PodViews& pods) {
   lost_ = why;
+  absl::Status status;
+  failed_writes_.BeginPass();
   for (const auto& pod : pods) {
     if (pod->pod.state != ObservedPod::State::kEnded && !pod->pod.deleting) {
-      ADAMANT_RETURN_IF_ERROR(RemovePod({.name = pod->pod.name, .uid = pod->pod.uid}));
+      status.Update(RemovePod({.name = pod->pod.name, .uid = pod->pod.uid}));
     }
   }
-  if (!view_->status->has_completion_time()) {  // else what became of it is told
-    ADAMANT_RETURN_IF_ERROR(WriteStatus(LostStatus(*view_, std::string(why.message()), Now())));
+  failed_writes_.EndPass(true);
+  v1::TrainingJobStatus told =
+      view_->status->has_completion_time()  // then what became of it is told
+          ? *view_->status
+          : LostStatus(*view_, std::string(why.message()), Now());
+  TellFailures(told);
+  if (told.SerializeAsString() != view_->status->SerializeAsString()) {
+    status.Update(WriteStatus(told));
   }
-  done_ = AllEnded(pods);
-  return absl::OkStatus();
+  done_ = status.ok() && AllEnded(pods);
+  return status;
 }
 
 absl::Status JobBody::Begin(const PodViews& pods) {

@@ -191,6 +191,12 @@ void AddConditions(const JobReport& report,
   }
 }
 
+// What a job is told to wait for may come of what its operator cannot do; why it ended does not.
+bool GoesOn(const Status& status) {
+  return status.phase() != Status::PHASE_SUCCEEDED && status.phase() != Status::PHASE_FAILED &&
+         status.phase() != Status::PHASE_SUSPENDED;
+}
+
 }  // namespace
 
 Status StatusOf(const JobReport& report,
@@ -269,8 +275,8 @@ Status WaitingStatus(const JobView& view, const std::string& now) {
     status.set_phase(Status::PHASE_PENDING);
     AddCondition(ValidityOf(view), view, now, status);
   }
-  if (status.phase() == Status::PHASE_PENDING) {
-    status.clear_message();
+  if (GoesOn(status)) {
+    status.clear_message();  // of what the controller knew that is not there any more
   }
   return status;
 }
@@ -298,6 +304,8 @@ void AddFailures(const std::vector<FailedWrites::Failure>& failures,
   AddCondition({kWriteFailure, true, failures.front().Reason(), message}, view, now, status);
   if (status.message().empty()) {
     status.set_message(failures.front().Text());
+  } else if (GoesOn(status)) {
+    status.set_message(failures.front().Text() + "; " + status.message());
   }
 }
 

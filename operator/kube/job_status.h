@@ -28,11 +28,12 @@ void AddHistory(const controller::JobState& state,
 /// The status of a job that is not to run now, and of which nothing runs.
 v1::TrainingJobStatus SuspendedStatus(const JobView& view, const std::string& now);
 
-/// The status of a job whose state cannot be read or begun now: as it was told last.
+/// The status of a job whose state cannot be read or begun now: as it was told last, without the
+/// message of a job that goes on.
 v1::TrainingJobStatus WaitingStatus(const JobView& view, const std::string& now);
 
-/// Adds condition WriteFailure where there are failures, and says the first in the message if there
-/// is none.
+/// Adds condition WriteFailure where there are failures, and says the first in the message: before
+/// all else while the job goes on, else if there is no other.
 void AddFailures(const std::vector<FailedWrites::Failure>& failures,
                  const JobView& view,
                  const std::string& now,

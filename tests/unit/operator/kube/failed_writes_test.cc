@@ -5,13 +5,10 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "operator/kube/job_bodies.h"
-#include "tests/unit/operator/kube/job_body_rig.h"
+#include "tests/unit/operator/kube/refused_job_rig.h"
 
 // What the API refuses, and how its user hears of it.
 namespace adamant::kube {
@@ -86,15 +83,6 @@ TEST_F(FailedWritesTest, WhatDiffersInNumbersAloneIsNewsOnce) {
 }
 
 // --- Whole jobs
-
-struct Refusal {
-  const char* what;    // "create pod worker-0": how the user knows it
-  const char* method;  // of the request that is refused,
-  const char* target;  // and a part of its target
-  int code;
-  const char* message;
-  const char* body = "";  // of that request: a part of it
-};
 
 const Refusal kRefusals[] = {
     {"create pod data-server-0",
@@ -176,68 +164,6 @@ const Refusal kRefusals[] = {
      "/configmaps/mnist-state",
      403,
      "configmaps \"mnist-state\" is forbidden: User \"robot\" cannot get resource"},
-};
-
-class RefusedJobTest : public JobBodyRig {
- protected:
-  void LeadTwoServers() {
-    Lead({{"distribution",
-           {{"workers", 1}, {"parameterServers", {{"count", 2}, {"copies", 2}, {"buckets", 2}}}}}});
-  }
-
-  void Refuse(const Refusal& refusal) {
-    server_.SetAnswers([refusal](const HttpRequest& request) -> std::optional<HttpResponse> {
-      if (request.method != refusal.method ||
-          request.target.find(refusal.target) == std::string::npos ||
-          request.body.find(refusal.body) == std::string::npos) {
-        return std::nullopt;
-      }
-      const Json status = {{"kind", "Status"},
-                           {"code", refusal.code},
-                           {"reason", "Forbidden"},
-                           {"message", refusal.message}};
-      return HttpResponse{.status = refusal.code, .headers = {}, .body = status.dump()};
-    });
-  }
-
-  /// What users are told within ten seconds.
-  void WorkForTenSeconds() {
-    for (int i = 0; i < 10; ++i) {
-      WorkAfter(seconds(1));
-    }
-    events_.Step();
-  }
-
-  [[nodiscard]] Json Status() const {
-    return client_.Get(kTrainingJobs, kJob.key).value().value("status", Json::object());
-  }
-
-  [[nodiscard]] std::string WriteFailure() const {
-    for (const Json& condition : Status().value("conditions", Json::array())) {
-      if (condition["type"] == "WriteFailure") {
-        return condition["status"].get<std::string>() + " " +
-               condition["message"].get<std::string>();
-      }
-    }
-    return "";
-  }
-
-  [[nodiscard]] std::vector<std::string> Warnings() const {
-    std::vector<std::string> texts;
-    for (const Json& event : List(kEvents)) {
-      if (event["type"] == "Warning") {
-        texts.push_back(event["reason"].get<std::string>() + ": " +
-                        event["message"].get<std::string>());
-      }
-    }
-    return texts;
-  }
-
-  /// Takes the name: an object that no TrainingJob owns.
-  void Take(const Resource& resource, const std::string& name) {
-    const Json object = {{"metadata", {{"namespace", kJob.key.ns}, {"name", name}}}};
-    ASSERT_TRUE(client_.Create(resource, object).ok());
-  }
 };
 
 TEST_F(RefusedJobTest, EachRefusalReachesTheUserInTheApisWords) {
@@ -335,45 +261,6 @@ TEST_F(RefusedJobTest, APodThatMayNotBeDeletedIsNamed) {
     WorkForTenSeconds();
   }
   EXPECT_THAT(WriteFailure(), HasSubstr("cannot delete pod mnist-worker-0-1: admission webhook"));
-}
-
-// --- A status that is not valid
-
-TEST_F(RefusedJobTest, AStatusThatIsNotValidIsWrittenWithWhatMatters) {
-  server_.SetAnswers([](const HttpRequest& request) -> std::optional<HttpResponse> {
-    if (request.method != "PATCH" || request.body.find("\"roles\"") == std::string::npos) {
-      return std::nullopt;
-    }
-    const Json status = {{"kind", "Status"}, {"code", 422}, {"message", "status.roles: no"}};
-    return HttpResponse{.status = 422, .headers = {}, .body = status.dump()};
-  });
-  LeadTwoServers();
-  WorkForTenSeconds();
-  EXPECT_EQ(StringAt(Status(), {"phase"}), "Starting");
-  EXPECT_FALSE(StringAt(Status(), {"startTime"}).empty());
-  EXPECT_THAT(Status()["conditions"], SizeIs(testing::Ge(4u)));
-  EXPECT_FALSE(Status().contains("roles"));
-  EXPECT_THAT(Warnings(),
-              ElementsAre("StatusRefused: the API refuses part of the job's status, which is "
-                          "written without it: status.roles: no"));
-}
-
-TEST_F(RefusedJobTest, AnInvalidJobWhoseStatusIsRefusedIsRejectedAllTheSame) {
-  client_.Create(kTrainingJobs, JobObject({{"model", {{"reference", "no-such"}}}})).IgnoreError();
-  bool refused = false;
-  server_.SetAnswers([&](const HttpRequest& request) -> std::optional<HttpResponse> {
-    if (request.method != "PATCH" || std::exchange(refused, true)) {
-      return std::nullopt;
-    }
-    return HttpResponse{
-        .status = 422, .headers = {}, .body = R"({"kind":"Status","message":"no"})"};
-  });
-  JobBodies bodies(context_, [](const std::string&) {});
-  const auto view = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
-  ASSERT_TRUE(bodies.Work(view, {}).ok());
-  EXPECT_EQ(StringAt(Status(), {"phase"}), "Failed");
-  events_.Step();
-  EXPECT_THAT(Warnings(), Contains(HasSubstr("StatusRefused")));
 }
 
 }  // namespace

@@ -225,6 +225,28 @@ TEST(JobStatusTest, RolesCountTheirMembersAndPods) {
   EXPECT_EQ(StatusOf(report, pods, View(), kNow).roles().worker().ready(), 0);
 }
 
+TEST(JobStatusTest, WhatCannotBeDoneIsToldBeforeWhatTheJobWaitsFor) {
+  const std::vector<FailedWrites::Failure> quota = {
+      {.what = "create pod worker-0", .why = "quota"}};
+  JobReport report = Report(Phase::kStarting);
+  report.message = "data-server-0: reads its data, 30 %";
+  Status status = Shown(report, View(), kNow);
+  AddFailures(quota, View(), kNow, status);
+  EXPECT_EQ(status.message(),
+            "cannot create pod worker-0: quota; data-server-0: reads its data, 30 %");
+  Status waiting = WaitingStatus(View(status), kNow);
+  AddFailures(quota, View(status), kNow, waiting);
+  EXPECT_EQ(waiting.message(), "cannot create pod worker-0: quota") << "said once";
+  for (const Phase phase : {Phase::kFailed, Phase::kSuspended}) {
+    report = Report(phase);
+    report.message = "why it does not go on";
+    status = Shown(report, View(), kNow);
+    AddFailures(quota, View(), kNow, status);
+    EXPECT_EQ(status.message(), "why it does not go on");
+    EXPECT_TRUE(Holds(status, "WriteFailure"));
+  }
+}
+
 TEST(JobStatusTest, ASuspendedJobKeepsWhatItHadReached) {
   JobReport report = Report(Phase::kRunning);
   report.accuracy = 0.5;
