@@ -112,6 +112,8 @@ absl::Status JobBody::Begin(const PodViews& pods) {
     }
   }
   finished_ = false;
+  templates_checked_ = false;  // a suspended job can be changed, and its claims deleted
+  output_checked_ = false;
   export_ = 0;
   failed_export_ = {};
   zones_.clear();

@@ -149,7 +149,7 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
   }
   absl::Status status;
-  if (!plan.create.empty() && pods.empty()) {
+  if (!plan.create.empty() && AllEnded(pods)) {  // of a job that was suspended some may be left
     status = CheckBeforeFirstPod();
     if (!status.ok() || controller::IsFinal(controller_->state().phase)) {
       return status;

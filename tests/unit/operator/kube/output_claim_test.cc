@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "operator/kube/custom_resources.h"
 #include "tests/unit/operator/kube/job_body_rig.h"
 
 // A model's way out, before it is trained.
@@ -15,6 +16,7 @@ namespace {
 
 using std::chrono::seconds;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -50,6 +52,18 @@ class OutputClaimTest : public JobBodyRig {
 
   [[nodiscard]] std::string Checked() const {
     return std::string(CheckClaim(client_, {kJob.key.ns, "out"}).message());
+  }
+
+  void SetSuspended(bool suspended) {
+    const Json patch = {{"spec", {{"runPolicy", {{"suspend", suspended}}}}}};
+    view_ =
+        ParseJobObject(client_.Patch(kTrainingJobs, kJob.key, PatchType::kMerge, patch).value());
+    ASSERT_NE(view_->job, nullptr) << view_->problems;
+  }
+
+  void End(const std::string& pod) {
+    const Json ended = {{"status", {{"phase", "Succeeded"}}}};
+    ASSERT_TRUE(client_.Patch(kPods, {kJob.key.ns, pod}, PatchType::kMerge, ended, "status").ok());
   }
 
   void WorkForTenSeconds() {
@@ -119,6 +133,36 @@ TEST_F(OutputClaimTest, AJobWhoseOutputClaimIsMissingWaitsBeforeItsFirstPod) {
   WorkForTenSeconds();
   EXPECT_THAT(Names(kPods), Not(IsEmpty()));
   EXPECT_EQ(Message(), "");
+}
+
+TEST_F(OutputClaimTest, AClaimThatGoesWhileTheJobIsSuspendedIsMissedBeforeItGoesOn) {
+  MakeClaim("Bound");
+  Lead({{"output", {{"claim", "out"}}}});
+  Work();
+  End("mnist-worker-0-1");
+  SetSuspended(true);
+  WorkForTenSeconds();
+  ASSERT_THAT(Names(kPods), ElementsAre("mnist-worker-0-1"));
+  ASSERT_TRUE(client_.Delete(kPersistentVolumeClaims, {kJob.key.ns, "out"}).ok());
+  SetSuspended(false);
+  WorkForTenSeconds();
+  EXPECT_THAT(Names(kPods), ElementsAre("mnist-worker-0-1"));
+  EXPECT_THAT(Message(), HasSubstr("there is no claim out"));
+}
+
+TEST_F(OutputClaimTest, PodsThatAreChangedWhileTheJobIsSuspendedAreTriedBeforeItGoesOn) {
+  Lead(Json::object());
+  Work();
+  SetSuspended(true);
+  WorkForTenSeconds();
+  int dry_runs = 0;
+  server_.SetFaults([&](const HttpRequest& request) {
+    dry_runs += request.target.find("dryRun=All") != std::string::npos ? 1 : 0;
+    return MemoryApiServer::Fault::kNone;
+  });
+  SetSuspended(false);
+  WorkForTenSeconds();
+  EXPECT_EQ(dry_runs, 3);
 }
 
 TEST_F(OutputClaimTest, AClaimThatTheJobMakesForItsOutputIsThereFromTheStart) {
