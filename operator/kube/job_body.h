@@ -121,7 +121,9 @@ class JobBody {
   void HandleWaiting(const PodViews& pods);
   void HandleZones();
   void FindShutOut(const JobObjects& seen);
-  [[nodiscard]] std::string NodeOfVolume(const controller::StartProcess& process) const;
+  [[nodiscard]] std::string NodeOfVolume(const controller::StartProcess& process,
+                                         const JobObjects& seen) const;
+  [[nodiscard]] Json ServersTolerations() const;
   absl::Status MoveServer(const JobObjects& seen);
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
   [[nodiscard]] bool LeavesPods() const;
@@ -147,13 +149,13 @@ class JobBody {
   void AnswerCheckpointRequest(v1::TrainingJobStatus& status) const;
 
   absl::Status MakeExport(const PodViews& pods);
+  absl::Status EndExports(const PodViews& pods);
   absl::Status StartExport();
   absl::Status WriteExportSource();
   absl::Status FinishExport(const controller::ObservedPod& pod);
   void NoteExport(const absl::Status& status);
   void NoteWaitOfExport(const controller::ObservedPod& pod);
   [[nodiscard]] std::optional<Clock::TimePoint> NextExport() const;
-  absl::Status EndExports(const PodViews& pods);
   [[nodiscard]] Json ExportSource() const;
 
   // `what` begins with a verb: "create pod worker-0".
@@ -194,7 +196,8 @@ class JobBody {
   std::map<std::string, std::string> zones_;                // by node, as the controller was told
   // A pod that waits for the node that its volume is on.
   struct Waiting {
-    std::string node;                         // empty: it may run anywhere
+    std::string node;                         // empty: it may run anywhere, as far as is known
+    Clock::TimePoint ask_at{};                // for the node, while that is empty
     std::optional<Clock::TimePoint> since{};  // the node takes no pods
   };
   std::map<std::string, Waiting> shut_out_;  // by the pod's UID
@@ -212,9 +215,6 @@ class JobBody {
   };
   CheckpointRequest checkpoint_;
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
-  StatusWriter status_writer_;
-  FailedWrites failed_writes_;
-  RestartCounter restarts_;
   // The attempt to write it that has failed last.
   struct FailedExport {
     std::string pod_uid;
@@ -224,6 +224,9 @@ class JobBody {
   };
   FailedExport failed_export_;
   std::optional<Clock::TimePoint> export_waits_since_;  // its pod has not started
+  StatusWriter status_writer_;
+  FailedWrites failed_writes_;
+  RestartCounter restarts_;
   controller::BucketOutage outage_;
   std::set<std::string> warnings_;   // of the API, that were told
   std::chrono::milliseconds retry_;  // until what could not be done is tried again

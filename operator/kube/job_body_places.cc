@@ -10,6 +10,7 @@
 #include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/job_body.h"
+#include "operator/kube/volume_host.h"
 
 // Where parameter servers run, and whether they should rather run elsewhere.
 namespace adamant::kube {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
 constexpr std::chrono::minutes kBetweenLooks{1};
+constexpr std::chrono::seconds kBetweenQuestions{5};  // for the node of a volume
 
 bool IsServer(const PodView& view) {
   return view.export_snapshot == 0 && view.pod.process.id.role == Role::kParameterServer;
@@ -30,6 +32,18 @@ bool IsServer(const PodView& view) {
 bool WaitsForItsNode(const PodView& view) {
   return IsServer(view) && view.node.empty() && view.pod.state == ObservedPod::State::kPending &&
          !view.pod.deleting && view.pod.process.generation > 1;
+}
+
+// The name of the node that has this host name; of one that is gone, that.
+std::string NodeOfHost(const std::string& host, const JobObjects& seen) {
+  if (seen.all_nodes && !host.empty()) {
+    for (const auto& node : seen.all_nodes()) {
+      if (node->host_name == host) {
+        return node->name;
+      }
+    }
+  }
+  return host;
 }
 
 std::string ZoneOf(const NodeViews& nodes, const std::string& name) {
@@ -62,34 +76,51 @@ void JobBody::HandleZones() {
 
 // Which pods wait for a node that takes none, and since when.
 void JobBody::FindShutOut(const JobObjects& seen) {
+  const Clock::TimePoint now = context_.clock.Now();
   std::set<std::string> waiting;
   for (const auto& view : seen.pods) {
     if (!seen.node_of || !WaitsForItsNode(*view)) {
       continue;
     }
     waiting.insert(view->pod.uid);
-    auto found = shut_out_.find(view->pod.uid);
-    if (found == shut_out_.end()) {
-      found = shut_out_.emplace(view->pod.uid, Waiting{NodeOfVolume(view->pod.process)}).first;
+    Waiting& pod = shut_out_[view->pod.uid];
+    if (pod.node.empty() && now >= pod.ask_at) {
+      pod.node = NodeOfVolume(view->pod.process, seen);
+      pod.ask_at = now + kBetweenQuestions;
     }
-    const std::string& name = found->second.node;
-    const auto node = name.empty() ? nullptr : seen.node_of(name);
-    const bool takes_pods = name.empty() || (node != nullptr && node->takes_pods);
-    if (takes_pods) {
-      found->second.since.reset();
-    } else if (!found->second.since) {
-      found->second.since = context_.clock.Now();
+    const auto node = pod.node.empty() ? nullptr : seen.node_of(pod.node);
+    if (pod.node.empty() || (node != nullptr && TakesPods(*node, ServersTolerations()))) {
+      pod.since.reset();
+    } else if (!pod.since) {
+      pod.since = now;
     }
   }
   std::erase_if(shut_out_, [&](const auto& entry) { return !waiting.contains(entry.first); });
 }
 
-// Empty where the volume is not bound to one, as far as anybody says.
-std::string JobBody::NodeOfVolume(const controller::StartProcess& process) const {
-  const std::string claim =
+// Empty where nobody says now that the volume is bound to one.
+std::string JobBody::NodeOfVolume(const controller::StartProcess& process,
+                                  const JobObjects& seen) const {
+  const std::string name =
       ClaimName(job_.key.name, process.id.slot, controller_->VolumeOf(process.id));
-  const auto object = client_.Get(kPersistentVolumeClaims, {job_.key.ns, claim});
-  return object.ok() ? StringAt(*object, {"metadata", "annotations", kSelectedNode}) : "";
+  const auto claim = client_.Get(kPersistentVolumeClaims, {job_.key.ns, name});
+  if (!claim.ok()) {
+    return "";
+  }
+  std::string node = StringAt(*claim, {"metadata", "annotations", kSelectedNode});
+  const std::string volume = StringAt(*claim, {"spec", "volumeName"});
+  if (!node.empty() || volume.empty()) {
+    return node;
+  }
+  const auto object = client_.Get(kPersistentVolumes, {"", volume});  // one that was made by hand
+  return object.ok() ? NodeOfHost(HostOfVolume(*object), seen) : "";
+}
+
+Json JobBody::ServersTolerations() const {
+  const controller::StartProcess any{.id = {.role = Role::kParameterServer}, .generation = 1};
+  const Json pod = PodObject(job_, *view_->job, any, 1, context_.pods);
+  const Json* tolerations = Find(pod, {"spec", "tolerations"});
+  return tolerations == nullptr ? Json() : *tolerations;
 }
 
 // Where several servers share a node or a zone, as there was no other, and one has room now: one at
@@ -108,8 +139,9 @@ absl::Status JobBody::MoveServer(const JobObjects& seen) {
     }
   }
   std::vector<controller::NodePlace> open;
+  const Json tolerations = ServersTolerations();
   for (const auto& node : seen.all_nodes()) {
-    if (node->ready && node->takes_pods) {
+    if (node->ready && TakesPods(*node, tolerations)) {
       open.push_back({.node = node->name, .zone = node->zone});
     }
   }

@@ -12,6 +12,8 @@ namespace adamant::kube {
 namespace {
 
 constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
+constexpr char kUnschedulable[] = "node.kubernetes.io/unschedulable";
+constexpr char kHostName[] = "kubernetes.io/hostname";
 constexpr char kZone[] = "topology.kubernetes.io/zone";
 
 // The element of a list at `path` whose `field` has this value; null: there is none.
@@ -28,12 +30,34 @@ const Json* FindElement(const Json& object,
   return found == list->end() ? nullptr : &*found;
 }
 
-// As far as can be said of pods that tolerate nothing.
-bool TakesPods(const Json& object) {
+std::vector<Taint> TaintsOf(const Json& object) {
+  std::vector<Taint> taints;
   const Json* cordoned = Find(object, {"spec", "unschedulable"});
-  return !(cordoned != nullptr && cordoned->is_boolean() && cordoned->get<bool>()) &&
-         FindElement(object, {"spec", "taints"}, "effect", "NoSchedule") == nullptr &&
-         FindElement(object, {"spec", "taints"}, "effect", "NoExecute") == nullptr;
+  if (cordoned != nullptr && cordoned->is_boolean() && cordoned->get<bool>()) {
+    taints.push_back({.key = kUnschedulable, .value = "", .effect = "NoSchedule"});
+  }
+  const Json* list = Find(object, {"spec", "taints"});
+  for (const Json& taint : list != nullptr && list->is_array() ? *list : Json::array()) {
+    std::string effect = StringAt(taint, {"effect"});
+    if (effect == "NoSchedule" || effect == "NoExecute") {
+      taints.push_back({.key = StringAt(taint, {"key"}),
+                        .value = StringAt(taint, {"value"}),
+                        .effect = std::move(effect)});
+    }
+  }
+  return taints;
+}
+
+// For good: a pod that tolerates a taint for some seconds does not stay. Source: Kubernetes' API,
+// core/v1 Toleration.
+bool Tolerates(const Json& toleration, const Taint& taint) {
+  const std::string key = StringAt(toleration, {"key"});
+  const std::string effect = StringAt(toleration, {"effect"});
+  const bool exists = StringAt(toleration, {"operator"}, "Equal") == "Exists";
+  return Find(toleration, {"tolerationSeconds"}) == nullptr &&
+         (effect.empty() || effect == taint.effect) &&
+         (key == taint.key || (key.empty() && exists)) &&
+         (exists || StringAt(toleration, {"value"}) == taint.value);
 }
 
 }  // namespace
@@ -48,9 +72,18 @@ std::shared_ptr<const NodeView> ParseNode(const Json& object) {
     }
   }
   view->zone = StringAt(object, {"metadata", "labels", kZone});
-  view->takes_pods = TakesPods(object);
+  view->host_name = StringAt(object, {"metadata", "labels", kHostName}, view->name);
+  view->taints = TaintsOf(object);
   view->out_of_service = FindElement(object, {"spec", "taints"}, "key", kOutOfService) != nullptr;
   return view;
+}
+
+bool TakesPods(const NodeView& node, const Json& tolerations) {
+  return std::ranges::all_of(node.taints, [&](const Taint& taint) {
+    return tolerations.is_array() && std::ranges::any_of(tolerations, [&](const Json& toleration) {
+             return Tolerates(toleration, taint);
+           });
+  });
 }
 
 void NodeAbsences::Update(const NodeViews& nodes, const Clock& clock) {

@@ -7,18 +7,30 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/common/base/clock.h"
 
 namespace adamant::kube {
 
-/// What an informer keeps of a node: what decides whether its pods count as lost.
+/// What keeps pods off a node that do not tolerate it. A cordon is one, too.
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string effect;  ///< "NoSchedule" or "NoExecute"
+
+  bool operator==(const Taint&) const = default;
+};
+
+/// What an informer keeps of a node: what decides whether its pods count as lost, and whether it
+/// gets others.
 struct NodeView {
   std::string name;
   bool ready = false;
   bool out_of_service = false;  ///< marked so: nothing runs on it any more
-  bool takes_pods = true;       ///< not cordoned, and no taint keeps pods away
-  std::string zone{};           ///< empty: not known
+  std::vector<Taint> taints{};
+  std::string host_name{};  ///< by which volumes name it; mostly its name
+  std::string zone{};       ///< empty: not known
   /// Since when it is, or is not, ready, by the clock of whom has found that out.
   std::optional<std::chrono::system_clock::time_point> since;
 
@@ -26,6 +38,9 @@ struct NodeView {
 };
 
 std::shared_ptr<const NodeView> ParseNode(const nlohmann::json& object);
+
+/// Whether a pod with these tolerations, spec.tolerations or null, may run on this node and stay.
+bool TakesPods(const NodeView& node, const nlohmann::json& tolerations);
 
 /// The node of a name. Null: there is none.
 using NodeLookup = std::function<std::shared_ptr<const NodeView>(const std::string& name)>;

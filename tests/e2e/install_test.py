@@ -33,6 +33,7 @@ GRANTED = {
     "/nodes": "get list watch",
     "/events": "create patch",
     "storage.k8s.io/storageclasses": "get",
+    "/persistentvolumes": "get",
     "/secrets": "",
     "/serviceaccounts": "",
     "coordination.k8s.io/leases": "",

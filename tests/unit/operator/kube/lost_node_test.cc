@@ -96,17 +96,27 @@ class LostNodeTest : public JobBodyRig {
     ASSERT_TRUE(client_.Update(kNodes, node).ok());
   }
 
-  // The server's volume is local.
-  void Drain(const std::string& node, const std::string& pod) {
-    const Json on_node = {
-        {"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", node}}}}}};
+  void ChangeClaimOf(const std::string& pod, const Json& change) {
     ASSERT_TRUE(
         client_
-            .Patch(kPersistentVolumeClaims, {kJob.key.ns, ClaimOf(pod)}, PatchType::kMerge, on_node)
+            .Patch(kPersistentVolumeClaims, {kJob.key.ns, ClaimOf(pod)}, PatchType::kMerge, change)
             .ok());
+  }
+
+  // The server's volume is local.
+  void BindTo(const std::string& node, const std::string& pod) {
+    ChangeClaimOf(
+        pod, {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", node}}}}}});
+  }
+
+  void DeleteAtOnce(const std::string& pod) {
+    ASSERT_TRUE(client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = seconds(0)}).ok());
+  }
+
+  void Drain(const std::string& node, const std::string& pod) {
+    BindTo(node, pod);
     SetCordoned(node, true);
-    ASSERT_TRUE(
-        client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = std::chrono::seconds(0)}).ok());
+    DeleteAtOnce(pod);
     Work();
   }
 
@@ -192,6 +202,22 @@ TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
 
 // --- Nodes that take no pods
 
+TEST_F(LostNodeTest, AServerThatToleratesWhatKeepsOthersAwayIsWaitedFor) {
+  const Json gpu = {{"key", "gpu"}, {"operator", "Exists"}};
+  Json spec = kSpec;
+  spec["pods"]["parameterServer"]["spec"]["tolerations"] = Json::array({gpu});
+  Lead(spec);
+  Work();
+  BindTo("node1", kLost);
+  Json node = client_.Get(kNodes, {"", "node1"}).value();
+  node["spec"]["taints"] = Json::array({{{"key", "gpu"}, {"effect", "NoSchedule"}}});
+  ASSERT_TRUE(client_.Update(kNodes, node).ok());
+  DeleteAtOnce(kLost);
+  WorkFor(seconds(100));
+  EXPECT_THAT(Names(kPods), Contains(kReplacement));
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+}
+
 TEST_F(LostNodeTest, AServerWhoseVolumeIsOnACordonedNodeGetsAnotherAfterAWhile) {
   Drain("node1", kLost);
   EXPECT_THAT(Names(kPods), Contains(kReplacement));
@@ -214,6 +240,37 @@ TEST_F(LostNodeTest, ANodeThatIsUncordonedInTimeIsWaitedFor) {
   WorkFor(seconds(100));
   EXPECT_THAT(Names(kPods), Contains(kReplacement));
   EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+}
+
+TEST_F(LostNodeTest, AnApiThatDoesNotAnswerAtFirstIsAskedAgainWhereTheVolumeIs) {
+  bool is_made = false;
+  server_.SetFaults([&](const HttpRequest& request) {
+    is_made = is_made ||
+              (request.method == "POST" && request.body.find(kReplacement) != std::string::npos);
+    const bool asks = request.method == "GET" &&
+                      request.target.find("persistentvolumeclaims/") != std::string::npos;
+    return is_made && asks ? MemoryApiServer::Fault::kRefuse : MemoryApiServer::Fault::kNone;
+  });
+  Drain("node1", kLost);
+  ASSERT_THAT(Names(kPods), Contains(kReplacement));
+  server_.SetFaults(nullptr);
+  WorkFor(seconds(70));
+  EXPECT_EQ(ClaimOf("mnist-parameter-server-0-3"), "mnist-parameter-server-0-2");
+}
+
+TEST_F(LostNodeTest, AVolumeThatWasMadeByHandNamesItsNodeItself) {
+  const Json expression = {
+      {"key", "kubernetes.io/hostname"}, {"operator", "In"}, {"values", {"node1"}}};
+  const Json terms = Json::array({{{"matchExpressions", Json::array({expression})}}});
+  const Json volume = {
+      {"metadata", {{"name", "disk-7"}}},
+      {"spec", {{"nodeAffinity", {{"required", {{"nodeSelectorTerms", terms}}}}}}}};
+  ASSERT_TRUE(client_.Create(kPersistentVolumes, volume).ok());
+  ChangeClaimOf(kLost, {{"spec", {{"volumeName", "disk-7"}}}});
+  SetCordoned("node1", true);
+  DeleteAtOnce(kLost);
+  WorkFor(seconds(70));
+  EXPECT_EQ(ClaimOf("mnist-parameter-server-0-3"), "mnist-parameter-server-0-2");
 }
 
 TEST_F(LostNodeTest, AVolumeThatIsNeededIsNotLeftWhereverItIs) {

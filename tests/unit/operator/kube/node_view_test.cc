@@ -37,18 +37,59 @@ TEST(NodeViewTest, ANodeIsReadyWhenItSaysSoAndAtNoOtherTime) {
   EXPECT_FALSE(ParseNode(Node("Unknown"))->ready);
 }
 
+bool Takes(const Json& node, const Json& tolerations = Json()) {
+  return TakesPods(*ParseNode(node), tolerations);
+}
+
 TEST(NodeViewTest, ANodeTakesPodsUnlessItIsCordonedOrTainted) {
   Json node = Node("True");
-  EXPECT_TRUE(ParseNode(node)->takes_pods);
+  EXPECT_TRUE(Takes(node));
   node["spec"]["unschedulable"] = true;
-  EXPECT_FALSE(ParseNode(node)->takes_pods);
+  EXPECT_FALSE(Takes(node));
   node["spec"]["unschedulable"] = false;
   for (const auto& [effect, takes] : {std::pair("PreferNoSchedule", true),
                                       std::pair("NoSchedule", false),
                                       std::pair("NoExecute", false)}) {
     node["spec"]["taints"] = Json::array({{{"key", "example.org/gpu"}, {"effect", effect}}});
-    EXPECT_EQ(ParseNode(node)->takes_pods, takes) << effect;
+    EXPECT_EQ(Takes(node), takes) << effect;
   }
+}
+
+TEST(NodeViewTest, APodThatToleratesANodesTaintsMayUseIt) {
+  Json node = Node("True");
+  node["spec"]["taints"] =
+      Json::array({{{"key", "gpu"}, {"value", "yes"}, {"effect", "NoSchedule"}}});
+  struct Case {
+    const char* toleration;
+    bool takes;
+  };
+  for (const Case& c :
+       {Case{R"({"key": "gpu", "operator": "Exists"})", true},
+        Case{R"({"key": "gpu", "value": "yes"})", true},
+        Case{R"({"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"})",
+             true},
+        Case{R"({"operator": "Exists"})", true},
+        Case{R"({"key": "gpu", "value": "no"})", false},
+        Case{R"({"key": "gpu"})", false},
+        Case{R"({"key": "disk", "operator": "Exists"})", false},
+        Case{R"({"value": "yes"})", false},
+        Case{R"({"key": "gpu", "operator": "Exists", "effect": "NoExecute"})", false},
+        Case{R"({"key": "gpu", "operator": "Exists", "tolerationSeconds": 300})", false},
+        Case{R"("gpu")", false}}) {
+    EXPECT_EQ(Takes(node, Json::array({Json::parse(c.toleration)})), c.takes) << c.toleration;
+  }
+  const Json gpu = {{"key", "gpu"}, {"operator", "Exists"}};
+  node["spec"]["unschedulable"] = true;
+  EXPECT_FALSE(Takes(node, Json::array({gpu}))) << "a cordon is a taint of its own";
+  const Json cordon = {{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}};
+  EXPECT_TRUE(Takes(node, Json::array({gpu, cordon})));
+}
+
+TEST(NodeViewTest, ANodesHostNameIsThatOfItsLabelElseItsName) {
+  Json node = Node("True");
+  EXPECT_EQ(ParseNode(node)->host_name, "node1");
+  node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-1";
+  EXPECT_EQ(ParseNode(node)->host_name, "host-1");
 }
 
 TEST(NodeViewTest, ANodesZoneIsThatOfItsLabel) {
