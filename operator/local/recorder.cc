@@ -104,6 +104,7 @@ Recorder::Recorder(Recorder&& other) noexcept
       metrics_(std::exchange(other.metrics_, -1)),
       beyond_(std::move(other.beyond_)),
       told_(other.told_),
+      behind_(other.behind_),
       drawn_(other.drawn_),
       last_drawn_(other.last_drawn_) {}
 
@@ -139,6 +140,7 @@ Recorder::Rows Recorder::RowsBeyond(const std::filesystem::path& path,
 }
 
 absl::Status Recorder::WriteMetrics() {
+  behind_ = true;
   std::string csv = MetricsCsvHeader();
   for (const controller::EpochResult& result : results_) {
     csv += MetricsCsvRow(result);
@@ -151,6 +153,7 @@ absl::Status Recorder::WriteMetrics() {
     close(std::exchange(metrics_, -1));
   }
   ADAMANT_ASSIGN_OR_RETURN(metrics_, OpenToAppend(paths_.metrics()));
+  behind_ = false;
   return absl::OkStatus();
 }
 
@@ -158,24 +161,37 @@ absl::Status Recorder::Note(const controller::Note& note) {
   return Append(events_, NoteJson(TimeStamp(), note) + "\n", paths_.events());
 }
 
+// What fails does not keep the rest from being written.
 absl::Status Recorder::Epoch(const controller::EpochResult& result) {
   results_.push_back(result);
-  ADAMANT_RETURN_IF_ERROR(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
-  ADAMANT_RETURN_IF_ERROR(beyond_.erase({result.attempt, result.epoch}) > 0
-                              ? WriteMetrics()
-                              : Append(metrics_, MetricsCsvRow(result), paths_.metrics()));
-  return std::chrono::steady_clock::now() - last_drawn_ < kCurveInterval ? absl::OkStatus()
-                                                                         : DrawCurve();
+  const bool replaces = beyond_.erase({result.attempt, result.epoch}) > 0;
+  absl::Status status = behind_ || replaces ? WriteMetrics() : AppendRow(result);
+  status.Update(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
+  if (std::chrono::steady_clock::now() - last_drawn_ >= kCurveInterval) {
+    status.Update(DrawCurve());
+  }
+  return status;
+}
+
+absl::Status Recorder::AppendRow(const controller::EpochResult& result) {
+  const absl::Status status = Append(metrics_, MetricsCsvRow(result), paths_.metrics());
+  behind_ = !status.ok();
+  return status;
 }
 
 absl::Status Recorder::Finish() {
-  return drawn_ == results_.size() && drawn_ > 0 ? absl::OkStatus() : DrawCurve();
+  absl::Status status = behind_ ? WriteMetrics() : absl::OkStatus();
+  if (drawn_ != results_.size() || drawn_ == 0) {
+    status.Update(DrawCurve());
+  }
+  return status;
 }
 
 absl::Status Recorder::DrawCurve() {
   last_drawn_ = std::chrono::steady_clock::now();
+  ADAMANT_RETURN_IF_ERROR(WriteFileAtomically(paths_.curve(), DrawLearningCurve(job_, results_)));
   drawn_ = results_.size();
-  return WriteFileAtomically(paths_.curve(), DrawLearningCurve(job_, results_));
+  return absl::OkStatus();
 }
 
 }  // namespace adamant::local

@@ -32,11 +32,12 @@ class Recorder {
   Recorder(Recorder&& other) noexcept;
   Recorder& operator=(Recorder&&) = delete;
 
-  // Errors: those of the file system; the run can go on without the line.
+  // Errors: those of the file system. The run can go on without a line of events.jsonl; what else
+  // could not be written is written with the next epoch, or by Finish.
   absl::Status Note(const controller::Note& note);
   absl::Status Epoch(const controller::EpochResult& result);
 
-  /// Draws the curve if it is behind the results.
+  /// Writes metrics.csv and the curve anew where they are behind the results.
   absl::Status Finish();
 
   /// That there were such rows; empty: none, or it was told.
@@ -57,6 +58,7 @@ class Recorder {
   static Rows RowsBeyond(const std::filesystem::path& path,
                          const std::vector<controller::EpochResult>& results);
   absl::Status WriteMetrics();
+  absl::Status AppendRow(const controller::EpochResult& result);
   absl::Status DrawCurve();
 
   RunPaths paths_;
@@ -66,6 +68,7 @@ class Recorder {
   int metrics_ = -1;
   Rows beyond_;            // of metrics.csv, without a result
   bool told_ = false;      // of those
+  bool behind_ = false;    // metrics.csv lacks rows that there are results of
   std::size_t drawn_ = 0;  // results in the curve
   std::chrono::steady_clock::time_point last_drawn_{};
 };

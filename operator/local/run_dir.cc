@@ -7,6 +7,7 @@
 #include <ctime>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
@@ -18,6 +19,25 @@ absl::Status MakeFolder(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
+}
+
+// The folders that a new run needs and that are not there, innermost first.
+std::vector<std::filesystem::path> MissingFolders(const RunPaths& paths) {
+  std::vector<std::filesystem::path> missing = {paths.logs(), paths.data()};
+  std::error_code error;
+  for (std::filesystem::path folder = std::filesystem::absolute(paths.root, error);
+       folder.has_relative_path() && !std::filesystem::exists(folder, error);
+       folder = folder.parent_path()) {
+    missing.push_back(folder);
+  }
+  return missing;
+}
+
+absl::Status FillRunDir(const RunPaths& paths, std::string_view job) {
+  for (const std::filesystem::path& folder : {paths.root, paths.logs(), paths.data()}) {
+    ADAMANT_RETURN_IF_ERROR(MakeFolder(folder));
+  }
+  return WriteFileAtomically(paths.job(), job);
 }
 
 // A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
@@ -85,7 +105,7 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
   return *this;
 }
 
-absl::Status CreateRunDir(const RunPaths& paths) {
+absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
   std::error_code error;
   if (std::filesystem::exists(paths.root, error) &&
       !std::filesystem::is_directory(paths.root, error)) {
@@ -98,9 +118,14 @@ absl::Status CreateRunDir(const RunPaths& paths) {
         paths.root.string() +
         " is not empty; continue the run in it with --resume, or name another folder");
   }
-  ADAMANT_RETURN_IF_ERROR(MakeFolder(paths.root));
-  ADAMANT_RETURN_IF_ERROR(MakeFolder(paths.logs()));
-  return MakeFolder(paths.data());
+  const std::vector<std::filesystem::path> made = MissingFolders(paths);
+  const absl::Status status = FillRunDir(paths, job);
+  if (!status.ok()) {
+    for (const std::filesystem::path& folder : made) {
+      std::filesystem::remove(folder, error);  // only what is empty
+    }
+  }
+  return status;
 }
 
 std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -63,9 +65,10 @@ class RunLock {
   int descriptor_;
 };
 
-/// Creates the folder of a new run with its subfolders. Errors: AlreadyExists when it holds a run
-/// or other files; those of the file system.
-absl::Status CreateRunDir(const RunPaths& paths);
+/// Creates the folder of a new run with its subfolders and `job` as job.yaml. Where that fails,
+/// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files; those
+/// of the file system.
+absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 
 /// A folder name that is not taken yet, in `parent`: the job's name and the time.
 std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job);

@@ -50,14 +50,16 @@ using controller::JobController;
 using controller::Role;
 
 constexpr char kTheJob[] = "";  // the only one
+constexpr char kGoOn[] = "go on with --resume";
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
 
-absl::Status WithAdvice(const absl::Status& status) {
+// What to do about a full disk.
+absl::Status WithAdvice(const absl::Status& status, const std::string& then) {
   return absl::IsResourceExhausted(status)
-             ? absl::Status(status.code(),
-                            std::string(status.message()) +
-                                "; make room on that disk, then go on with --resume")
+             ? absl::Status(
+                   status.code(),
+                   std::string(status.message()) + "; make room on that disk, then " + then)
              : status;
 }
 
@@ -98,6 +100,8 @@ class Runner {
   void Tell(const controller::Note& note);
   void TellAlarms();
   void Record(const absl::Status& status);
+  void FinishRecord();
+  void Alarm(std::string text);
   void ShowProgress();
 
   v1::TrainingJob job_;
@@ -138,9 +142,8 @@ class Runner {
 absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
-  auto store = StateCopies::Open({paths_.controller(), paths_.controller_copy()});
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(store.status()));
-  store_ = *std::move(store);
+  ADAMANT_ASSIGN_OR_RETURN(store_,
+                           StateCopies::Open({paths_.controller(), paths_.controller_copy()}));
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
   state_ = std::make_unique<KvStateStore>(*store_, writer);
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
@@ -152,7 +155,7 @@ absl::Status Runner::Open() {
     events_.Push(std::move(event));
   });
   server_->SetReport(kTheJob, controller_->Report());
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(StoreStart(job_, paths_)));
+  ADAMANT_RETURN_IF_ERROR(StoreStart(job_, paths_));
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
@@ -204,7 +207,7 @@ void Runner::Run() {
   }
   launcher_.KillAll();
   server_->Stop();
-  Record(recorder_->Finish());
+  FinishRecord();
   unlink(paths_.endpoint().c_str());
 }
 
@@ -288,7 +291,7 @@ bool Runner::Persist(const controller::Persist& persist) {
   if (controller::IsFinal(controller_->state().phase)) {
     return true;
   }
-  stored_ = WithAdvice(status);
+  stored_ = WithAdvice(status, kGoOn);
   events_.Push(controller::BodyFailed{"cannot store the state of the job: " +
                                       std::string(stored_.message())});
   return false;
@@ -359,11 +362,23 @@ void Runner::TellAlarms() {
 // What tells the story of the run is not worth stopping it for; the user hears once.
 void Runner::Record(const absl::Status& status) {
   if (!status.ok() && !std::exchange(recording_failed_, true)) {
-    observer_.OnNote({.kind = controller::Note::Kind::kAlarm,
-                      .member = std::nullopt,
-                      .epoch = controller_->state().epoch,
-                      .text = std::string(status.message())});
+    Alarm(std::string(status.message()));
   }
+}
+
+void Runner::FinishRecord() {
+  if (const absl::Status status = recorder_->Finish(); !status.ok()) {
+    Alarm("the story of the run is not complete: " + std::string(status.message()) +
+          "; adamant train --resume " + paths_.root.string() + " completes it where that can be");
+  }
+}
+
+// Of the recorder itself, so that it is not recorded.
+void Runner::Alarm(std::string text) {
+  observer_.OnNote({.kind = controller::Note::Kind::kAlarm,
+                    .member = std::nullopt,
+                    .epoch = controller_->state().epoch,
+                    .text = std::move(text)});
 }
 
 void Runner::ShowProgress() {
@@ -392,16 +407,15 @@ absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
 }
 
 absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
-  const RunPaths paths(run_dir);
-  ADAMANT_RETURN_IF_ERROR(CreateRunDir(paths));
-  return WriteFileAtomically(paths.job(), job::ToYaml(job));
+  const absl::Status status = CreateRunDir(RunPaths(run_dir), job::ToYaml(job));
+  return WithAdvice(status, "begin again");
 }
 
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer) {
   auto runner = std::make_unique<Runner>(std::move(job), options, observer);
-  ADAMANT_RETURN_IF_ERROR(runner->Open());
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(runner->Open(), kGoOn));
   runner->Run();
   absl::StatusOr<RunOutcome> outcome = runner->Outcome();
   runner.reset();  // its processes have ended with it

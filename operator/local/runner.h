@@ -36,8 +36,8 @@ struct RunOutcome {
 /// Whether the programs of the services are there. Error: NotFound, naming the first that is not.
 absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
 
-/// Puts a new run into `run_dir`, which must be empty or absent: job.yaml and the folders.
-/// Errors: AlreadyExists; those of the file system.
+/// Puts a new run into `run_dir`, which must be empty or absent: job.yaml and the folders, or
+/// nothing. Errors: AlreadyExists; those of the file system.
 absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir);
 
 /// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped

@@ -98,6 +98,35 @@ class DiskTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assertIn("parameter-server-1: stores again", output)
 
+    def test_a_disk_that_is_full_before_the_start_leaves_nothing_behind(self):
+        disk = self.folder / "disk"
+        self.mount(disk, "192m")
+        ballast = self.fill(disk)
+        job = self.job(epochs=1)
+        run = adamant.Run(disk / "runs" / "first")
+        self.addCleanup(run.end)
+        code, output = run.train(job).wait()
+        self.assertEqual(code, 4, output)
+        self.assertRegex(output, f"{run.folder}/job.yaml.*No space left on device; make room on that disk, then begin again")
+        self.assertEqual([path.name for path in disk.iterdir()], ["ballast"])
+        ballast.unlink()
+        code, output = run.train(job).wait()
+        self.assertEqual(code, 0, output)
+
+    def test_whatever_finds_the_disk_full_at_the_start_asks_for_room(self):
+        run = self.run_in().train(self.job(epochs=2))
+        run.await_epoch(0)
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=10)[0], 3)
+        for name in ("metrics.csv", "learning-curve.svg", "endpoint"):
+            written = run.folder / f"{name}.tmp"  # and then renamed
+            written.symlink_to("/dev/full")
+            code, output = run.resume().wait()
+            self.assert_room_is_asked_for(code, output, written)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, 2, 3000)
+
     def assert_room_is_asked_for(self, code, output, folder):
         self.assertEqual(code, 4, output)
         self.assertRegex(output, f"{folder}: .*No space left on device.*; make room on that disk, then go on with --resume")

@@ -2,11 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,9 +11,6 @@
 #include <vector>
 
 #include "operator/local/learning_curve.h"
-#include "operator/local/recorder.h"
-#include "operator/local/run_dir.h"
-#include "services/common/base/files.h"
 
 namespace adamant::local {
 namespace {
@@ -173,123 +167,6 @@ TEST(LearningCurveTest, WhatWasUndoneIsDotsBesideTheLine) {
   EXPECT_THAT(svg, testing::Not(HasSubstr("e+")));
   EXPECT_EQ(svg.find("inf"), std::string::npos);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
-}
-
-class RunDirTest : public testing::Test {
- protected:
-  ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
-
-  const RunPaths paths_{std::filesystem::temp_directory_path() /
-                        ("adamant_run_" + std::to_string(getpid()))};
-};
-
-TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  const absl::Status again = CreateRunDir(paths_);
-  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
-}
-
-TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  using Use = RunLock::Use;
-  for (const auto& [mine, other] : {std::pair{Use::kControl, Use::kControl},
-                                    {Use::kControl, Use::kRead},
-                                    {Use::kRead, Use::kControl},
-                                    {Use::kRead, Use::kRead}}) {
-    const auto lock = RunLock::Acquire(paths_, mine);
-    ASSERT_TRUE(lock.ok());
-    EXPECT_EQ(RunLock::Acquire(paths_, other).status().code(), absl::StatusCode::kAborted);
-  }
-  EXPECT_TRUE(RunLock::Acquire(paths_, Use::kControl).ok());
-}
-
-TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  EXPECT_FALSE(RunLock::IsControlled(paths_).value());
-  {
-    const auto reader = RunLock::Acquire(paths_, RunLock::Use::kRead);
-    EXPECT_FALSE(RunLock::IsControlled(paths_).value());
-  }
-  const auto lock = RunLock::Acquire(paths_, RunLock::Use::kControl);
-  EXPECT_TRUE(RunLock::IsControlled(paths_).value());
-  EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
-}
-
-TEST_F(RunDirTest, TheRecorderKeepsAllAttemptsInTheOrderOfTime) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  EpochResult again = Result(1);
-  again.attempt = 2;
-  auto recorder = Recorder::Open(paths_, "job", {Result(1), again, Result(2)});
-  ASSERT_TRUE(recorder.ok()) << recorder.status();
-  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
-            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)) +
-                MetricsCsvRow(again));
-  EXPECT_EQ(recorder->results().back().attempt, 2u);
-}
-
-TEST_F(RunDirTest, TheRecorderGoesOnWhereTheStoredResultsEnd) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  {
-    auto recorder = Recorder::Open(paths_, "job", {});
-    ASSERT_TRUE(recorder.ok()) << recorder.status();
-    EXPECT_TRUE(recorder->Epoch(Result(1)).ok());
-    EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
-  }
-  // Epoch 2 was recorded but never stored: it will be evaluated again.
-  auto recorder = Recorder::Open(paths_, "job", {Result(1)});
-  ASSERT_TRUE(recorder.ok());
-  EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
-  EXPECT_TRUE(recorder->Finish().ok());
-  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
-            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)));
-  EXPECT_THAT(ReadFile(paths_.curve(), 100'000).value(), HasSubstr("</svg>"));
-}
-
-TEST_F(RunDirTest, RowsThatTheStoredResultsLackAreKeptUntilTheirEpochsHaveEndedAgain) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  {
-    auto recorder = Recorder::Open(paths_, "job", {Result(1)});
-    ASSERT_TRUE(recorder.ok()) << recorder.status();
-    EXPECT_EQ(recorder->TakeAlarm(), "");
-    EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
-    EXPECT_TRUE(recorder->Epoch(Result(3)).ok());
-  }
-  EpochResult again = Result(2);
-  again.counted = 777;
-  for (int start = 0; start < 2; ++start) {
-    auto recorder = Recorder::Open(paths_, "job", {Result(1)});
-    ASSERT_TRUE(recorder.ok()) << recorder.status();
-    EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
-              MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2)) +
-                  MetricsCsvRow(Result(3)));
-    EXPECT_THAT(recorder->TakeAlarm(), HasSubstr(paths_.metrics().string() + " has 2 rows"));
-    EXPECT_EQ(recorder->TakeAlarm(), "");
-    if (start == 1) {
-      EXPECT_TRUE(recorder->Epoch(again).ok());
-    }
-  }
-  auto recorder = Recorder::Open(paths_, "job", {Result(1), again});
-  ASSERT_TRUE(recorder.ok()) << recorder.status();
-  EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(),
-            MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(again) +
-                MetricsCsvRow(Result(3)));
-}
-
-TEST_F(RunDirTest, DamageOfARowIsMadeGoodAndNoRowOfItsOwn) {
-  ASSERT_TRUE(CreateRunDir(paths_).ok());
-  const std::string whole =
-      MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2));
-  std::string other_epoch = whole;
-  other_epoch[whole.rfind("2,1000")] = '6';
-  for (const std::string& damaged :
-       {other_epoch, whole.substr(0, whole.size() - 9), whole.substr(40), std::string()}) {
-    std::ofstream(paths_.metrics()) << damaged;
-    auto recorder = Recorder::Open(paths_, "job", {Result(1), Result(2)});
-    ASSERT_TRUE(recorder.ok()) << recorder.status();
-    EXPECT_EQ(ReadFile(paths_.metrics(), 10'000).value(), whole);
-    EXPECT_EQ(recorder->TakeAlarm(), "");
-  }
 }
 
 }  // namespace

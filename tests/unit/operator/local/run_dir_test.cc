@@ -1,0 +1,80 @@
+#include "operator/local/run_dir.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "services/common/base/files.h"
+#include "tests/unit/operator/local/full_disk.h"
+
+namespace adamant::local {
+namespace {
+
+using testing::HasSubstr;
+
+class RunDirTest : public testing::Test {
+ protected:
+  ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
+
+  const RunPaths paths_{std::filesystem::temp_directory_path() /
+                        ("adamant_run_" + std::to_string(getpid()))};
+};
+
+TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const absl::Status again = CreateRunDir(paths_, "");
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
+}
+
+TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  using Use = RunLock::Use;
+  for (const auto& [mine, other] : {std::pair{Use::kControl, Use::kControl},
+                                    {Use::kControl, Use::kRead},
+                                    {Use::kRead, Use::kControl},
+                                    {Use::kRead, Use::kRead}}) {
+    const auto lock = RunLock::Acquire(paths_, mine);
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(RunLock::Acquire(paths_, other).status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(RunLock::Acquire(paths_, Use::kControl).ok());
+}
+
+TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  {
+    const auto reader = RunLock::Acquire(paths_, RunLock::Use::kRead);
+    EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  }
+  const auto lock = RunLock::Acquire(paths_, RunLock::Use::kControl);
+  EXPECT_TRUE(RunLock::IsControlled(paths_).value());
+  EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
+}
+
+TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
+  const RunPaths inner(paths_.root / "runs" / "first");
+  for (const bool is_there : {false, true}) {
+    if (is_there) {
+      std::filesystem::create_directories(inner.root);
+    }
+    {
+      const FullDisk full;
+      EXPECT_THAT(std::string(CreateRunDir(inner, "job").message()),
+                  HasSubstr(inner.job().string()));
+    }
+    EXPECT_EQ(std::filesystem::exists(paths_.root), is_there);
+    EXPECT_EQ(std::filesystem::exists(inner.root), is_there);
+    EXPECT_FALSE(std::filesystem::exists(inner.logs()));
+  }
+  EXPECT_TRUE(CreateRunDir(inner, "job").ok());
+  EXPECT_EQ(ReadFile(inner.job(), 100).value(), "job");
+}
+
+}  // namespace
+}  // namespace adamant::local
