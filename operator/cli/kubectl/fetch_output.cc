@@ -55,6 +55,17 @@ absl::Status Append(const std::string& bytes, const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
+// The regular file to be written, through links.
+absl::StatusOr<std::filesystem::path> PlaceOf(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    return absl::FailedPreconditionError(path.string() +
+                                         " is no regular file; name another folder with --out");
+  }
+  return EndOfLinks(path);
+}
+
 }  // namespace
 
 std::string OutputPath(const kube::ObjectKey& pod, const std::string& key) {
@@ -73,7 +84,9 @@ absl::Status FetchFile(const Session& session,
                        const OutputFile& file,
                        const std::filesystem::path& folder,
                        const OnBytes& on_bytes) {
-  const std::filesystem::path partial = folder / ("." + file.name + ".partial");
+  ADAMANT_ASSIGN_OR_RETURN(const std::filesystem::path place, PlaceOf(folder / file.name));
+  const std::filesystem::path partial =
+      place.parent_path() / ("." + place.filename().string() + ".partial");
   const File stream(std::fopen(partial.c_str(), "wb"));
   if (stream == nullptr) {
     return SystemError(errno, "cannot create", partial);
@@ -91,8 +104,8 @@ absl::Status FetchFile(const Session& session,
   }
   std::error_code error;
   if (status.ok()) {
-    std::filesystem::rename(partial, folder / file.name, error);
-    return error ? SystemError(error.value(), "cannot write", folder / file.name) : status;
+    std::filesystem::rename(partial, place, error);
+    return error ? SystemError(error.value(), "cannot write", place) : status;
   }
   std::filesystem::remove(partial, error);
   return status;

@@ -24,8 +24,9 @@ absl::StatusOr<std::vector<OutputFile>> FetchIndex(const Session& session, const
 using OnBytes = std::function<void(std::uint64_t bytes)>;
 
 /// Fetches a file into `folder`, piece by piece, each compared with its checksum and fetched again
-/// where it differs. The file has its name only when it is whole.
-/// Errors: those of the client and of the file system; DataLoss when a piece stays wrong.
+/// where it differs. The file has its name only when it is whole; where a link has that name, it is
+/// followed. Errors: those of the client and of the file system; DataLoss when a piece stays wrong;
+/// FailedPrecondition when a device, a pipe or the like has the name.
 absl::Status FetchFile(const Session& session,
                        const std::string& path,
                        const OutputFile& file,

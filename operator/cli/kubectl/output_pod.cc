@@ -37,7 +37,7 @@ Json Metadata(const Json& job, const std::string& name) {
 Json OutputPodObject(const Json& job, const OutputPod& pod) {
   const std::string path = StringAt(job, {"spec", "output", "path"});
   Json arguments = {"serve-output",
-                    "--listen=0.0.0.0:" + std::to_string(kOutputPort),
+                    "--listen=$(POD_IP):" + std::to_string(kOutputPort),
                     "--key=" + pod.key,
                     std::string("--folder=") + kFolder + (path.empty() ? "" : "/" + path)};
   for (const std::string& file : pod.files) {
@@ -48,6 +48,9 @@ Json OutputPodObject(const Json& job, const OutputPod& pod) {
       {"image", pod.image},
       {"command", Json::array({"adamant"})},
       {"args", arguments},
+      {"env",
+       Json::array(
+           {{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}}})},
       {"ports", Json::array({{{"name", "output"}, {"containerPort", kOutputPort}}})},
       {"resources",
        {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}, {"limits", {{"memory", "256Mi"}}}}},

@@ -1,19 +1,12 @@
 #include "operator/cli/kubectl/output_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <thread>
 #include <utility>
 
 #include "services/common/base/checksum.h"
@@ -54,64 +47,13 @@ absl::StatusOr<OutputFile> Examine(const std::filesystem::path& folder, const st
   return file;
 }
 
-std::string Response(std::string_view status, std::string_view type, const std::string& body) {
-  std::string response = "HTTP/1.1 ";
-  response.append(status).append("\r\nContent-Type: ").append(type);
-  response +=
-      "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n";
-  return response + body;
-}
+http::Response NotFound() { return {.code = 404, .body = "there is nothing here\n"}; }
 
-// Listens at host:port. Returns the socket.
-absl::StatusOr<int> Listen(const std::string& address, int& port) {
-  const std::size_t colon = address.rfind(':');
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  std::uint16_t number = 0;
-  const std::string host = address.substr(0, colon);
-  const char* end = address.data() + address.size();
-  const bool read = colon != std::string::npos && colon + 1 < address.size() &&
-                    inet_pton(AF_INET, host.c_str(), &name.sin_addr) == 1 &&
-                    std::from_chars(address.data() + colon + 1, end, number).ptr == end;
-  if (!read) {
-    return absl::InvalidArgumentError("'" + address + "' is no address like 0.0.0.0:8080");
-  }
-  name.sin_port = htons(number);
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  socklen_t size = sizeof(name);
-  if (socket < 0 || bind(socket, reinterpret_cast<const sockaddr*>(&name), size) != 0 ||
-      listen(socket, SOMAXCONN) != 0 ||
-      getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
-    const absl::Status status = SystemError(errno, "cannot listen at", address);
-    close(socket);
-    return status;
-  }
-  port = ntohs(name.sin_port);
-  return socket;
-}
-
-bool SendAll(int connection, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-// "GET /KEY/model.onnx?piece=3 HTTP/1.1": what follows the key.
-std::optional<std::string_view> RestOfPath(std::string_view line, std::string_view key) {
-  if (!line.starts_with("GET /")) {
-    return std::nullopt;
-  }
-  line.remove_prefix(5);
-  line = line.substr(0, line.find(' '));
-  if (key.empty() || !line.starts_with(key) || line.substr(key.size(), 1) != "/") {
-    return std::nullopt;
-  }
-  return line.substr(key.size() + 1);
+// Of "/KEY/model.onnx", what follows the key.
+std::optional<std::string_view> NameIn(std::string_view path, const std::string& key) {
+  const std::string prefix = "/" + key + "/";
+  return key.empty() || !path.starts_with(prefix) ? std::nullopt
+                                                  : std::optional(path.substr(prefix.size()));
 }
 
 }  // namespace
@@ -125,89 +67,54 @@ absl::StatusOr<std::unique_ptr<OutputServer>> OutputServer::Start(
       ADAMANT_ASSIGN_OR_RETURN(files.emplace_back(), Examine(options.folder, name));
     }
   }
-  int port = 0;
-  ADAMANT_ASSIGN_OR_RETURN(const int socket, Listen(options.listen, port));
-  return std::unique_ptr<OutputServer>(new OutputServer(options, std::move(files), socket, port));
+  std::unique_ptr<OutputServer> output(new OutputServer(options, std::move(files)));
+  ADAMANT_ASSIGN_OR_RETURN(
+      output->server_,
+      http::HttpServer::Start(options.listen, [self = output.get()](const http::Request& request) {
+        return self->Respond(request);
+      }));
+  return output;
 }
 
-OutputServer::OutputServer(OutputServerOptions options,
-                           std::vector<OutputFile> files,
-                           int socket,
-                           int port)
-    : options_(std::move(options)),
-      files_(std::move(files)),
-      index_(EncodeIndex(files_)),
-      socket_(socket),
-      port_(port) {}
+OutputServer::OutputServer(OutputServerOptions options, std::vector<OutputFile> files)
+    : options_(std::move(options)), files_(std::move(files)), index_(EncodeIndex(files_)) {}
 
-OutputServer::~OutputServer() { close(socket_); }
-
-void OutputServer::ServeUntilIdle(std::chrono::milliseconds idle) {
-  auto deadline = std::chrono::steady_clock::now() + idle;
-  while (true) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
-    if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
-      return;
-    }
-    const int connection = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) {
-      continue;
-    }
-    const timeval patience{.tv_sec = kPatienceSeconds, .tv_usec = 0};
-    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (ServeOne(connection)) {
-      deadline = std::chrono::steady_clock::now() + idle;
-    }
-    close(connection);
+void OutputServer::ServeUntilIdle(std::chrono::milliseconds idle) const {
+  const Clock::time_point begin = Clock::now();
+  for (Clock::time_point end = begin + idle; Clock::now() < end;
+       end = std::max(begin, last_asked_.load()) + idle) {
+    std::this_thread::sleep_until(end);
   }
 }
 
-// Whether it was asked by who knows the key.
-bool OutputServer::ServeOne(int connection) const {
-  std::string head;
-  while (head.find("\r\n\r\n") == std::string::npos) {
-    char bytes[2048];
-    const ssize_t got = recv(connection, bytes, sizeof(bytes), 0);
-    if (got <= 0 || head.size() > kLongestHead) {
-      return false;
-    }
-    head.append(bytes, static_cast<std::size_t>(got));
+http::Response OutputServer::Respond(const http::Request& request) {
+  const std::optional<std::string_view> name = NameIn(request.path, options_.key);
+  if (!name) {
+    return NotFound();
   }
-  const std::string_view line = std::string_view(head).substr(0, head.find("\r\n"));
-  const bool known = RestOfPath(line, options_.key).has_value();
-  return SendAll(connection, Respond(line)) && known;
+  last_asked_ = Clock::now();
+  if (*name == "index") {
+    return {.code = 200, .content_type = "application/json", .body = index_};
+  }
+  const auto file = std::ranges::find(files_, *name, &OutputFile::name);
+  const auto piece = request.arguments.find("piece");
+  return file == files_.end() || piece == request.arguments.end()
+             ? NotFound()
+             : RespondWithPiece(*file, piece->second);
 }
 
-std::string OutputServer::Respond(std::string_view request_line) const {
-  const std::optional<std::string_view> path = RestOfPath(request_line, options_.key);
-  const std::string not_found = Response("404 Not Found", "text/plain", "there is nothing here\n");
-  if (!path) {
-    return not_found;
-  }
-  if (*path == "index") {
-    return Response("200 OK", "application/json", index_);
-  }
-  constexpr std::string_view kPiece = "?piece=";
-  const std::string_view name = path->substr(0, path->find(kPiece));
-  const auto file = std::ranges::find(files_, name, &OutputFile::name);
-  if (file == files_.end() || name.size() == path->size()) {
-    return not_found;
-  }
-  const std::string_view number = path->substr(name.size() + kPiece.size());
+http::Response OutputServer::RespondWithPiece(const OutputFile& file,
+                                              std::string_view number) const {
   std::uint64_t piece = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), piece);
-  if (error != std::errc() || end != number.data() + number.size() ||
-      piece >= file->pieces.size()) {
-    return not_found;
+  if (error != std::errc() || end != number.data() + number.size() || piece >= file.pieces.size()) {
+    return NotFound();
   }
-  const auto bytes = ReadPiece(options_.folder / file->name, file->size, piece);
-  return bytes.ok() ? Response("200 OK", "application/octet-stream", *bytes)
-                    : Response("500 Internal Server Error",
-                               "text/plain",
-                               std::string(bytes.status().message()) + "\n");
+  absl::StatusOr<std::string> bytes = ReadPiece(options_.folder / file.name, file.size, piece);
+  if (!bytes.ok()) {
+    return {.code = 500, .body = std::string(bytes.status().message()) + "\n"};
+  }
+  return {.code = 200, .content_type = "application/octet-stream", .body = *std::move(bytes)};
 }
 
 }  // namespace adamant::kubectl

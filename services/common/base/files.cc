@@ -60,16 +60,6 @@ absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view co
   return absl::OkStatus();
 }
 
-// Where the links end that `path` may be the first of.
-std::filesystem::path EndOfLinks(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as the kernel's
-  std::error_code error;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
-    path = path.parent_path() / std::filesystem::read_symlink(path, error);
-  }
-  return path;
-}
-
 }  // namespace
 
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path) {
@@ -135,6 +125,15 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
     return SystemError(errno, "cannot sync", parent);
   }
   return absl::OkStatus();
+}
+
+std::filesystem::path EndOfLinks(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel's
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return path;
 }
 
 absl::Status WriteFile(const std::filesystem::path& path, std::string_view content) {

@@ -25,6 +25,10 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
 /// may be somebody's /dev/null. Errors: as WriteFileAtomically.
 absl::Status WriteFile(const std::filesystem::path& path, std::string_view content);
 
+/// Where a link leads, or the links that follow it, if anything is there or not; `path` itself
+/// where it is none.
+std::filesystem::path EndOfLinks(std::filesystem::path path);
+
 /// The status for a failed system call: what was done, to which path, and the system's reason for
 /// `error` (an errno).
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path);

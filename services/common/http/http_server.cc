@@ -34,6 +34,11 @@ MHD_Result Queue(MHD_Connection* connection, const Response& response) {
   return queued;
 }
 
+MHD_Result AddArgument(void* request, MHD_ValueKind /*kind*/, const char* name, const char* value) {
+  static_cast<Request*>(request)->arguments.emplace(name, value == nullptr ? "" : value);
+  return MHD_YES;
+}
+
 }  // namespace
 
 // The library's daemon. All callbacks run on its one thread.
@@ -94,7 +99,9 @@ class HttpServer::Daemon {
         std::string_view(method) != MHD_HTTP_METHOD_HEAD) {
       return Queue(connection, {.code = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "GET only\n"});
     }
-    return Queue(connection, static_cast<Daemon*>(self)->handler_(path));
+    Request request{.path = path};
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, AddArgument, &request);
+    return Queue(connection, static_cast<Daemon*>(self)->handler_(request));
   }
 
   static void OnConnection(void* self,

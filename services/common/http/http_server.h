@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +9,11 @@
 #include "absl/status/statusor.h"
 
 namespace adamant::http {
+
+struct Request {
+  std::string_view path;                                           ///< without the query
+  std::map<std::string, std::string, std::less<>> arguments = {};  ///< of the query, unescaped
+};
 
 struct Response {
   int code = 404;
@@ -21,8 +27,8 @@ struct Response {
 /// HEAD get 405. Threads: one of its own, which also runs the handler.
 class HttpServer {
  public:
-  /// Answers a path without its query. Called by the server's thread, one request at a time.
-  using Handler = std::function<Response(std::string_view path)>;
+  /// Called by the server's thread, one request at a time.
+  using Handler = std::function<Response(const Request& request)>;
 
   /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses.
   /// Errors: InvalidArgument when it is none; Unavailable when it cannot be listened at. Both name

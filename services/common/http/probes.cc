@@ -6,10 +6,10 @@ namespace adamant::http {
 
 absl::StatusOr<std::unique_ptr<Probes>> Probes::Start(const std::string& address) {
   std::unique_ptr<Probes> probes(new Probes);
-  ADAMANT_ASSIGN_OR_RETURN(probes->server_,
-                           HttpServer::Start(address, [self = probes.get()](std::string_view path) {
-                             return self->Respond(path);
-                           }));
+  ADAMANT_ASSIGN_OR_RETURN(
+      probes->server_, HttpServer::Start(address, [self = probes.get()](const Request& request) {
+        return self->Respond(request.path);
+      }));
   return probes;
 }
 

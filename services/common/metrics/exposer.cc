@@ -1,7 +1,5 @@
 #include "services/common/metrics/exposer.h"
 
-#include <string_view>
-
 #include "services/common/base/status_macros.h"
 
 namespace adamant::metrics {
@@ -9,8 +7,8 @@ namespace adamant::metrics {
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address,
                                                         const Registry& registry) {
   ADAMANT_ASSIGN_OR_RETURN(
-      auto server, http::HttpServer::Start(address, [&registry](std::string_view path) {
-        if (path != "/metrics") {
+      auto server, http::HttpServer::Start(address, [&registry](const http::Request& request) {
+        if (request.path != "/metrics") {
           return http::Response{.body = "metrics are at /metrics\n"};
         }
         return http::Response{.code = 200,

@@ -12,12 +12,17 @@
 namespace adamant::http {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-Response Echo(std::string_view path) {
-  return {.code = 200, .body = "this is " + std::string(path)};
+Response Echo(const Request& request) {
+  Response response{.code = 200, .body = "this is " + std::string(request.path)};
+  for (const auto& [name, value] : request.arguments) {
+    response.body.append(", ").append(name).append(" is ").append(value);
+  }
+  return response;
 }
 
 std::unique_ptr<HttpServer> Start(const std::string& address = "127.0.0.1:0") {
@@ -34,11 +39,11 @@ std::vector<std::unique_ptr<Connection>> Connect(const HttpServer& server, int c
   return connections;
 }
 
-TEST(HttpServerTest, AnswersAPathWithoutItsQuery) {
+TEST(HttpServerTest, AnswersAPathAndItsArguments) {
   const auto server = Start();
-  const std::string reply = Get(server->address(), "/a?b=c");
+  const std::string reply = Get(server->address(), "/a?b=c&d=%201&e");
   EXPECT_THAT(reply, HasSubstr(" 200 OK"));
-  EXPECT_THAT(reply, HasSubstr("\r\n\r\nthis is /a"));
+  EXPECT_THAT(reply, EndsWith("\r\n\r\nthis is /a, b is c, d is  1, e is "));
 }
 
 TEST(HttpServerTest, RefusesWhatIsNoGet) {

@@ -1,14 +1,15 @@
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/commands.h"
@@ -24,7 +25,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 const OutputFile kFile{.name = "model.onnx", .size = 3, .pieces = {0xfedcba9876543210}};
 
@@ -89,53 +89,55 @@ class OutputTest : public testing::Test {
   std::unique_ptr<OutputServer> server_;
 };
 
-TEST_F(OutputTest, OnlyWhoKnowsTheKeyGetsOnlyWhatIsServed) {
-  for (const char* line : {"GET / HTTP/1.1",
-                           "GET /index HTTP/1.1",
-                           "GET /k3/index HTTP/1.1",
-                           "GET /k3yy/index HTTP/1.1",
-                           "POST /k3y/index HTTP/1.1",
-                           "GET /k3y/secret?piece=0 HTTP/1.1",
-                           "GET /k3y/../secret?piece=0 HTTP/1.1",
-                           "GET /k3y/not-there?piece=0 HTTP/1.1",
-                           "GET /k3y/model.onnx HTTP/1.1",
-                           "GET /k3y/model.onnx?piece= HTTP/1.1",
-                           "GET /k3y/model.onnx?piece=2 HTTP/1.1",
-                           "GET /k3y/model.onnx?piece=-1 HTTP/1.1",
-                           "GET /k3y/model.onnx?piece=99999999999999999999 HTTP/1.1",
-                           "GET",
-                           ""}) {
-    EXPECT_THAT(server_->Respond(line), StartsWith("HTTP/1.1 404 ")) << line;
+http::Request RequestOf(std::string_view target) {
+  constexpr std::string_view kPiece = "?piece=";
+  const std::size_t end = target.find(kPiece);
+  http::Request request{.path = target.substr(0, end)};
+  if (end != std::string_view::npos) {
+    request.arguments.emplace("piece", target.substr(end + kPiece.size()));
   }
-  EXPECT_THAT(server_->Respond("GET /k3y/index HTTP/1.1"), HasSubstr("\"model.onnx\""));
-  EXPECT_THAT(server_->Respond("GET /k3y/metrics.csv?piece=0 HTTP/1.1"),
-              StartsWith("HTTP/1.1 200 OK"));
+  return request;
 }
 
-TEST_F(OutputTest, AnswersOnTheNetworkAndEndsWhenNobodyAsks) {
-  const int port = server_->port();
-  std::jthread serving([this] { server_->ServeUntilIdle(std::chrono::milliseconds(200)); });
-  const int connection = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  const std::string request = "GET /k3y/metrics.csv?piece=0 HTTP/1.1\r\nHost: x\r\n\r\n";
-  ASSERT_EQ(send(connection, request.data(), request.size(), 0),
-            static_cast<ssize_t>(request.size()));
-  std::string answer;
-  char bytes[1024];
-  for (ssize_t got = 0; (got = recv(connection, bytes, sizeof(bytes), 0)) > 0;) {
-    answer.append(bytes, static_cast<std::size_t>(got));
+TEST_F(OutputTest, OnlyWhoKnowsTheKeyGetsOnlyWhatIsServed) {
+  for (const char* target : {"/",
+                             "/index",
+                             "/k3/index",
+                             "/k3yy/index",
+                             "/k3y",
+                             "/k3y/",
+                             "/k3y/secret?piece=0",
+                             "/k3y/../secret?piece=0",
+                             "/k3y/not-there?piece=0",
+                             "/k3y/model.onnx",
+                             "/k3y/model.onnx?piece=",
+                             "/k3y/model.onnx?piece=2",
+                             "/k3y/model.onnx?piece=-1",
+                             "/k3y/model.onnx?piece=99999999999999999999",
+                             ""}) {
+    EXPECT_EQ(server_->Respond(RequestOf(target)).code, 404) << target;
   }
-  close(connection);
-  EXPECT_THAT(answer, testing::EndsWith("\r\n\r\nepoch\n1\n"));
-  serving.join();
+  EXPECT_THAT(server_->Respond({.path = "/k3y/index"}).body, HasSubstr("\"model.onnx\""));
+  EXPECT_EQ(server_->Respond(RequestOf("/k3y/metrics.csv?piece=0")).body, "epoch\n1\n");
+}
+
+TEST_F(OutputTest, EndsWhenNobodyWhoKnowsTheKeyAsks) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kIdle{200};
+  const auto begin = Clock::now();
+  const std::jthread others([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      server_->Respond({.path = "/index"});
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  server_->Respond({.path = "/k3y/index"});
+  server_->ServeUntilIdle(kIdle);
+  EXPECT_GE(Clock::now() - begin, kIdle);
 }
 
 TEST_F(OutputTest, AnAddressThatIsNoneIsRefused) {
-  for (const char* address : {"", "here", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "a.b:1"}) {
+  for (const char* address : {"", "here", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x"}) {
     EXPECT_FALSE(
         OutputServer::Start({.listen = address, .key = "k", .folder = folder_, .names = {}}).ok())
         << address;
@@ -157,11 +159,9 @@ class ServingApi final : public kube::Transport {
       }
       return response;
     }
-    const std::string said =
-        server->Respond("GET " + request.target.substr(proxy + 6) + " HTTP/1.1");
-    const std::size_t end = said.find("\r\n\r\n");
-    kube::HttpResponse response{
-        .status = std::stoi(said.substr(9, 3)), .headers = {}, .body = said.substr(end + 4)};
+    http::Response said =
+        server->Respond(RequestOf(std::string_view(request.target).substr(proxy + 6)));
+    kube::HttpResponse response{.status = said.code, .headers = {}, .body = std::move(said.body)};
     if (damaged > 0 && request.target.ends_with("piece=1")) {
       --damaged;
       response.body[0] ^= 1;
@@ -249,6 +249,8 @@ TEST_F(ExportTest, BringsTheFilesAndLeavesNoPod) {
   EXPECT_EQ(spec["containers"][0]["image"], "adamant:1");
   EXPECT_EQ(spec["volumes"][0]["persistentVolumeClaim"],
             Json({{"claimName", "mnist-output"}, {"readOnly", true}}));
+  EXPECT_EQ(spec["containers"][0]["args"][1], "--listen=$(POD_IP):8080") << "of either family";
+  EXPECT_EQ(spec["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"], "status.podIP");
   EXPECT_EQ(spec["securityContext"]["runAsNonRoot"], true);
   EXPECT_EQ(spec["automountServiceAccountToken"], false);
   EXPECT_EQ(api_.pod["metadata"]["ownerReferences"][0]["uid"], kube::UidOf(rig_.job));
@@ -267,6 +269,40 @@ TEST_F(ExportTest, APieceThatStaysDamagedLeavesNoFileAndNoPod) {
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(flags_.out) / "model.onnx"));
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(flags_.out) / ".model.onnx.partial"));
   EXPECT_TRUE(Pods().empty());
+}
+
+TEST_F(ExportTest, LinksStayAndWhatTheyNameIsWritten) {
+  const std::filesystem::path elsewhere = folder_.parent_path() / "elsewhere";
+  std::filesystem::create_directories(elsewhere);
+  std::filesystem::create_directories(flags_.out);
+  std::ofstream(elsewhere / "old.onnx") << "old";
+  const std::filesystem::path out = flags_.out;
+  std::filesystem::create_symlink("../elsewhere/old.onnx", out / "model.onnx");
+  std::filesystem::create_symlink(elsewhere / "new.csv", out / "metrics.csv");
+  ASSERT_TRUE(ExportOutput(session_, flags_).ok());
+  for (const auto& [link, file] :
+       {std::pair{"model.onnx", "old.onnx"}, {"metrics.csv", "new.csv"}}) {
+    EXPECT_TRUE(std::filesystem::is_symlink(out / link));
+    EXPECT_TRUE(std::filesystem::is_regular_file(elsewhere / file));
+  }
+  EXPECT_EQ(Fetched("model.onnx"), model_);
+  EXPECT_EQ(Fetched("metrics.csv"), "epoch\n1\n");
+}
+
+TEST_F(ExportTest, WhatIsNoRegularFileIsNotReplaced) {
+  const std::filesystem::path out = flags_.out;
+  std::filesystem::create_directories(out);
+  ASSERT_EQ(mkfifo((out / "metrics.csv").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/full", out / "model.onnx");
+  for (const char* name : {"metrics.csv", "model.onnx"}) {
+    const absl::Status status = ExportOutput(session_, flags_).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr((out / name).string() + " is no regular file"));
+    EXPECT_FALSE(std::filesystem::is_regular_file(out / name));
+    std::filesystem::remove(out / name);
+  }
+  EXPECT_TRUE(ExportOutput(session_, flags_).ok());
 }
 
 TEST_F(ExportTest, ASingleFormatIsAskedFor) {
