@@ -37,11 +37,29 @@ absl::Status CheckTrains(const Json& job) {
       (newest == 0 ? "it has none" : "its newest one is " + std::to_string(newest)));
 }
 
+// Whether there is who would take it. Operators elsewhere than docs/install.md puts them are known
+// by what they report.
+absl::Status CheckLed(const Session& session, const Json& job) {
+  ADAMANT_ASSIGN_OR_RETURN(const Json lease, ReadLease(session));
+  const kube::WallTime now = session.clock.WallNow();
+  const std::string trouble = LeaseTrouble(lease, now);
+  const bool elsewhere = lease == Json::object() &&
+                         !StringAt(job, {"status", "lastReportTime"}).empty() &&
+                         LeaderTrouble(job, Json(), now).empty();
+  return trouble.empty() || elsewhere
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   trouble +
+                   ", so nobody takes a checkpoint; see what the operators do: kubectl -n "
+                   "adamant-system get pods");
+}
+
 }  // namespace
 
 absl::StatusOr<int> TakeCheckpoint(Session& session, const CheckpointFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session, flags.target.job));
   ADAMANT_RETURN_IF_ERROR(CheckTrains(job));
+  ADAMANT_RETURN_IF_ERROR(CheckLed(session, job));
   const std::string request = kube::FormatMicroTime(session.clock.WallNow());
   const Json patch = {
       {"metadata",

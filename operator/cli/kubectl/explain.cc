@@ -186,11 +186,11 @@ Explanation Unseen(const Observed& observed) {
                               {Cause{"no operator has looked at it yet"}}},
                     .advice = {}};
   std::string trouble = LeaderTrouble(observed.job, observed.lease, observed.now);
+  if (!trouble.empty() || SecondsSince(created, observed.now) > kOperatorSeconds) {
+    found.advice.emplace_back(kSeeOperators);
+  }
   if (!trouble.empty()) {
     found.cause.because.front().because.push_back({std::move(trouble)});
-  }
-  if (SecondsSince(created, observed.now) > kOperatorSeconds) {
-    found.advice.emplace_back(kSeeOperators);
   }
   return found;
 }

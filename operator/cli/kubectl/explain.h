@@ -22,7 +22,7 @@ struct Observed {
   std::vector<Json> pods;
   std::vector<Json> events;  ///< of the job, its pods and claims, oldest first
   std::vector<Json> claims;  ///< also the one for the output, where it is the user's
-  Json lease;                ///< of the operators; null: not known
+  Json lease;                ///< of the operators, as ReadLease returns it
   std::vector<Json> quotas;  ///< ResourceQuotas of the namespace
   std::vector<Json> nodes;   ///< those that its pods are on
   std::map<std::string, std::string> last_lines;  ///< of the logs of pods that failed, by name

@@ -211,10 +211,24 @@ bool IsOver(std::string_view phase) { return phase == "Succeeded" || phase == "F
 absl::StatusOr<Json> ReadLease(const Session& session) {
   absl::StatusOr<Json> lease =
       session.client.Get(kube::kLeases, {"adamant-system", "adamant-operator"});
-  if (absl::IsNotFound(lease.status()) || absl::IsPermissionDenied(lease.status())) {
-    return Json();
+  if (absl::IsNotFound(lease.status())) {
+    return Json::object();
   }
-  return lease;
+  return absl::IsPermissionDenied(lease.status()) ? Json() : std::move(lease);
+}
+
+std::string LeaseTrouble(const Json& lease, kube::WallTime now) {
+  if (lease.is_null()) {
+    return "";
+  }
+  if (lease.empty()) {
+    return "no operator leads in namespace adamant-system: its lease is not there";
+  }
+  const double seconds = SecondsSince(StringAt(lease, {"spec", "renewTime"}), now);
+  return StringAt(lease, {"spec", "holderIdentity"}).empty() || seconds > kLeaseSeconds
+             ? "no operator leads: its lease was last renewed " + cli::FormatSeconds(seconds) +
+                   " ago"
+             : "";
 }
 
 std::string LeaderTrouble(const Json& job, const Json& lease, kube::WallTime now) {
@@ -222,13 +236,8 @@ std::string LeaderTrouble(const Json& job, const Json& lease, kube::WallTime now
   if (IsOver(phase) || phase == "Suspended") {
     return "";
   }
-  if (!lease.is_null()) {
-    const std::string renewed = StringAt(lease, {"spec", "renewTime"});
-    const double seconds = SecondsSince(renewed, now);
-    if (StringAt(lease, {"spec", "holderIdentity"}).empty() || seconds > kLeaseSeconds) {
-      return "no operator leads: its lease was last renewed " + cli::FormatSeconds(seconds) +
-             " ago";
-    }
+  if (std::string trouble = LeaseTrouble(lease, now); !trouble.empty()) {
+    return trouble;
   }
   const std::string reported = StringAt(job, {"status", "lastReportTime"});
   const double seconds = SecondsSince(reported, now);

@@ -67,9 +67,12 @@ std::string PhaseOf(const Json& job);
 /// Succeeded or Failed.
 bool IsOver(std::string_view phase);
 
-/// The lease of the operators, where docs/install.md puts them; null: it is not there, or may not
-/// be read. Errors: those of the client.
+/// The lease of the operators, where docs/install.md puts them; an empty object: there is none;
+/// null: it may not be read. Errors: those of the client.
 absl::StatusOr<Json> ReadLease(const Session& session);
+
+/// Why nobody leads, by what ReadLease returned. Empty: somebody does, or it is not known.
+std::string LeaseTrouble(const Json& lease, std::chrono::system_clock::time_point now);
 
 /// Why what the job's status says may be old: nobody holds `lease` (null: not known), or its
 /// operator has not reported for long. Empty: it is as it should be, or the job has ended or is

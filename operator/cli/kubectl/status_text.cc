@@ -167,7 +167,9 @@ OrderedJson ShardsJson(const Shards& shards) {
 std::string StatusText(const JobObjects& objects) {
   const std::string phase = PhaseOf(objects.job);
   if (phase.empty()) {
-    return kube::KeyOf(objects.job).name + ": no operator has looked at it yet\n";
+    const std::string trouble = LeaderTrouble(objects.job, objects.lease, objects.now);
+    return kube::KeyOf(objects.job).name + ": no operator has looked at it yet" +
+           (trouble.empty() ? "" : "; " + trouble) + "\n";
   }
   const bool live = !IsOver(phase) && phase != "Suspended";
   std::string text = cli::StatusText(AsJobStatus(objects.job), live);

@@ -17,7 +17,7 @@ struct JobObjects {
   std::vector<Json> pods;
   std::vector<Json> claims;
   std::vector<Json> shard_maps;
-  Json lease;  ///< of the operators; null: not known
+  Json lease;  ///< of the operators, as ReadLease returns it
   std::chrono::system_clock::time_point now;
 };
 

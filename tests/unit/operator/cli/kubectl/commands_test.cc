@@ -109,16 +109,28 @@ TEST_F(CommandsTest, StatusSaysHowOldItIsAndThatNobodyLeads) {
   job["status"]["lastReportTime"] = "1970-01-01T00:59:30Z";
   ASSERT_TRUE(rig_.client.Update(kube::kTrainingJobs, job, "status").ok());
   ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(rig_.printed,
+              HasSubstr("reported     30s ago; no operator leads in namespace adamant-system: its "
+                        "lease is not there\n"));
+  Json lease = rig_.PutLease();
+  ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
   EXPECT_THAT(rig_.printed, HasSubstr("reported     30s ago\n"));
-  rig_.Put(kube::kLeases,
-           {{"metadata", {{"name", "adamant-operator"}, {"namespace", "adamant-system"}}},
-            {"spec", {{"holderIdentity", "a"}, {"renewTime", "1970-01-01T00:59:20.000000Z"}}}});
+  lease["spec"]["renewTime"] = "1970-01-01T00:59:20.000000Z";
+  ASSERT_TRUE(rig_.client.Update(kube::kLeases, lease).ok());
   ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
   EXPECT_THAT(
       rig_.printed,
       HasSubstr("reported     30s ago; no operator leads: its lease was last renewed 40s ago\n"));
   ASSERT_EQ(*ShowExplanation(session_, Of<ExplainFlags>("mnist")), cli::kOk);
   EXPECT_THAT(rig_.printed, HasSubstr("this is as it was last told: no operator leads"));
+}
+
+TEST_F(CommandsTest, AJobThatNobodyCanLookAtSaysSo) {
+  rig_.PutJob("");
+  ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
+  EXPECT_EQ(rig_.printed,
+            "mnist: no operator has looked at it yet; no operator leads in namespace "
+            "adamant-system: its lease is not there\n");
 }
 
 TEST_F(CommandsTest, EventsAreInOrderAndOfThisJobOnly) {
@@ -146,6 +158,7 @@ TEST_F(CommandsTest, ExplainReadsWhatItNeeds) {
 
 TEST_F(CommandsTest, ACheckpointIsRequestedByAnAnnotationAndAwaited) {
   const Json job = rig_.PutJob("Running");
+  rig_.PutLease();
   CheckpointFlags flags = Of<CheckpointFlags>("mnist");
   flags.timeout_seconds = 5;
   const auto taken = TakeCheckpoint(session_, flags);
@@ -161,8 +174,23 @@ TEST_F(CommandsTest, ACheckpointMadeForTheRequestIsTold) {
   job["status"]["checkpoint"] = {
       {"snapshot", 7}, {"epoch", 3}, {"request", "1970-01-01T01:00:00.000000Z"}};
   rig_.Put(kube::kTrainingJobs, job);
+  rig_.PutLease();
   ASSERT_EQ(*TakeCheckpoint(session_, Of<CheckpointFlags>("mnist")), cli::kOk);
   EXPECT_EQ(rig_.printed, "checkpoint 7 of epoch 3\n");
+}
+
+TEST_F(CommandsTest, NobodyWaitsForACheckpointThatNobodyTakes) {
+  Json job = rig_.PutJob("Running");
+  const auto refusal = [this] {
+    const auto taken = TakeCheckpoint(session_, Of<CheckpointFlags>("mnist"));
+    return absl::IsFailedPrecondition(taken.status()) ? std::string(taken.status().message()) : "";
+  };
+  EXPECT_THAT(refusal(), HasSubstr("its lease is not there, so nobody takes a checkpoint"));
+  job["status"]["lastReportTime"] = "1970-01-01T00:59:30Z";
+  job = *rig_.client.Update(kube::kTrainingJobs, job, "status");
+  EXPECT_EQ(refusal(), "") << "operators may be elsewhere";
+  rig_.PutLease("1970-01-01T00:59:20.000000Z");
+  EXPECT_THAT(refusal(), HasSubstr("no operator leads: its lease was last renewed"));
 }
 
 TEST_F(CommandsTest, AJobThatIsOverTakesNoCheckpoint) {

@@ -98,6 +98,21 @@ TEST(ExplainRefusalsTest, WhereNoOperatorLeadsWhatIsToldIsSaidToBeOld) {
   EXPECT_THAT(Explained(observed), HasSubstr("no operator leads"));
 }
 
+TEST(ExplainRefusalsTest, ALeaseThatIsNotThereIsToldAtOnce) {
+  for (const char* phase : {"", "Running"}) {
+    Json job = TheJob(phase);
+    if (!job["status"].is_null()) {
+      job["status"]["lastReportTime"] = "2026-01-31T12:01:58Z";
+    }
+    Observed observed = At(job, {ThePod("worker", 0)});
+    observed.lease = Json::object();
+    const std::string text = Explained(observed);
+    EXPECT_THAT(text,
+                HasSubstr("no operator leads in namespace adamant-system: its lease is not there"));
+    EXPECT_THAT(text, HasSubstr("kubectl -n adamant-system get pods"));
+  }
+}
+
 TEST(ExplainRefusalsTest, WhoMayNotReadTheLeaseIsToldOfAnOldReport) {
   Json job = TheJob("Running");
   job["status"]["lastReportTime"] = "2026-01-31T12:01:00Z";

@@ -125,6 +125,13 @@ class Rig {
     return Put(resource, std::move(object));
   }
 
+  /// The operators' lease, renewed at this time.
+  Json PutLease(const std::string& renewed = "1970-01-01T01:00:00.000000Z") {
+    return Put(kube::kLeases,
+               {{"metadata", {{"name", "adamant-operator"}, {"namespace", "adamant-system"}}},
+                {"spec", {{"holderIdentity", "a"}, {"renewTime", renewed}}}});
+  }
+
   FakeClock clock;
   kube::FakeSleeper sleeper;
   kube::MemoryApiServer api;
