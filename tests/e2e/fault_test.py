@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import time
 import unittest
@@ -131,16 +132,24 @@ class FaultTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, EPOCHS, EXAMPLES)
 
-    def test_thousands_of_buckets_start_and_stop(self):
+    def processor_seconds(self, buckets):
+        """What all processes of a job use to start and to stop."""
         job = self.long_job(epochs=1000)
-        job.write_text(job.read_text().replace("buckets: 8", "buckets: 3000"))
-        run = self.run_in().train(job)
+        job.write_text(job.read_text().replace("buckets: 8", f"buckets: {buckets}"))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = self.run_in(f"run-{buckets}").train(job)
         run.await_epoch(0, timeout=120)
         begin = time.monotonic()
         run.process.send_signal(signal.SIGINT)
         code, output = run.wait(timeout=20)
         self.assertLess(time.monotonic() - begin, 6)  # 3 s where nobody else keeps the machine busy
         self.assertEqual(code, 3, output)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def test_starts_and_stops_cost_no_more_than_in_proportion_to_the_buckets(self):
+        few, some, many = (self.processor_seconds(buckets) for buckets in (8, 1500, 3000))
+        self.assertLess(many - few, 3 * (some - few))  # twice as much if linear, 4 times if quadratic
 
     def test_ctrl_c_works_when_members_are_stuck(self):
         run = self.run_in().train(self.long_job())
