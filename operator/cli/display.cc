@@ -32,6 +32,13 @@ bool IsWorthSaying(Note::Kind kind) {
          kind == Note::Kind::kWentBack;
 }
 
+// Somebody may have removed or renamed the folder of a run that runs.
+std::string HowToGoOn(const std::string& run_dir) {
+  return local::CanBeResumed(local::RunPaths(run_dir))
+             ? "go on with: adamant train --resume " + run_dir
+             : "the folder of the run is not there any more: " + run_dir;
+}
+
 // Lines for people; the bar adds to it.
 class PlainDisplay : public Display {
  public:
@@ -76,9 +83,8 @@ class PlainDisplay : public Display {
       }
       return;
     }
-    const std::string resume = "go on with: adamant train --resume " + ending.run_dir;
     if (report.phase == Phase::kSuspended) {
-      Say("stopped in epoch " + std::to_string(report.epoch) + "; " + resume);
+      Say(StoppedLine(ending));
       return;
     }
     std::fflush(stdout);
@@ -86,7 +92,7 @@ class PlainDisplay : public Display {
                  "adamant: the job failed: %s\nlogs: %s\n%s",
                  report.message.c_str(),
                  paths.logs().c_str(),
-                 MayDoBetter(report.message) ? (resume + "\n").c_str() : "");
+                 MayDoBetter(report.message) ? (HowToGoOn(ending.run_dir) + "\n").c_str() : "");
   }
 
  protected:
@@ -258,6 +264,11 @@ std::unique_ptr<Display> NewDisplay(Output output) {
     return std::make_unique<BarDisplay>();
   }
   return std::make_unique<PlainDisplay>();
+}
+
+std::string StoppedLine(const Ending& ending) {
+  return "stopped in epoch " + std::to_string(ending.report.epoch) + "; " +
+         HowToGoOn(ending.run_dir);
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {

@@ -41,6 +41,9 @@ class Display : public local::Observer {
 /// objects, one a line, for kJson. Colours unless NO_COLOR is set.
 std::unique_ptr<Display> NewDisplay(Output output);
 
+/// Where a run was stopped, and how it goes on, if its folder is still there.
+std::string StoppedLine(const Ending& ending);
+
 /// A result, and how the open epoch stands, in a line without its end. A loss that is not known is
 /// left out, as that of an epoch in which no worker has trained since the job was resumed.
 std::string EpochLine(const controller::EpochResult& result, std::uint64_t epochs);

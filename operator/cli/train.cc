@@ -1,4 +1,4 @@
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -27,6 +27,7 @@
 #include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/job/job.h"
+#include "services/common/kernels/isa.h"
 #include "services/common/rpc/grpc_log.h"
 
 namespace adamant::cli {
@@ -45,9 +46,13 @@ constexpr char kExamples[] = R"(Examples:
   adamant train job.yaml --metrics-listen 127.0.0.1:9090
       Serves the controller's metrics, those of buckets and failovers, to Prometheus.
 
-Ctrl-C stops all processes within 3 s; the run can be resumed.
+Ctrl-C stops all processes within 3 s; the run can be resumed. So does a reader of the output
+that leaves, as `| head -1`.
 Exit codes: 0 succeeded, 1 the job failed, 2 bad flags, manifest or data,
 3 stopped and can be resumed, 4 this machine does not let it run.)";
+
+constexpr rlim_t kFewestFiles = 64;  // with which a small job runs
+constexpr rlim_t kUsualFiles = 256;  // enough for many processes
 
 struct TrainFlags {
   std::string job;
@@ -126,7 +131,7 @@ int Prepare(TrainFlags& flags,
   if (resume) {
     flags.run_dir = flags.resume;
     flags.job = local::RunPaths(flags.run_dir).job().string();
-    if (std::error_code error; !std::filesystem::exists(flags.job, error)) {
+    if (!local::CanBeResumed(local::RunPaths(flags.run_dir))) {
       PrintError(flags.run_dir + " holds no run to resume: it has no job.yaml");
       return kBadInput;
     }
@@ -197,6 +202,24 @@ int ExitCodeOf(const local::RunOutcome& outcome) {
   }
 }
 
+// Where few files may be open at once, what cannot be opened hardly says why, or aborts. "" if
+// there may be `wanted`.
+std::string FewFiles(rlim_t wanted) {
+  rlimit files{};
+  return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted
+             ? "no more than " + std::to_string(files.rlim_cur) +
+                   " files may be open at once, which is too few: ulimit -n 1024"
+             : "";
+}
+
+// Of a run that was stopped as nobody reads its output, or whose output finds no room.
+void TellUnread(const Ending& ending) {
+  if (std::ferror(stdout) != 0 && ending.report.phase == controller::Phase::kSuspended) {
+    PrintError(ending.report.message);
+    std::fprintf(stderr, "%s\n", StoppedLine(ending).c_str());
+  }
+}
+
 int Train(TrainFlags flags) {
   local::BlockStopSignals();
   InitLog("adamant", LogLevel::kError);
@@ -206,6 +229,14 @@ int Train(TrainFlags flags) {
   if (const absl::Status status = local::CheckPrograms(bin_dir); !status.ok()) {
     PrintError(std::string(status.message()));
     return kCannotRun;
+  }
+  if (const std::string few = FewFiles(kFewestFiles); !few.empty()) {
+    PrintError(few);
+    return kCannotRun;
+  }
+  if (const absl::Status limited = kernels::LimitIsaFromEnvironment(); !limited.ok()) {
+    PrintError(std::string(limited.message()));
+    return kBadInput;
   }
   std::unique_ptr<v1::TrainingJob> job;
   std::vector<std::string> changes;
@@ -225,12 +256,15 @@ int Train(TrainFlags flags) {
                      .warnings = warnings},
                     *display);
   if (!outcome.ok()) {
-    PrintError(std::string(outcome.status().message()));
+    const std::string few = FewFiles(kUsualFiles);
+    PrintError(std::string(outcome.status().message()) + (few.empty() ? "" : "; " + few));
     return kCannotRun;
   }
-  const int exit_code = ExitCodeOf(*outcome);
-  display->OnEnding({.report = outcome->report, .run_dir = flags.run_dir, .exit_code = exit_code});
-  return exit_code;
+  const Ending ending{
+      .report = outcome->report, .run_dir = flags.run_dir, .exit_code = ExitCodeOf(*outcome)};
+  display->OnEnding(ending);
+  TellUnread(ending);
+  return ending.exit_code;
 }
 
 }  // namespace

@@ -128,6 +128,11 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
   return status;
 }
 
+bool CanBeResumed(const RunPaths& paths) {
+  std::error_code error;
+  return std::filesystem::exists(paths.job(), error);
+}
+
 std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};

@@ -70,6 +70,9 @@ class RunLock {
 /// of the file system.
 absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 
+/// Whether the folder holds a run; somebody may have removed it meanwhile.
+bool CanBeResumed(const RunPaths& paths);
+
 /// A folder name that is not taken yet, in `parent`: the job's name and the time.
 std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job);
 

@@ -1,6 +1,7 @@
 #include "operator/local/runner.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -223,13 +224,17 @@ void Runner::Wait() {
 
 void Runner::HandleSignals() {
   while (const int signal = signals_.Take()) {
+    if (signal == SIGPIPE && suspending_) {
+      continue;  // what is told of the stop is not read either
+    }
     const bool again = std::exchange(suspending_, true);
     if (again) {
       launcher_.KillAll();
     }
-    Handle(controller::SuspendRequested{.reason = "stopped by " + StopSignals::NameOf(signal) +
-                                                  "; adamant train --resume goes on from here",
-                                        .at_once = again});
+    Handle(controller::SuspendRequested{
+        .reason = "stopped by " + StopSignals::NameOf(signal) +
+                  (CanBeResumed(paths_) ? "; adamant train --resume goes on from here" : ""),
+        .at_once = again});
   }
 }
 
@@ -369,7 +374,9 @@ void Runner::Record(const absl::Status& status) {
 void Runner::FinishRecord() {
   if (const absl::Status status = recorder_->Finish(); !status.ok()) {
     Alarm("the story of the run is not complete: " + std::string(status.message()) +
-          "; adamant train --resume " + paths_.root.string() + " completes it where that can be");
+          (CanBeResumed(paths_) ? "; adamant train --resume " + paths_.root.string() +
+                                      " completes it where that can be"
+                                : ""));
   }
 }
 

@@ -15,6 +15,7 @@ sigset_t StopSignalSet() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGPIPE);
   return set;
 }
 
@@ -41,7 +42,10 @@ int StopSignals::Take() const {
 }
 
 std::string StopSignals::NameOf(int signal) {
-  return std::string("SIG") + sigabbrev_np(signal) + (signal == SIGINT ? " (Ctrl-C)" : "");
+  const std::string name = std::string("SIG") + sigabbrev_np(signal);
+  return signal == SIGINT    ? name + " (Ctrl-C)"
+         : signal == SIGPIPE ? name + " (nobody reads the output any more)"
+                             : name;
 }
 
 }  // namespace adamant::local

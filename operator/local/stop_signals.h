@@ -4,11 +4,12 @@
 
 namespace adamant::local {
 
-/// Makes SIGINT, SIGTERM and SIGHUP wait until they are taken here. Call it first in main, before
-/// any thread starts.
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGPIPE wait until they are taken here. Call it first in main,
+/// before any thread starts.
 void BlockStopSignals();
 
-/// Delivers these signals as readable bytes. Threads: one.
+/// Delivers these signals as readable bytes. Threads: one, and SIGPIPE only of what it writes
+/// itself.
 class StopSignals {
  public:
   StopSignals();

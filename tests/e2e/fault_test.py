@@ -4,6 +4,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import time
 import unittest
 
@@ -150,6 +151,34 @@ class FaultTest(adamant.TestCase):
     def test_starts_and_stops_cost_no_more_than_in_proportion_to_the_buckets(self):
         few, some, many = (self.processor_seconds(buckets) for buckets in (8, 1500, 3000))
         self.assertLess(many - few, 3 * (some - few))  # twice as much if linear, 4 times if quadratic
+
+    def test_a_reader_that_leaves_stops_the_run_and_it_can_be_resumed(self):
+        run = self.run_in()
+        with open(self.folder / "errors", "w+") as errors:
+            run.process = subprocess.Popen(
+                [adamant.binary_folder() / "adamant", "train", self.long_job(), "--run-dir", run.folder],
+                stdout=subprocess.PIPE, stderr=errors, text=True)
+            self.assertIn("tiny: ", run.process.stdout.readline())
+            run.process.stdout.close()
+            self.assertEqual(run.process.wait(timeout=60), 3)
+            errors.seek(0)
+            output = errors.read()
+        self.assertIn("stopped by SIGPIPE (nobody reads the output any more)", output)
+        self.assertIn(f"go on with: adamant train --resume {run.folder}", output)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, EPOCHS, EXAMPLES)
+
+    def test_nobody_is_sent_to_a_folder_that_is_gone(self):
+        run = self.run_in().train(self.long_job())
+        run.await_epoch(1)
+        run.folder.rename(self.folder / "elsewhere")
+        run.process.send_signal(signal.SIGINT)
+        code, output = run.wait(timeout=20)
+        self.assertNotEqual(code, 0, output)
+        self.assertNotIn("go on with", output)
+        self.assertNotIn("goes on from here", output)
+        self.assertIn(f"the folder of the run is not there any more: {run.folder}", output)
 
     def test_ctrl_c_works_when_members_are_stuck(self):
         run = self.run_in().train(self.long_job())

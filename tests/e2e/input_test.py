@@ -3,6 +3,7 @@
 import gzip
 import os
 import pathlib
+import resource
 import socket
 import subprocess
 import threading
@@ -46,6 +47,16 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x",
                                             "--checkpoint", -1), 2, '--checkpoint: "-1" is not a whole number')
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 4, "is a file")
+
+    def test_what_the_environment_does_not_let_is_told_before_anything_is_made(self):
+        train = [adamant.binary_folder() / "adamant", "train", self.job(), "--run-dir", self.folder / "run"]
+        for code, text, settings in (
+                (2, 'ADAMANT_MAX_CPU_ISA: "avx9"', dict(env={**os.environ, "ADAMANT_MAX_CPU_ISA": "avx9"})),
+                (4, "no more than 20 files may be open at once",
+                 dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))))):
+            result = subprocess.run(train, capture_output=True, text=True, timeout=60, check=False, **settings)
+            self.assert_refused(result, code, text)
+            self.assertFalse((self.folder / "run").exists())
 
     def test_the_version_and_help_are_found_by_both_their_names(self):
         version = adamant.adamant("--version")
