@@ -196,9 +196,10 @@ Explanation Unseen(const Observed& observed) {
 }
 
 Explanation Refused(const Observed& observed) {
-  Explanation found{.cause = {NameOf(observed) + " is refused"},
-                    .advice = {"correct these fields in its manifest and apply it again; `adamant "
-                               "validate` finds them before"}};
+  Explanation found{
+      .cause = {NameOf(observed) + " is refused"},
+      .advice = {"delete it, correct these fields in its manifest and apply that; `adamant "
+                 "validate` finds them before"}};
   found.cause.because.push_back(
       Cause{"its spec is not valid", Lines(MessageOf(observed.job, "Valid"))});
   return found;

@@ -38,7 +38,7 @@ TEST(ExplainTest, ARefusedSpecIsToldFieldByField) {
             "    because spec.a: no\n"
             "    because spec.b: neither\n"
             "\nwhat to do:\n"
-            "  - correct these fields in its manifest and apply it again; `adamant validate` finds "
+            "  - delete it, correct these fields in its manifest and apply that; `adamant validate` finds "
             "them before\n");
 }
 
