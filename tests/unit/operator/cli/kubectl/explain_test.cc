@@ -38,7 +38,8 @@ TEST(ExplainTest, ARefusedSpecIsToldFieldByField) {
             "    because spec.a: no\n"
             "    because spec.b: neither\n"
             "\nwhat to do:\n"
-            "  - delete it, correct these fields in its manifest and apply that; `adamant validate` finds "
+            "  - delete it, correct these fields in its manifest and apply that; `adamant "
+            "validate` finds "
             "them before\n");
 }
 
