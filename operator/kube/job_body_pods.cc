@@ -266,7 +266,9 @@ absl::Status JobBody::Refused(const std::string& what, const absl::Status& why) 
   if (!absl::IsInvalidArgument(why)) {
     return why;
   }
-  Handle(controller::BodyFailed{"the API refuses " + what + ": " + WordsOf(why)});
+  const std::string text = "the API refuses " + what + ": " + WordsOf(why);
+  Record(true, "FailedCreate", text);
+  Handle(controller::BodyFailed{text});
   return absl::OkStatus();
 }
 

@@ -33,9 +33,6 @@ struct Rule {
   const char* why = "";
 };
 
-constexpr char kFactorStays[] =
-    " (where training has diverged before, what that took off the rate stays off it: `adamant "
-    "status` shows the factor)";
 constexpr char kNet[] = "the parameters that are stored are those of the net as it was";
 constexpr char kBatches[] = "what of an epoch is done is counted in the batches as they were";
 constexpr char kServers[] = "what is stored is spread over the servers as they were";
@@ -134,7 +131,7 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
     const Rule rule = RuleOf(change);
     const std::string line = job::Format(change);
     if (rule.answer == Answer::kTaken || (rule.answer == Answer::kIfAccepted && accept_changes)) {
-      resumption.taken.push_back(change.path.ends_with(".rate") ? line + kFactorStays : line);
+      resumption.taken.push_back(line);
     } else if (rule.answer == Answer::kIfAccepted) {
       resumption.refused.push_back(Refusal(line, "--accept-changes takes it", rule.why));
     } else {

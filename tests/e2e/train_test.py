@@ -151,6 +151,7 @@ class TrainTest(adamant.TestCase):
         self.assertEqual(run.wait()[0], 0)
         model = run.folder / "model.safetensors"
         content = model.read_bytes()
+        content = content.replace(b"xxh3_64", b"of_othe")  # as by a program that knows no checksum
         values = 8 + struct.unpack("<Q", content[:8])[0]
         model.write_bytes(content[:values] + struct.pack("<f", 3e38) * ((len(content) - values) // 4))
         result = adamant.adamant("eval", run.folder)

@@ -93,7 +93,7 @@ void AddTransition(const FieldDescriptor& field, Json& rules) {
   const std::string given = "has(" + now + ") == has(" + before + ")";
   const bool always = job::RulesOf(field).required() || DefaultJson(field);
   const std::string same = always ? equal : given + " && (!has(" + now + ") || " + equal + ")";
-  const char* const kNever =
+  const char* const refusal =
       "cannot change while the job exists; delete it, or give the new one another name";
   switch (job::RulesOf(field).change()) {
     case v1::CHANGE_ALWAYS:
@@ -107,9 +107,9 @@ void AddTransition(const FieldDescriptor& field, Json& rules) {
       break;
   }
   if (!HasRulesWithin(field)) {
-    rules.push_back(Rule(same, kNever, name));
+    rules.push_back(Rule(same, refusal, name));
   } else if (!always) {
-    rules.push_back(Rule(given, kNever, name));  // whoever comes or goes has no rules within
+    rules.push_back(Rule(given, refusal, name));  // whoever comes or goes has no rules within
   }
 }
 

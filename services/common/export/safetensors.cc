@@ -160,7 +160,9 @@ absl::Status CheckWhole(Json header, TensorFile& file) {
   }
   return checksum.Hex() == written.mapped()
              ? absl::OkStatus()
-             : Broken("it does not have the checksum that it names, so it is damaged");
+             : Broken(
+                   "it does not have the checksum xxh3_64 of its metadata: it is damaged, or was "
+                   "changed and has kept the old one");
 }
 
 }  // namespace

@@ -246,6 +246,7 @@ TEST_F(RefusedJobTest, AClaimThatIsNotValidFailsTheJob) {
   EXPECT_EQ(StringAt(Status(), {"phase"}), "Failed");
   EXPECT_EQ(StringAt(Status(), {"message"}),
             "the API refuses the claim of parameter-server-0: spec.storageClassName: a bad name");
+  EXPECT_THAT(Warnings(), Contains(HasSubstr("FailedCreate: the API refuses the claim of")));
 }
 
 TEST_F(RefusedJobTest, APodThatMayNotBeDeletedIsNamed) {
