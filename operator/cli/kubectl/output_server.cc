@@ -16,9 +16,6 @@
 namespace adamant::kubectl {
 namespace {
 
-constexpr std::size_t kLongestHead = 16'384;
-constexpr int kPatienceSeconds = 20;  // for a client to send or to take
-
 absl::StatusOr<std::string> ReadPiece(const std::filesystem::path& path,
                                       std::uint64_t size,
                                       std::uint64_t piece) {
