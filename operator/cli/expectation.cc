@@ -25,6 +25,7 @@ constexpr std::uint64_t kMostThreadsTogether = 2;  // from the first batch on
 constexpr std::int32_t kMostWorkersOff = 2;
 constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersWithoutMomentum = 4;
+constexpr double kMostMomentum = 0.95;
 
 constexpr int kDigitsOfMomentum = 4;
 
@@ -204,6 +205,13 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
     warnings.emplace_back(
         "spec.optimiser.location: with momentum on the servers, several workers end lower than "
         "one, by some points in short jobs; with Worker they do not (docs/bench/scaling.md)");
+  }
+  if (has_momentum && facts.options.momentum > kMostMomentum && facts.workers() > 1) {
+    warnings.push_back(
+        Text("spec.optimiser.momentum: with %.4g several workers swing, and may end far below one; "
+             "up to %.4g was measured",
+             facts.options.momentum,
+             kMostMomentum));
   }
 }
 

@@ -22,7 +22,7 @@ import adamant  # noqa: E402
 DISKS = {"run": ".", "controller": "controller", "parameter-server": "data/parameter-server-0", "logs": "logs"}
 ROOMS = (0, 64, 1024, 4096, 24576)  # KB
 WHENS = ("start", "mid-run")
-AMPLE = 256 * 1024  # KB
+AMPLE = 1024 * 1024  # KB
 EPOCHS = 60
 LAYERS = """
         - {name: fc1, kind: FullyConnected, outputs: 256}

@@ -202,5 +202,14 @@ TEST(ExpectationTest, WarnsOfMomentumOnTheServers) {
               ElementsAre(HasSubstr("spec.optimiser.location: with momentum on the servers")));
 }
 
+TEST(ExpectationTest, WarnsOfALongMemoryOfSeveralWorkers) {
+  const std::string momentum = "{kind: Momentum, rate: 0.02, momentum: 0.99}";
+  EXPECT_THAT(Expected("{workers: 1}", momentum).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 2}", momentum).warnings,
+              ElementsAre(HasSubstr("spec.optimiser.momentum: with 0.99 several workers swing")));
+  EXPECT_THAT(Expected("{workers: 2}", "{kind: Momentum, rate: 0.02, momentum: 0.95}").warnings,
+              IsEmpty());
+}
+
 }  // namespace
 }  // namespace adamant::cli
