@@ -1,8 +1,6 @@
 #include "operator/local/resumption.h"
 
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,9 +94,8 @@ constexpr std::string_view kChecksumLine = "# xxh3_64 of all below: ";
 
 // The text after a line that guards it.
 std::string Checked(std::string_view text) {
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016" PRIx64, Checksum(std::as_bytes(std::span(text))));
-  return std::string(kChecksumLine) + hex + "\n" + std::string(text);
+  return std::string(kChecksumLine) + HexChecksum(std::as_bytes(std::span(text))) + "\n" +
+         std::string(text);
 }
 
 // Runs of earlier versions have no such line.

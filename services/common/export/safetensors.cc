@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -137,11 +135,7 @@ class FileChecksum {
 
   void Add(std::span<const float> values) { sums_.push_back(Checksum(std::as_bytes(values))); }
 
-  [[nodiscard]] std::string Hex() const {
-    char hex[17];
-    std::snprintf(hex, sizeof(hex), "%016" PRIx64, Checksum(std::as_bytes(std::span(sums_))));
-    return hex;
-  }
+  [[nodiscard]] std::string Hex() const { return HexChecksum(std::as_bytes(std::span(sums_))); }
 
  private:
   std::vector<std::uint64_t> sums_;

@@ -37,16 +37,16 @@ struct TensorFile {
 
 /// The tensors as a safetensors file: little-endian float32, in the order given. Its metadata hold
 /// one entry more, "xxh3_64": the XXH3 of the XXH3 (8 bytes each) of the header without that entry
-/// and of each tensor. Errors: InvalidArgument when names repeat or are "__metadata__", or values
-/// and shape differ. Source: github.com/huggingface/safetensors, format section of its README.
+/// and of each tensor.
+/// Errors: InvalidArgument when names repeat or are "__metadata__", or values and shape differ.
+/// Source: github.com/huggingface/safetensors, format section of its README.
 absl::StatusOr<std::string> EncodeSafetensors(const std::vector<TensorView>& tensors,
                                               const Metadata& metadata);
 
 /// The inverse, for float32 tensors; "xxh3_64" is checked where it stands, and left out.
 /// Errors: DataLoss when the bytes are no such file: lengths that exceed it, broken JSON, repeated
-/// names, offsets that overlap, leave gaps or disagree with the shape, a checksum
-/// that differs. Unimplemented for other
-/// types than F32. The message names the tensor.
+/// names, offsets that overlap, leave gaps or disagree with the shape, a checksum that differs.
+/// Unimplemented for other types than F32. The message names the tensor.
 absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes);
 
 /// Writes the file; errors as EncodeSafetensors and WriteFile.

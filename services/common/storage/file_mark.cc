@@ -4,8 +4,6 @@
 #include <rocksdb/env.h>
 
 #include <charconv>
-#include <cinttypes>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -24,18 +22,13 @@ constexpr std::string_view kNewMark = "MARK.new";
 constexpr std::string_view kFormerMark = "CLOSED";  // of an orderly end, with logs alone
 constexpr std::string_view kMarkFormat = "1";
 
-std::string HexChecksum(std::string_view text) {
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016" PRIx64, Checksum(std::as_bytes(std::span(text))));
-  return hex;
-}
-
 std::string Encode(const FileMark& mark) {
   std::string lines;
   for (const auto& [name, size] : mark) {
     lines += name + " " + std::to_string(size) + "\n";
   }
-  return std::string(kMarkFormat) + " " + HexChecksum(lines) + "\n" + lines;
+  return std::string(kMarkFormat) + " " + HexChecksum(std::as_bytes(std::span(lines))) + "\n" +
+         lines;
 }
 
 FileMark Decode(const std::string& text) {
