@@ -51,6 +51,7 @@ void SnapshotTaker::Drop() {
   snapshot_ = 0;
   complete_ = false;
   retry_.reset();
+  wait_ = kFirstWait;
   told_waiting_ = false;
   failures_ = 0;
   count_from_ = TimePoint::min();
@@ -98,16 +99,14 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
 absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
                                      const SnapshotTaken& message,
                                      TimePoint now) {
-  retry_ = retry_.value_or(now + kRetry);
   const MemberId id{Role::kParameterServer, server};
   const std::string problem = ToString(id) + " cannot store snapshot " + std::to_string(snapshot_) +
                               (message.disk_full ? ": " : " yet: ") + message.error;
   if (!message.disk_full) {  // a bucket is not served, as after any loss: there is time
-    if (!std::exchange(told_waiting_, true)) {
-      outbox_.Tell(Note::Kind::kCheckpoint, id, problem);
-    }
+    WaitForServing(id, problem, now);
     return absl::OkStatus();
   }
+  retry_ = retry_.value_or(now + kRetry);
   // Servers that fail together, or one that restarts and fails again, count once in a while.
   if (now < count_from_) {
     return absl::OkStatus();
@@ -117,6 +116,20 @@ absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
     outbox_.Tell(Note::Kind::kAlarm, id, problem);
   }
   return failures_ >= kTries ? absl::ResourceExhaustedError(problem) : absl::OkStatus();
+}
+
+// Asked again soon at first: buckets that begin are served a moment later, and nobody need know.
+void SnapshotTaker::WaitForServing(const MemberId& server,
+                                   const std::string& problem,
+                                   TimePoint now) {
+  if (retry_.has_value()) {
+    return;
+  }
+  retry_ = now + wait_;
+  wait_ = std::min(2 * wait_, kRetry);
+  if (wait_ == kRetry && !std::exchange(told_waiting_, true)) {
+    outbox_.Tell(Note::Kind::kCheckpoint, server, problem);
+  }
 }
 
 // If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.

@@ -24,6 +24,10 @@ class SnapshotTaker {
   static constexpr std::chrono::milliseconds kRetry{2'000};
   static constexpr int kTries = 5;
 
+  /// The first wait where a bucket is not served yet, as in the first moments of a job; it doubles
+  /// up to kRetry.
+  static constexpr std::chrono::milliseconds kFirstWait{50};
+
   /// The arguments must outlive this.
   SnapshotTaker(const JobSettings& settings,
                 JobState& state,
@@ -66,6 +70,7 @@ class SnapshotTaker {
   [[nodiscard]] bool IsWanting(std::uint32_t server) const;
   void Request(std::uint32_t server);
   absl::Status OnFailed(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
+  void WaitForServing(const MemberId& server, const std::string& problem, TimePoint now);
   [[nodiscard]] bool Complete();
 
   const JobSettings& settings_;
@@ -83,6 +88,7 @@ class SnapshotTaker {
   // and come back to the server that was asked before it went.
   std::vector<std::uint64_t> asked_;
   std::optional<TimePoint> retry_;
+  std::chrono::milliseconds wait_ = kFirstWait;  // for buckets that are not served yet
   bool told_waiting_ = false;
   int failures_ = 0;  // for lack of room
   TimePoint count_from_ = TimePoint::min();

@@ -26,20 +26,21 @@ class Api:
         self._context = ssl.create_default_context(cafile=authority)
         self._context.load_cert_chain(certificate, key)
 
-    def request(self, method, path, body=None, content_type="application/json"):
-        """The answer: JSON, or text where it is none. ApiError, or OSError when the server cannot be reached. A server
-        that is busy, as with a new kind's storage, is asked again."""
+    def request(self, method, path, body=None, content_type="application/json", timeout=None):
+        """The answer: JSON, or text where it is none. ApiError, or OSError when the server cannot be reached or says
+        nothing for the timeout (seconds; None: the usual one). A server that is busy, as with a new kind's storage, is
+        asked again."""
         for _ in range(TRIES_OF_A_BUSY_SERVER):
             try:
-                return self._request(method, path, body, content_type)
+                return self._request(method, path, body, content_type, timeout)
             except ApiError as error:
                 if error.status != 429:
                     raise
                 time.sleep(1)
-        return self._request(method, path, body, content_type)
+        return self._request(method, path, body, content_type, timeout)
 
-    def _request(self, method, path, body, content_type):
-        connection = self._connect()
+    def _request(self, method, path, body, content_type, timeout):
+        connection = self._connect(timeout)
         try:
             text = self._answer(connection, method, path, body, content_type).read().decode()
         except http.client.HTTPException as error:
@@ -51,8 +52,8 @@ class Api:
         except ValueError:
             return text
 
-    def get(self, path):
-        return self.request("GET", path)
+    def get(self, path, timeout=None):
+        return self.request("GET", path, timeout=timeout)
 
     def create(self, path, body):
         return self.request("POST", path, body)
@@ -77,9 +78,9 @@ class Api:
         finally:
             connection.close()
 
-    def _connect(self):
-        return http.client.HTTPSConnection(self._address.hostname, self._address.port, timeout=self._timeout,
-                                           context=self._context)
+    def _connect(self, timeout=None):
+        return http.client.HTTPSConnection(self._address.hostname, self._address.port,
+                                           timeout=timeout or self._timeout, context=self._context)
 
     @staticmethod
     def _answer(connection, method, path, body=None, content_type="application/json"):

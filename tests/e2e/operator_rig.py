@@ -26,6 +26,7 @@ DEPLOYMENT = "deployment/adamant-operator"
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 EXAMPLES = 40000  # of an epoch of tiny_job: a third of a second or more
 METRICS = 7070  # port of jobs' pods
+METRICS_TIMEOUT = 2  # seconds: a pod that goes may answer nothing, and hold up who asks others after it
 RESUMED = "adamant_worker_resumed_timestamp_seconds"
 PATIENCE = 240  # seconds for what a job does, on a busy machine
 
@@ -274,9 +275,11 @@ class Job:
                 if slot_of(pod).startswith("worker") and is_running(pod) and pod["spec"].get("nodeName") != but]
 
     def metric(self, pod, name):
-        """What a pod exports under this name, without labels; 0 of one that does not answer, as its node is lost."""
+        """What a pod exports under this name, without labels; 0 of one that does not answer soon, as it is gone or its
+        node is lost."""
+        path = f"/api/v1/namespaces/training/pods/{pod}:{METRICS}/proxy/metrics"
         with contextlib.suppress(OSError):
-            text = self._system.api.get(f"/api/v1/namespaces/training/pods/{pod}:{METRICS}/proxy/metrics")
+            text = self._system.api.get(path, timeout=METRICS_TIMEOUT)
             (found,) = re.findall(rf"^{name} (\S+)", text, re.MULTILINE)
             return float(found)
         return 0.0

@@ -14,6 +14,10 @@ namespace adamant::parameter_server {
 /// In a CopyAck: nothing new, but the learner is still at it.
 inline constexpr std::uint32_t kNoPart = 0xffffffff;
 
+/// In a CopyAck: the learner's way to the primary is open anew, so that acknowledgements may be
+/// lost: the copy begins anew.
+inline constexpr std::uint32_t kCopyAgain = 0xfffffffe;
+
 /// The primary's side of copying a bucket to a learner: which part is sent when. At most kWindow
 /// parts are under way.
 /// Threads: one at a time.

@@ -81,6 +81,9 @@ void ParameterServer::OnCopyAck(const Holder& from, BucketId id, const CopyAck& 
       bucket.sending->learner() != from) {
     return;
   }
+  if (ack.index == kCopyAgain) {
+    return bucket.replica().OnConnected(from, clock_.Now());
+  }
   if (bucket.sending->Acknowledged(ack.index)) {
     bucket.replica().Copied(ack.copy, clock_.Now());
   }
@@ -171,6 +174,16 @@ void ParameterServer::Installed(BucketId id) {
       {.bucket = id,
        .epoch = configuration.epoch,
        .kind = CopyAck{.copy = installing.mapped().copy, .index = installing.mapped().last_index}});
+}
+
+void ParameterServer::AskForCopyAgain(BucketId id, const Holder& primary) {
+  const Replica& replica = buckets_[id]->replica();
+  if (replica.role() == Replica::Role::kLearner && replica.configuration().primary == primary) {
+    Send(primary,
+         {.bucket = id,
+          .epoch = replica.configuration().epoch,
+          .kind = CopyAck{.copy = replica.copy(), .index = kCopyAgain}});
+  }
 }
 
 // The primary hears that the learner is still at it.

@@ -149,8 +149,9 @@ std::vector<Replica::Role> ParameterServer::Roles() const {
 
 void ParameterServer::OnPeerConnected(const Holder& peer) {
   Session session(*this);
-  for (const auto& bucket : buckets_) {
-    bucket->replica().OnConnected(peer, clock_.Now());
+  for (BucketId id = 0; id < buckets_.size(); ++id) {
+    buckets_[id]->replica().OnConnected(peer, clock_.Now());
+    AskForCopyAgain(id, peer);
   }
 }
 

@@ -300,6 +300,7 @@ class ParameterServer : private ReplicaHost {
                   const PeerMessage& message,
                   LiveShardPtr shard,
                   SequenceTable sequences) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForCopyAgain(BucketId id, const Holder& primary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnCopyAck(const Holder& from, BucketId id, const CopyAck& ack)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishReceiving(BucketId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

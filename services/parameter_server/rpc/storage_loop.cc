@@ -179,7 +179,9 @@ absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& cor
   } else {
     answer.set_error(std::string(taken.status().message()));
     answer.set_disk_full(absl::IsResourceExhausted(taken.status()));
-    LogError("snapshot failed", {{"snapshot", snapshot.id}, {"error", answer.error()}});
+    const bool waits = absl::IsUnavailable(taken.status());  // for a bucket that is not served yet
+    (waits ? LogInfo : LogError)("snapshot failed",
+                                 {{"snapshot", snapshot.id}, {"error", answer.error()}});
   }
   ADAMANT_FAILPOINT("snapshot/answer");
   controller_.Send(message);

@@ -44,6 +44,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   proposal_.reset();
   drop_.reset();
   acked_.reset();
+  beacon_sent_.reset();
   known_committed_ = 0;
   heir_.reset();
   flush_wanted_ = false;

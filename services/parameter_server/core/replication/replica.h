@@ -113,7 +113,7 @@ class Replica {
 
   void OnMessage(const Holder& from, const PeerMessage& message, Clock::TimePoint now);
 
-  /// A way to this peer is open anew: what was sent before may be lost.
+  /// A way to this peer is open anew: what was sent before may be lost, answers too.
   void OnConnected(const Holder& peer, Clock::TimePoint now);
 
   /// What was to be stored under this ticket is. Void for an entry that has been overwritten or
@@ -245,6 +245,7 @@ class Replica {
   void KeepEntry(const EntryPtr& entry);
   void AdvancePersisted();
   void Acknowledge(bool gap);
+  void AnswerBeacon();
   [[nodiscard]] Lsn Acked() const;
   [[nodiscard]] Lsn OnDisk() const;
   void LearnCommitted(Lsn committed);
@@ -291,7 +292,8 @@ class Replica {
   Lsn known_committed_ = 0;   // what the primary says
   Clock::TimePoint promised_until_{};
   Clock::TimePoint last_beacon_{};
-  std::uint64_t copy_ = 0;  // learner: that is under way
+  std::optional<Clock::TimePoint> beacon_sent_;  // of the last one answered in this epoch
+  std::uint64_t copy_ = 0;                       // learner: that is under way
 
   // Both.
   std::optional<Proposal> proposal_;  // open: to take over or to add; binds until the epoch changes

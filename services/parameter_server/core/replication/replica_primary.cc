@@ -288,6 +288,9 @@ void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::Time
 }
 
 void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
+  if (Follows(holder) && role_ != Role::kProposing && beacon_sent_.has_value()) {
+    return AnswerBeacon();
+  }
   Peer* const peer = IsPrimary() && role_ != Role::kLoading ? FindPeer(holder) : nullptr;
   if (peer == nullptr) {
     return;

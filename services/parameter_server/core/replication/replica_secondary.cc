@@ -60,9 +60,16 @@ void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint 
   promised_until_ = now + options_.times.grace;
   last_beacon_ = now;
   flush_wanted_ = flush_wanted_ || beacon.flush;
+  beacon_sent_ = beacon.sent;
   LearnCommitted(beacon.committed);
-  Send(from,
-       BeaconAnswer{.sent = beacon.sent, .acked = Acked(), .copy = copy_, .flushed = OnDisk()});
+  AnswerBeacon();
+}
+
+// Again when the way to the primary opens after its beacon came: the next one may be long in
+// coming.
+void Replica::AnswerBeacon() {
+  Send(configuration_.primary,
+       BeaconAnswer{.sent = *beacon_sent_, .acked = Acked(), .copy = copy_, .flushed = OnDisk()});
 }
 
 void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint /*now*/) {

@@ -438,6 +438,10 @@ TEST(SnapshotTest, ABucketThatIsNotServedIsWaitedFor) {
     job.Pass(SnapshotTaker::kRetry);
   }
   const SnapshotTaken early{.snapshot = 1, .ok = false, .error = "bucket 0 is not served yet"};
+  job.Tell(kServer0, early);
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kFirstWait)), SizeIs(1)) << "soon";
+  job.Tell(kServer0, early);
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kFirstWait)), IsEmpty()) << "and later";
   for (int i = 0; i < 3 * SnapshotTaker::kTries; ++i) {
     job.Tell(kServer0, early);
     EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kRetry)), SizeIs(1));

@@ -178,6 +178,22 @@ TEST_F(ReplicatedTest, ALearnerGetsTheContentAndWhatIsPushedMeanwhile) {
       << "fewer than minInSync";
 }
 
+TEST_F(ReplicatedTest, ALearnerWhoseAnswersWereLostIsCopiedToAnewWhenItsWayIsOpen) {
+  StartThree();
+  ExpectApplied(0, 1);
+  rig_.Start(3, Options());
+  rig_.cut.insert({3, 0});
+  rig_.AddEverywhere(3);
+  ASSERT_EQ(rig_.map[0].members.size(), 3u);
+  rig_.cut.clear();
+  rig_.server(3).OnPeerConnected(rig_.holder(0));
+  rig_.Run();
+  for (const Configuration& line : rig_.map) {
+    EXPECT_EQ(line.members.size(), 4u) << "without waiting for a lease to end";
+  }
+  ExpectApplied(0, 2);
+}
+
 TEST_F(ReplicatedTest, ARestartedProcessIsAMemberOfNothing) {
   StartThree();
   ExpectApplied(0, 1);

@@ -71,6 +71,30 @@ TEST(ReplicaLeaseTest, ANewEpochNeedsANewLease) {
   EXPECT_TRUE(rig.replica(0).CanRead(rig.now()));
 }
 
+TEST(ReplicaLeaseTest, AnAnswerThatWasLostIsGivenAgainWhenTheWayIsOpen) {
+  Rig rig;
+  rig.names_learners = false;
+  rig.Write(0, {0, 1});
+  rig.Drop([](const Packet& packet) {
+    return std::holds_alternative<BeaconAnswer>(packet.message.kind);
+  });
+  rig.Settle();
+  ASSERT_FALSE(rig.replica(0).CanRead(rig.now()));
+  rig.Drop(nullptr);
+  rig.replica(1).OnConnected(rig[0].self, rig.now());
+  rig.Settle();
+  EXPECT_TRUE(rig.replica(0).CanRead(rig.now())) << "without waiting for the next beacon";
+}
+
+TEST(ReplicaLeaseTest, AnAnswerThatIsGivenAgainCountsFromItsBeacon) {
+  Rig rig;
+  rig.decides = false;
+  rig.Sleep(seconds(4));
+  rig.replica(1).OnConnected(rig[0].self, rig.now());
+  rig.Settle();
+  EXPECT_FALSE(rig.replica(0).CanRead(rig.now()));
+}
+
 TEST(ReplicaLeaseTest, ASecondaryProposesOnlyWhenItsPromiseRanOut) {
   Rig rig;
   rig.decides = false;
