@@ -79,12 +79,15 @@ def alive(pid):
 class Run:
     """One `adamant train` in a folder of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, programs=None):
+        """`programs`: the folder of others than those under test."""
         self.folder = pathlib.Path(folder)
         self.process = None
+        self._programs = programs
 
     def start(self, *arguments):
-        self.process = subprocess.Popen([binary_folder() / "adamant", "train", *map(str, arguments)],
+        programs = self._programs or binary_folder()
+        self.process = subprocess.Popen([programs / "adamant", "train", *map(str, arguments)],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return self
 
