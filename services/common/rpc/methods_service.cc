@@ -18,49 +18,9 @@ namespace {
 
 using Streamer = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-class ServerStream final : public FrameStream {
- public:
-  // `place`: until the first message has come; null: the server has no guard.
-  ServerStream(grpc::ServerContext& context,
-               Streamer& streamer,
-               std::unique_ptr<StreamGuard::Place> place)
-      : context_(context), streamer_(streamer), place_(std::move(place)) {}
-
-  absl::StatusOr<IncomingFrame> Read() override {
-    grpc::ByteBuffer message;
-    if (streamer_.Read(&message)) {
-      if (place_ != nullptr) {
-        ADAMANT_RETURN_IF_ERROR(CheckHelloBytes(message.Length()));
-        place_.reset();
-      }
-      return FromByteBuffer(message);
-    }
-    if (context_.IsCancelled()) {
-      return absl::CancelledError(context_.peer() + ": the stream was cancelled");
-    }
-    return absl::OutOfRangeError(context_.peer() + ": end of the stream");
-  }
-
-  absl::Status Write(OutgoingFrame frame) override {
-    grpc::ByteBuffer message;
-    ToByteBuffer(std::move(frame), message);
-    if (!streamer_.Write(message)) {
-      return absl::UnavailableError(context_.peer() + ": the stream is broken");
-    }
-    return absl::OkStatus();
-  }
-
-  void CloseWrites() override {}
-
-  void Cancel() override { context_.TryCancel(); }
-
-  [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
-
- private:
-  grpc::ServerContext& context_;
-  Streamer& streamer_;
-  std::unique_ptr<StreamGuard::Place> place_;
-};
+absl::Status NotOurs() {
+  return absl::UnavailableError("this server is not of that job, or has not joined it yet");
+}
 
 // grpc.health.v1.HealthCheckResponse{status: SERVING} on the wire.
 absl::Status ServeHealth(Streamer& streamer) {
@@ -86,6 +46,53 @@ absl::StatusOr<std::string> ReadRequest(Streamer& streamer, std::uint64_t most_b
 }
 
 }  // namespace
+
+class MethodsService::ServerStream final : public FrameStream {
+ public:
+  ServerStream(grpc::ServerContext& context, Streamer& streamer, Entry entry)
+      : context_(context), streamer_(streamer), entry_(std::move(entry)) {}
+
+  absl::StatusOr<IncomingFrame> Read() override {
+    grpc::ByteBuffer message;
+    if (streamer_.Read(&message)) {
+      return entry_.place == nullptr ? FromByteBuffer(message) : ReadHello(message);
+    }
+    if (context_.IsCancelled()) {
+      return absl::CancelledError(context_.peer() + ": the stream was cancelled");
+    }
+    return absl::OutOfRangeError(context_.peer() + ": end of the stream");
+  }
+
+  absl::Status Write(OutgoingFrame frame) override {
+    grpc::ByteBuffer message;
+    ToByteBuffer(std::move(frame), message);
+    if (!streamer_.Write(message)) {
+      return absl::UnavailableError(context_.peer() + ": the stream is broken");
+    }
+    return absl::OkStatus();
+  }
+
+  void CloseWrites() override {}
+
+  void Cancel() override { context_.TryCancel(); }
+
+  [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
+
+ private:
+  absl::StatusOr<IncomingFrame> ReadHello(grpc::ByteBuffer& message) {
+    ADAMANT_RETURN_IF_ERROR(CheckHelloBytes(message.Length()));
+    ADAMANT_ASSIGN_OR_RETURN(IncomingFrame frame, FromByteBuffer(message));
+    if (entry_.identify) {
+      ADAMANT_RETURN_IF_ERROR(entry_.identify(frame.header()));
+    }
+    entry_.place.reset();
+    return frame;
+  }
+
+  grpc::ServerContext& context_;
+  Streamer& streamer_;
+  Entry entry_;
+};
 
 MethodsService::MethodsService(Options options) : options_(std::move(options)) {
   for (const FrameMethod& method : options_.frame_methods) {
@@ -120,18 +127,21 @@ void MethodsService::Add(const char* name, Serve serve) {
 absl::Status MethodsService::ServeFrames(const FrameMethod& method,
                                          grpc::ServerContext& context,
                                          Streamer& streamer) {
-  ADAMANT_ASSIGN_OR_RETURN(auto place, LetIn(context));
-  ServerStream stream(context, streamer, std::move(place));
+  ADAMANT_ASSIGN_OR_RETURN(Entry entry, LetIn(method.job_of, context));
+  ServerStream stream(context, streamer, std::move(entry));
   return method.handler(stream);
 }
 
 absl::Status MethodsService::ServeUnary(const UnaryMethod& method,
                                         grpc::ServerContext& context,
                                         Streamer& streamer) {
-  ADAMANT_ASSIGN_OR_RETURN(auto place, LetIn(context));
+  ADAMANT_ASSIGN_OR_RETURN(Entry entry, LetIn(method.job_of, context));
   ADAMANT_ASSIGN_OR_RETURN(const std::string request,
                            ReadRequest(streamer, method.max_request_bytes));
-  place.reset();
+  if (entry.identify) {
+    ADAMANT_RETURN_IF_ERROR(entry.identify(request));
+  }
+  entry.place.reset();
   ADAMANT_ASSIGN_OR_RETURN(const std::string reply,
                            method.handler(request, [&context] { return context.IsCancelled(); }));
   const grpc::Slice bytes(reply);
@@ -139,19 +149,30 @@ absl::Status MethodsService::ServeUnary(const UnaryMethod& method,
   return absl::OkStatus();
 }
 
-// Null: the server has no guard.
-absl::StatusOr<std::unique_ptr<StreamGuard::Place>> MethodsService::LetIn(
-    grpc::ServerContext& context) {
+absl::StatusOr<MethodsService::Entry> MethodsService::LetIn(const JobOf& job_of,
+                                                            grpc::ServerContext& context) {
   if (!guard_) {
-    return nullptr;
+    return Entry();
   }
   const auto job = context.client_metadata().find(kJobKey);
-  if (job == context.client_metadata().end() ||
-      !options_.is_own_job({job->second.data(), job->second.size()})) {
-    return absl::UnavailableError("this server is not of that job, or has not joined it yet");
+  const bool named = job != context.client_metadata().end();
+  if (named ? !options_.is_own_job({job->second.data(), job->second.size()}) : job_of == nullptr) {
+    return NotOurs();
   }
-  options_.on_named(context.peer());
-  return guard_->Enter(true, [&context] { context.TryCancel(); });
+  Entry entry;
+  ADAMANT_ASSIGN_OR_RETURN(entry.place, guard_->Enter(named, [&context] { context.TryCancel(); }));
+  if (named) {
+    options_.on_named(context.peer());
+  } else {
+    entry.identify = [this, &job_of, &context](std::string_view message) -> absl::Status {
+      if (!options_.is_own_job(job_of(message))) {
+        return NotOurs();
+      }
+      options_.on_named(context.peer());
+      return absl::OkStatus();
+    };
+  }
+  return entry;
 }
 
 }  // namespace adamant::rpc

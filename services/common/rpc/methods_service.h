@@ -33,8 +33,8 @@ class MethodsService final : public grpc::Service {
     std::vector<FrameMethod> frame_methods;
     std::vector<UnaryMethod> unary_methods;
 
-    /// As ServerOptions::is_own_job. Set: all calls must name the job, but that to the health
-    /// service, which is one of the methods then.
+    /// As ServerOptions::is_own_job. Set: all calls must name the job, before or in their first
+    /// message, but that to the health service, which is one of the methods then.
     std::function<bool(std::string_view job)> is_own_job;
 
     std::function<void(std::string_view peer)> on_named;  ///< a peer has named the job
@@ -45,6 +45,15 @@ class MethodsService final : public grpc::Service {
  private:
   using Streamer = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
   using Serve = std::function<absl::Status(grpc::ServerContext&, Streamer&)>;
+  class ServerStream;
+
+  // What a call has until its first message has come.
+  struct Entry {
+    std::unique_ptr<StreamGuard::Place> place;  // null: the server has no guard
+
+    // Whether the first message names the job; null: the call has named it.
+    std::function<absl::Status(std::string_view message)> identify;
+  };
 
   void Add(const char* name, Serve serve);  // which gRPC does not copy
   absl::Status ServeFrames(const FrameMethod& method,
@@ -53,7 +62,7 @@ class MethodsService final : public grpc::Service {
   absl::Status ServeUnary(const UnaryMethod& method,
                           grpc::ServerContext& context,
                           Streamer& streamer);
-  absl::StatusOr<std::unique_ptr<StreamGuard::Place>> LetIn(grpc::ServerContext& context);
+  absl::StatusOr<Entry> LetIn(const JobOf& job_of, grpc::ServerContext& context);
 
   const Options options_;
   std::optional<StreamGuard> guard_;  // constant after construction; none: all are let in

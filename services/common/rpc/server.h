@@ -24,17 +24,22 @@ struct ServerOptions {
   /// servers of short messages.
   std::uint64_t max_memory_bytes = 0;
 
-  /// Whether this is the server's job (OpenFrameStream). Set: calls that name none or another end
-  /// before anything is read of them, others are held to StreamGuard's limits until they have said
-  /// hello, and connections to Door's until one of their calls has named the job. Called on any
-  /// thread.
+  /// Whether this is the server's job (OpenFrameStream). Set: calls that name another end before
+  /// anything is read of them, and so do those that name none, unless their method has a JobOf.
+  /// Others are held to StreamGuard's limits until they have said hello, and connections to Door's
+  /// until one of their calls has named the job. Called on any thread.
   std::function<bool(std::string_view job)> is_own_job = {};
 };
+
+/// The job that the first message of a call is for, as OpenFrameStream names it. Processes of
+/// earlier states name it only there, and those of a running job stay when others are replaced.
+using JobOf = std::function<std::string(std::string_view message)>;
 
 /// A frame method to serve beside the generated services.
 struct FrameMethod {
   std::string name;  ///< "/adamant.v1.ParameterServer/Exchange"
   FrameHandler handler;
+  JobOf job_of = nullptr;  ///< of the first frame's header; null: no stream without a job
 };
 
 /// Whether the caller has gone.
@@ -48,6 +53,8 @@ struct UnaryMethod {
   /// Answers a serialised request by a serialised reply. Called on a thread of its own.
   std::function<absl::StatusOr<std::string>(const std::string& request, const Cancelled& cancelled)>
       handler;
+
+  JobOf job_of = nullptr;  ///< of the request; null: no call without a job
 };
 
 /// A gRPC server: generated services, methods and the standard health service (SERVING while it

@@ -16,7 +16,7 @@
 namespace adamant::rpc {
 
 /// Metadata of a call: the job that it is for. What it says is looked at before anything of the
-/// stream is read, so that who names no job of the server's costs it nothing.
+/// stream is read, so that who names another job costs the server nothing.
 inline constexpr char kJobKey[] = "adamant-job";
 
 /// The most bytes of the first message of a stream, which is a hello.
@@ -35,7 +35,7 @@ class StreamGuard {
  public:
   struct Limits {
     std::size_t most_waiting = 64;                ///< streams that have named a job of the server's
-    std::size_t most_unnamed = 1;                 ///< streams of programs that name none
+    std::size_t most_unnamed = 16;                ///< streams of programs that name none
     std::chrono::milliseconds hello_time{3'000};  ///< after which a stream is ended
   };
 

@@ -171,7 +171,8 @@ class DataServerService final : public service::Service {
   service::Endpoints GetEndpoints() override {
     return {
         .frame_methods = {{.name = "/adamant.v1.DataServer/Work",
-                           .handler = [this](rpc::FrameStream& stream) { return Serve(stream); }}}};
+                           .handler = [this](rpc::FrameStream& stream) { return Serve(stream); },
+                           .job_of = JobOfWork}}};
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {

@@ -64,6 +64,12 @@ absl::Status Receive(rpc::FrameStream& stream,
 
 }  // namespace
 
+std::string JobOfWork(std::string_view header) {
+  v1::WorkRequest request;
+  request.ParseFromArray(header.data(), static_cast<int>(header.size()));
+  return std::to_string(request.hello().job_uid());
+}
+
 absl::Status ServeWork(rpc::FrameStream& stream,
                        const JobAttempt& job,
                        DealerLoop& loop,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "services/common/base/job_attempt.h"
 #include "services/common/rpc/frame.h"
@@ -8,6 +11,9 @@
 #include "services/data_server/rpc/dealer_loop.h"
 
 namespace adamant::data_server {
+
+/// The job that a stream's first header is for; "0" of what is no hello.
+std::string JobOfWork(std::string_view header);
 
 /// Serves one stream of "/adamant.v1.DataServer/Work" until it ends.
 /// Threads: any; blocks, and starts one that writes.

@@ -83,6 +83,12 @@ absl::Status Receive(CoreGate& gate,
 
 }  // namespace
 
+std::string JobOfDeliver(std::string_view header) {
+  v1::ReplicationHello hello;
+  hello.ParseFromArray(header.data(), static_cast<int>(header.size()));
+  return std::to_string(hello.job_uid());
+}
+
 absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream) {
   Holder from;
   ADAMANT_ASSIGN_OR_RETURN(const bool welcome, Greet(gate, stream, from));

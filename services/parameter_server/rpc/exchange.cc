@@ -270,6 +270,12 @@ absl::Status Exchange::HandleFlush(const v1::FlushRequest& flush, v1::FlushReply
 
 }  // namespace
 
+std::string JobOfExchange(std::string_view header) {
+  v1::ExchangeRequest request;
+  request.ParseFromArray(header.data(), static_cast<int>(header.size()));
+  return std::to_string(request.hello().job_uid());
+}
+
 absl::Status ServeExchange(CoreGate& gate,
                            const TrafficMetrics& metrics,
                            rpc::FrameStream& stream) {

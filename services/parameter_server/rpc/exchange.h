@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "services/common/rpc/frame.h"
@@ -11,6 +13,9 @@ namespace adamant::parameter_server {
 
 /// Largest frame taken or sent; workers cut larger pushes and fetches into several.
 constexpr std::uint64_t kMaxExchangeBytes = std::uint64_t{256} << 20;
+
+/// The job that a stream's first header is for; "0" of what is no hello.
+std::string JobOfExchange(std::string_view header);
 
 /// Serves one stream of "/adamant.v1.ParameterServer/Exchange" until it ends. Requests are taken in
 /// the order in which they come; a push is answered when it is settled, so that one which waits for

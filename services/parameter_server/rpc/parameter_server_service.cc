@@ -102,13 +102,15 @@ class ParameterServerService final : public service::Service {
                                .handler =
                                    [this](rpc::FrameStream& stream) {
                                      return ServeExchange(gate_, traffic_metrics_, stream);
-                                   }}},
+                                   },
+                               .job_of = JobOfExchange}},
             .unary_methods = RecordMethods(gate_),
             .replication_methods = {{.name = kDeliverMethod,
                                      .handler =
                                          [this](rpc::FrameStream& stream) {
                                            return ServeDeliver(gate_, peer_metrics_, stream);
-                                         }}},
+                                         },
+                                     .job_of = JobOfDeliver}},
             .max_message_bytes = std::max(kMaxExchangeBytes, kMaxParcelBytes)};
   }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "proto/adamant/v1/parameter_server.pb.h"
@@ -33,6 +34,13 @@ absl::Status Parse(const std::string& bytes, const CoreGate::Pass& core, Request
   const std::string refusal = WhyRefused(
       core->attempt(), {.job_uid = request.job_uid(), .attempt = AttemptOf(request.attempt())});
   return refusal.empty() ? absl::OkStatus() : absl::FailedPreconditionError(refusal);
+}
+
+template <class Request>
+std::string JobOf(std::string_view bytes) {
+  Request request;
+  request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  return std::to_string(request.job_uid());
 }
 
 // For the replies of both calls.
@@ -97,12 +105,15 @@ std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate) {
   return {{.name = service + "GetRecord",
            .max_request_bytes = kMaxGetBytes,
            .handler = [&gate](const std::string& request,
-                              const rpc::Cancelled&) { return GetRecord(gate, request); }},
+                              const rpc::Cancelled&) { return GetRecord(gate, request); },
+           .job_of = JobOf<v1::GetRecordRequest>},
           {.name = service + "PutRecord",
            .max_request_bytes = kMaxPutBytes,
-           .handler = [&gate](const std::string& request, const rpc::Cancelled& cancelled) {
-             return PutRecord(gate, request, cancelled);
-           }}};
+           .handler =
+               [&gate](const std::string& request, const rpc::Cancelled& cancelled) {
+                 return PutRecord(gate, request, cancelled);
+               },
+           .job_of = JobOf<v1::PutRecordRequest>}};
 }
 
 }  // namespace adamant::parameter_server

@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
@@ -23,6 +24,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/dataset/digits.h"
 #include "services/common/job/job.h"
+#include "services/common/rpc/door.h"
 #include "services/common/rpc/server.h"
 #include "services/data_server/core/ledger.h"
 #include "services/data_server/core/order.h"
@@ -114,9 +116,9 @@ class WorkClient {
     std::vector<std::uint8_t> images;
   };
 
-  explicit WorkClient(const std::string& address)
-      : stream_(rpc::OpenFrameStream(
-            address, "/adamant.v1.DataServer/Work", 16 << 20, {}, std::to_string(kJobUid))) {}
+  // `job`: that the stream names before its hello; "": none, as workers of earlier states.
+  explicit WorkClient(const std::string& address, const std::string& job = std::to_string(kJobUid))
+      : stream_(rpc::OpenFrameStream(address, "/adamant.v1.DataServer/Work", 16 << 20, {}, job)) {}
 
   // Returns why it was refused.
   std::string SendHello(std::uint64_t incarnation,
@@ -312,6 +314,14 @@ class DataServerProcessTest : public testing::Test {
   std::uint64_t incarnation_ = 0;
   pid_t pid_ = 0;
 };
+
+TEST_F(DataServerProcessTest, AWorkerOfAnEarlierStateIsLetInAndStays) {
+  Start();
+  WorkClient worker(address_, "");
+  ASSERT_EQ(worker.SendHello(1, 2), "");
+  std::this_thread::sleep_for(rpc::Door::Limits().most_time + std::chrono::seconds(1));
+  EXPECT_GE(Train(worker, 3).size(), 3u);
+}
 
 TEST_F(DataServerProcessTest, DealsTheFirstBatchesBeforeAllDigitsAreDrawn) {
   v1::TrainingJob job = Job();

@@ -11,9 +11,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
+#include "services/common/rpc/door.h"
 #include "services/common/rpc/stream_guard.h"
 #include "tests/fakes/port_attack.h"
 #include "tests/integration/services/parameter_server/server_process.h"
@@ -232,9 +234,6 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   put.set_value(std::string((1 << 20) + 1, 'x'));
   EXPECT_THAT(Records()->PutRecord(Named().get(), put, &stored).error_message(),
               testing::HasSubstr("at most 1 MiB"));
-  grpc::ClientContext nameless;
-  EXPECT_EQ(Records()->PutRecord(&nameless, put, &stored).error_code(),
-            grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(server_.Signal(SIGKILL), -SIGKILL);
 
   Restart();
@@ -245,6 +244,36 @@ TEST_F(ParameterServerProcessTest, RecordsSurvive) {
   ASSERT_TRUE(Records()->GetRecord(Named().get(), get, &found).ok());
   EXPECT_EQ(found.outcome(), v1::GetRecordReply::FOUND);
   EXPECT_EQ(found.value(), "counted");
+}
+
+// A running job is upgraded process by process, and those of earlier states name the job in the
+// first message alone.
+TEST_F(ParameterServerProcessTest, ProcessesOfAnEarlierStateAreLetInAndStay) {
+  StartNew();
+  fakes::ExchangeClient worker(server_.OpenExchange(""));
+  EXPECT_EQ(worker.Hello(ServerProcess::kJobUid, 1, 1).value_or("?"), "");
+  std::this_thread::sleep_for(rpc::Door::Limits().most_time + std::chrono::seconds(1));
+  v1::ExchangeRequest request;
+  request.mutable_fetch()->add_shards(0);
+  const auto reply = worker.Call(request);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->values, initial_);
+
+  const auto records = Records();
+  v1::PutRecordRequest put;
+  put.set_job_uid(ServerProcess::kJobUid);
+  put.set_key("ledger/0");
+  put.set_value("counted");
+  v1::PutRecordReply stored;
+  grpc::ClientContext nameless;
+  const grpc::Status put_status = records->PutRecord(&nameless, put, &stored);
+  EXPECT_TRUE(put_status.ok()) << put_status.error_message();
+  v1::GetRecordRequest get;
+  get.set_job_uid(ServerProcess::kJobUid + 1);
+  get.set_key("ledger/0");
+  v1::GetRecordReply found;
+  grpc::ClientContext stranger;
+  EXPECT_EQ(records->GetRecord(&stranger, get, &found).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(ParameterServerProcessTest, StrangersCostLittleMemoryAndDoNotKeepWorkersOut) {

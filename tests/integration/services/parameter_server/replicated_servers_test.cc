@@ -181,24 +181,30 @@ TEST_F(ReplicatedServersTest, AMemberThatIsSilentIsDroppedAndTheRestGoesOn) {
   servers_[2].SendSignal(SIGCONT);
 }
 
+// What `server` says against a peer's hello; `job`: that the stream names before it.
+std::string Refusal(const ServerProcess& server,
+                    const v1::ReplicationHello& hello,
+                    const std::string& job) {
+  const auto stream = rpc::OpenFrameStream(
+      server.replication_address(), "/adamant.v1.Replication/Deliver", 1 << 20, {}, job);
+  EXPECT_TRUE(stream->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
+  const auto answer = stream->Read();
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  v1::ReplicationHelloReply reply;
+  EXPECT_TRUE(answer.ok() && reply.ParseFromString(std::string(answer->header())));
+  return reply.refused();
+}
+
 TEST_F(ReplicatedServersTest, APeerThatTakesItForAnotherProcessIsRefused) {
-  const auto stream = rpc::OpenFrameStream(servers_[1].replication_address(),
-                                           "/adamant.v1.Replication/Deliver",
-                                           1 << 20,
-                                           {},
-                                           std::to_string(ServerProcess::kJobUid));
   v1::ReplicationHello hello;
   hello.set_format_version(1);
   hello.set_job_uid(ServerProcess::kJobUid);
   *hello.mutable_from() = servers_[0].holder();
   *hello.mutable_to() = servers_[1].holder();
   hello.mutable_to()->set_incarnation(9);
-  ASSERT_TRUE(stream->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
-  const auto answer = stream->Read();
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  v1::ReplicationHelloReply reply;
-  ASSERT_TRUE(reply.ParseFromString(std::string(answer->header())));
-  EXPECT_NE(reply.refused().find("incarnation 9"), std::string::npos) << reply.refused();
+  const std::string refused = Refusal(servers_[1], hello, std::to_string(ServerProcess::kJobUid));
+  EXPECT_NE(refused.find("incarnation 9"), std::string::npos) << refused;
+  EXPECT_EQ(Refusal(servers_[1], hello, ""), refused) << "a peer of an earlier state is heard";
 }
 
 }  // namespace

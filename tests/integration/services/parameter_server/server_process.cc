@@ -129,9 +129,8 @@ v1::Member ServerProcess::member() const {
   return member;
 }
 
-std::unique_ptr<rpc::FrameStream> ServerProcess::OpenExchange() const {
-  return rpc::OpenFrameStream(
-      address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes, {}, std::to_string(kJobUid));
+std::unique_ptr<rpc::FrameStream> ServerProcess::OpenExchange(const std::string& job) const {
+  return rpc::OpenFrameStream(address_, "/adamant.v1.ParameterServer/Exchange", kMaxBytes, {}, job);
 }
 
 void ServerProcess::Connect() {

@@ -52,8 +52,10 @@ class ServerProcess {
   [[nodiscard]] const std::string& metrics_address() const { return metrics_address_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-  /// A stream as workers open one.
-  [[nodiscard]] std::unique_ptr<rpc::FrameStream> OpenExchange() const;
+  /// A stream as workers open one. `job`: that it names before its hello; "": none, as workers of
+  /// earlier states.
+  [[nodiscard]] std::unique_ptr<rpc::FrameStream> OpenExchange(
+      const std::string& job = std::to_string(kJobUid)) const;
 
   /// Opens the stream that Push and Fetch use, as a worker.
   void Connect();

@@ -4,6 +4,7 @@
 #include <grpcpp/impl/client_unary_call.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -84,13 +85,14 @@ std::unique_ptr<Server> StartOwn() {
   };
   return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
                      {},
-                     {{"/adamant.test/Stream", echo}})
+                     {{"/adamant.test/Stream", echo},
+                      {"/adamant.test/Old", echo, [](auto header) { return std::string(header); }}})
       .value();
 }
 
-OutgoingFrame FrameOf(std::size_t bytes) {
+OutgoingFrame FrameOf(std::size_t bytes, const std::string& header = "") {
   const auto payload = std::make_shared<std::vector<std::byte>>(bytes);
-  return {.header = "", .payload = {{*payload, payload}}};
+  return {.header = header, .payload = {{*payload, payload}}};
 }
 
 TEST(ServerTest, AStreamBeginsWithASmallMessageAndGoesOnWithLargeOnes) {
@@ -132,6 +134,45 @@ TEST(ServerTest, StreamsForNoJobEndUnread) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
+TEST(ServerTest, AStreamOfAnEarlierStateNamesTheJobInItsHelloAndStays) {
+  const auto server = StartOwn();
+  const auto stream = OpenFrameStream(server->address(), "/adamant.test/Old", 1 << 20);
+  ASSERT_TRUE(stream->Write(FrameOf(1, "mine")).ok());
+  EXPECT_EQ(stream->Read()->header(), "1");
+  std::this_thread::sleep_for(Door::Limits().most_time + std::chrono::seconds(1));
+  ASSERT_TRUE(stream->Write(FrameOf(1 << 20)).ok());
+  EXPECT_EQ(stream->Read()->header(), "1048576");
+}
+
+TEST(ServerTest, AHelloForAnotherJobOrTooLongAHelloEndsAStreamThatNamesNone) {
+  const auto server = StartOwn();
+  const auto other = OpenFrameStream(server->address(), "/adamant.test/Old", 1 << 20);
+  ASSERT_TRUE(other->Write(FrameOf(1, "other")).ok());
+  EXPECT_TRUE(absl::IsUnavailable(other->Read().status()));
+  const auto large = OpenFrameStream(server->address(), "/adamant.test/Old", 1 << 20);
+  ASSERT_TRUE(large->Write(FrameOf(1100, "mine")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(large->Read().status()));
+}
+
+TEST(ServerTest, FewStreamsThatNameNoJobMayWaitForTheirHello) {
+  const auto server = StartOwn();
+  std::vector<std::unique_ptr<FrameStream>> streams;
+  for (std::size_t i = 0; i <= StreamGuard::Limits().most_unnamed; ++i) {
+    streams.push_back(OpenFrameStream(server->address(), "/adamant.test/Old", 1 << 20));
+  }
+  std::vector<std::jthread> readers;
+  std::atomic<int> refused = 0;
+  for (const auto& stream : streams) {
+    readers.emplace_back([&] { refused += absl::IsUnavailable(stream->Read().status()) ? 1 : 0; });
+  }
+  readers.clear();
+  EXPECT_EQ(refused, 1) << "the others end for want of a hello";
+  const auto named =
+      OpenFrameStream(server->address(), "/adamant.test/Stream", 1 << 20, {}, "mine");
+  ASSERT_TRUE(named->Write(FrameOf(1)).ok());
+  EXPECT_EQ(named->Read()->header(), "1");
+}
+
 // A call of one request and one reply, as generated clients make it. `job` "": names none.
 absl::StatusOr<std::string> Call(const std::string& address,
                                  const std::string& method_name,
@@ -166,7 +207,11 @@ std::unique_ptr<Server> StartTwice() {
   return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
                      {},
                      {},
-                     {{.name = "/adamant.test/Twice", .max_request_bytes = 10, .handler = twice}})
+                     {{.name = "/adamant.test/Twice", .max_request_bytes = 10, .handler = twice},
+                      {.name = "/adamant.test/Old",
+                       .max_request_bytes = 10,
+                       .handler = twice,
+                       .job_of = [](auto request) { return std::string(request); }}})
       .value();
 }
 
@@ -186,6 +231,13 @@ TEST(ServerTest, UnaryCallsForAnotherJobOrNoneAreRefused) {
     const auto reply = Call(server->address(), "/adamant.test/Twice", "ab", job);
     EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();
   }
+}
+
+TEST(ServerTest, AUnaryCallOfAnEarlierStateNamesTheJobInItsRequest) {
+  const auto server = StartTwice();
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Old", "mine", "").value_or(""), "minemine");
+  const auto reply = Call(server->address(), "/adamant.test/Old", "other", "");
+  EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();
 }
 
 TEST(ServerTest, HealthOfAJobsServerIsToldToAll) {
