@@ -33,9 +33,9 @@ struct Flags {
   kube::ConfigFlags config;
   std::string name_space;
   std::string identity;
-  std::string control_listen = "0.0.0.0:7070";
-  std::string metrics_listen = "0.0.0.0:8080";
-  std::string probes_listen = "0.0.0.0:8081";
+  std::string control_listen = "[::]:7070";
+  std::string metrics_listen = "[::]:8080";
+  std::string probes_listen = "[::]:8081";
   kube::PodSettings pods;
 };
 

@@ -69,12 +69,10 @@ int PortOf(int socket) {
                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port);
 }
 
-}  // namespace
-
-absl::StatusOr<Listener> Listen(const std::string& address) {
+absl::StatusOr<Listener> ListenAt(const std::string& address, int& error) {
   ADAMANT_ASSIGN_OR_RETURN(const AddressList list, Resolve(address));
   const int socket = ::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int error = socket < 0 ? errno : BindAndListen(socket, *list);
+  error = socket < 0 ? errno : BindAndListen(socket, *list);
   if (error != 0) {
     if (socket >= 0) {
       close(socket);
@@ -85,6 +83,18 @@ absl::StatusOr<Listener> Listen(const std::string& address) {
   return Listener{
       .socket = socket,
       .address = address.substr(0, address.rfind(':') + 1) + std::to_string(PortOf(socket))};
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listen(const std::string& address) {
+  int error = 0;
+  absl::StatusOr<Listener> listener = ListenAt(address, error);
+  constexpr std::string_view kAny = "[::]:";
+  if (address.starts_with(kAny) && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)) {
+    return ListenAt("0.0.0.0:" + address.substr(kAny.size()), error);
+  }
+  return listener;
 }
 
 }  // namespace adamant
