@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -14,7 +15,9 @@ namespace {
 
 constexpr char kByJob[] = "job";
 constexpr char kByNode[] = "node";
-constexpr char kOurs[] = "app.kubernetes.io/managed-by=adamant-operator";
+constexpr char kSweep[] = "";  // in the queue, in place of a job's key
+constexpr std::chrono::minutes kFirstSweep{1};
+constexpr std::chrono::minutes kSweepInterval{10};
 
 // "Running" of PHASE_RUNNING.
 std::string PhaseText(const v1::TrainingJobStatus& status) {
@@ -40,11 +43,16 @@ Operator::Operator(const Client& client,
       clock_(clock),
       options_(std::move(options)),
       jobs_(client, kTrainingJobs, {}, ParseJobObject, clock, sleeper),
-      pods_(client, kPods, {.selection = {.label_selector = kOurs}}, ParsePod, clock, sleeper),
+      pods_(client,
+            kPods,
+            {.selection = {.label_selector = kOursSelector}},
+            ParsePod,
+            clock,
+            sleeper),
       nodes_(client, kNodes, {}, ParseNode, clock, sleeper),
       budgets_(client,
                kPodDisruptionBudgets,
-               {.selection = {.label_selector = kOurs}},
+               {.selection = {.label_selector = kOursSelector}},
                ParseBudget,
                clock,
                sleeper),
@@ -166,6 +174,11 @@ void Operator::OnStarted() {
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   bodies_ =
       std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });
+  sweep_ =
+      std::make_unique<OrphanSweep>(client_, [this](const ObjectKey& key, const std::string& uid) {
+        const auto job = jobs_.Get(key);
+        return job != nullptr && job->uid == uid;
+      });
   {
     const MutexLock lock(mutex_);
     queue_ = queue;
@@ -175,6 +188,7 @@ void Operator::OnStarted() {
     workers_.emplace_back([this] { WorkLoop(); });
   }
   EnqueueAll();
+  queue->AddAfter(kSweep, kFirstSweep);
 }
 
 void Operator::OnStopped() {
@@ -189,6 +203,7 @@ void Operator::OnStopped() {
   }
   queue->ShutDown();
   workers_.clear();
+  sweep_.reset();
   bodies_.reset();
   control_->Stop();
   context_.reset();
@@ -245,6 +260,10 @@ void Operator::Work(const std::string& key) {
   }
   if (queue == nullptr) {
     return;
+  }
+  if (key == kSweep) {
+    sweep_->Sweep();
+    return queue->AddAfter(kSweep, kSweepInterval);
   }
   const auto parsed = ParseObjectKey(key);
   if (!parsed.ok()) {

@@ -18,6 +18,7 @@
 #include "operator/kube/job_objects.h"
 #include "operator/kube/job_observer.h"
 #include "operator/kube/job_view.h"
+#include "operator/kube/orphan_sweep.h"
 #include "operator/kube/pod_object.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
@@ -111,6 +112,7 @@ class Operator {
   std::unique_ptr<control::ControlServer> control_;
   std::unique_ptr<BodyContext> context_;
   std::unique_ptr<JobBodies> bodies_;
+  std::unique_ptr<OrphanSweep> sweep_;
   std::vector<std::jthread> workers_ ABSL_GUARDED_BY(leadership_mutex_);
   bool stopped_ ABSL_GUARDED_BY(leadership_mutex_) = false;
 };

@@ -9,15 +9,6 @@
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
-namespace {
-
-// The TrainingJob that an object is of: as its labels, and its owner, say.
-struct Owner {
-  std::string name;
-  std::string uid;
-};
-
-// Without a name: it is not of a TrainingJob.
 Owner OwnerOf(const Json& object) {
   const std::string uid = StringAt(object, {"metadata", "labels", kJobUidLabel});
   const Json* owners = Find(object, {"metadata", "ownerReferences"});
@@ -34,13 +25,18 @@ Owner OwnerOf(const Json& object) {
   return {};
 }
 
-// OK too where it is gone, or another has its name by now.
+absl::StatusOr<bool> Exists(const Client& client, const std::string& ns, const Owner& owner) {
+  const auto found = client.Get(kTrainingJobs, {ns, owner.name});
+  if (!found.ok() && !absl::IsNotFound(found.status())) {
+    return found.status();
+  }
+  return found.ok() && UidOf(*found) == owner.uid;
+}
+
 absl::Status DeleteThis(const Client& client, const Resource& resource, const Json& object) {
   const absl::Status deleted = client.Delete(resource, KeyOf(object), {.uid = UidOf(object)});
   return absl::IsNotFound(deleted) || absl::IsAborted(deleted) ? absl::OkStatus() : deleted;
 }
-
-}  // namespace
 
 bool IsOf(const Json& object, const JobIdentity& job) {
   return StringAt(object, {"metadata", "labels", kJobUidLabel}) == job.uid;
@@ -60,13 +56,10 @@ absl::Status MakeWay(const Client& client,
   if (!StringAt(there, {"metadata", "deletionTimestamp"}).empty()) {
     return absl::FailedPreconditionError(name + " of an earlier job is still being deleted");
   }
-  const auto found = client.Get(kTrainingJobs, {job.key.ns, owner.name});
-  if (found.ok() && UidOf(*found) == owner.uid) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool exists, Exists(client, job.key.ns, owner));
+  if (exists) {
     return absl::FailedPreconditionError(name + " is of the TrainingJob " + owner.name +
                                          "; delete that job, or give this one another name");
-  }
-  if (!found.ok() && !absl::IsNotFound(found.status())) {
-    return found.status();
   }
   LogWarning("deletes what a job has left behind that does not exist any more",
              {{"object", name}, {"of", owner.uid}});

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "operator/kube/client/client.h"
 #include "operator/kube/pod_object.h"
 
@@ -11,6 +12,21 @@ namespace adamant::kube {
 
 /// Whether an object is of `job`, as its labels say.
 bool IsOf(const Json& object, const JobIdentity& job);
+
+/// The TrainingJob that an object is of: as its labels, and its owner, say.
+struct Owner {
+  std::string name;  ///< empty: it is not of a TrainingJob
+  std::string uid;
+};
+
+Owner OwnerOf(const Json& object);
+
+/// Whether that job exists, asked live. Errors: those of the client. Threads: any.
+absl::StatusOr<bool> Exists(const Client& client, const std::string& ns, const Owner& owner);
+
+/// Deletes this very object. OK too where it is gone, or another has its name by now. Errors: those
+/// of the client. Threads: any.
+absl::Status DeleteThis(const Client& client, const Resource& resource, const Json& object);
 
 /// Makes way for an object of `job` where `there` has its name, which is not of that job. What is
 /// of a job that does not exist any more is deleted: Kubernetes' garbage collector, which should

@@ -17,6 +17,8 @@ namespace adamant::kube {
 /// Labels of everything that belongs to a job.
 inline constexpr char kJobLabel[] = "adamant.dev/job";         ///< its name
 inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
+/// Label selector of all that belongs to any job.
+inline constexpr char kOursSelector[] = "app.kubernetes.io/managed-by=adamant-operator";
 inline constexpr char kRoleLabel[] = "adamant.dev/role";
 inline constexpr char kSlotLabel[] = "adamant.dev/slot";
 inline constexpr char kGenerationLabel[] = "adamant.dev/generation";

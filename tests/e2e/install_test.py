@@ -29,7 +29,7 @@ GRANTED = {
     "/pods/exec": "",
     "/persistentvolumeclaims": "get list watch create delete",
     "policy/poddisruptionbudgets": "get list watch create patch delete",
-    "/configmaps": "get create update patch delete",
+    "/configmaps": "get list create update patch delete",
     "/nodes": "get list watch",
     "/events": "create patch",
     "storage.k8s.io/storageclasses": "get",
