@@ -1,6 +1,8 @@
 #include "operator/control/control_server.h"
 
+#include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,7 +37,7 @@ struct Job {
 // A stream; it belongs to a job once its first message, Join, has named one.
 struct Stream {
   std::unique_ptr<Connection> connection;
-  std::string peer;                                // IP address
+  std::string peer;                                // as gRPC calls it
   std::unique_ptr<rpc::StreamGuard::Place> place;  // until then
   std::shared_ptr<Job> job;
 };
@@ -51,6 +53,11 @@ void Adapt(const controller::Welcome& welcome, v1::TrainingJob& job) {
 
 class ControllerService final : public v1::Controller::CallbackService {
  public:
+  // The connection of this peer has named a job that is led here.
+  using Admit = std::function<void(const std::string& peer)>;
+
+  explicit ControllerService(Admit admit) : admit_(std::move(admit)) {}
+
   grpc::ServerBidiReactor<v1::MemberMessage, v1::ControllerMessage>* Attend(
       grpc::CallbackServerContext* context) override {
     auto owned = std::make_unique<Connection>(*context);
@@ -63,7 +70,7 @@ class ControllerService final : public v1::Controller::CallbackService {
       id = ++last_connection_;
       Stream& stream = streams_[id];
       stream.connection = std::move(owned);
-      stream.peer = rpc::HostOfPeer(context->peer());
+      stream.peer = context->peer();
       stream.place = let_in.ok() ? *std::move(place) : nullptr;
     }
     if (!let_in.ok()) {
@@ -152,6 +159,9 @@ class ControllerService final : public v1::Controller::CallbackService {
         outcome = NotLed(name);
       }
     }
+    if (outcome.ok()) {
+      admit_(context.peer());
+    }
     grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
     reactor->Finish(outcome);
     return reactor;
@@ -169,7 +179,11 @@ class ControllerService final : public v1::Controller::CallbackService {
         return rpc::FromGrpc(NotLed(job));
       }
     }
-    return guard_.Enter(named, [&context] { context.TryCancel(); });
+    auto place = guard_.Enter(named, [&context] { context.TryCancel(); });
+    if (named && place.ok()) {
+      admit_(context.peer());
+    }
+    return place;
   }
 
   grpc::Status Take(ConnectionId id, const v1::MemberMessage& message) {
@@ -182,6 +196,7 @@ class ControllerService final : public v1::Controller::CallbackService {
     }
     std::shared_ptr<Job> job;
     std::unique_ptr<rpc::StreamGuard::Place> place;  // given back without the lock
+    std::string peer;
     {
       const MutexLock lock(mutex_);
       Stream& stream = streams_.at(id);
@@ -195,11 +210,15 @@ class ControllerService final : public v1::Controller::CallbackService {
         }
         stream.job = named->second;
         place = std::move(stream.place);
+        peer = stream.peer;
       }
       if (auto* join = std::get_if<controller::Join>(&*decoded)) {
-        join->peer = stream.peer;
+        join->peer = rpc::HostOfPeer(stream.peer);
       }
       job = stream.job;
+    }
+    if (place != nullptr) {
+      admit_(peer);  // one of an earlier state names its job only now
     }
     job->sink(controller::Received{.connection = id, .message = *std::move(decoded)});
     return grpc::Status::OK;
@@ -216,7 +235,8 @@ class ControllerService final : public v1::Controller::CallbackService {
     }
   }
 
-  rpc::StreamGuard guard_{{.most_waiting = 1024}};
+  const Admit admit_;
+  rpc::StreamGuard guard_{{.most_waiting = 1024, .most_unnamed = 1}};
   Mutex mutex_;  // taken before those of the connections
   ConnectionId last_connection_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<ConnectionId, Stream> streams_ ABSL_GUARDED_BY(mutex_);
@@ -229,7 +249,8 @@ class GrpcControlServer final : public ControlServer {
     ADAMANT_ASSIGN_OR_RETURN(server_,
                              rpc::StartServer({.address = listen,
                                                .max_message_bytes = kMostMessageBytes,
-                                               .max_memory_bytes = kMaxMemoryBytes},
+                                               .max_memory_bytes = kMaxMemoryBytes,
+                                               .has_door = true},
                                               {&service_},
                                               {}));
     return absl::OkStatus();
@@ -256,8 +277,8 @@ class GrpcControlServer final : public ControlServer {
   void Stop() override { server_->Stop(); }
 
  private:
-  ControllerService service_;
-  std::unique_ptr<rpc::Server> server_;
+  ControllerService service_{[this](const std::string& peer) { server_->Admit(peer); }};
+  std::unique_ptr<rpc::Server> server_;  // set before there is a job that could be named
 };
 
 }  // namespace

@@ -59,10 +59,13 @@ class GrpcServer final : public Server {
       builder.RegisterService(service);
     }
     builder.RegisterService(&methods_);
-    return options_.is_own_job ? StartBehindDoor(builder) : StartListening(builder);
+    return options_.is_own_job || options_.has_door ? StartBehindDoor(builder)
+                                                    : StartListening(builder);
   }
 
   [[nodiscard]] const std::string& address() const override { return address_; }
+
+  void Admit(std::string_view peer) override { door_->Admit(peer); }
 
   void Stop() override {
     if (door_.has_value()) {
@@ -81,8 +84,12 @@ class GrpcServer final : public Server {
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         grpc::InsecureServerCredentials());
-    // gRPC's own health service reads whatever it is sent: methods_ has another.
-    builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
+    if (options_.is_own_job) {
+      // gRPC's own health service reads whatever it is sent: methods_ has another.
+      builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
+    } else {
+      grpc::EnableDefaultHealthCheckService(true);
+    }
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
       return absl::UnavailableError("cannot serve at " + address_ + ": gRPC does not start");
@@ -113,7 +120,7 @@ class GrpcServer final : public Server {
   MethodsService methods_;
   std::unique_ptr<grpc::Server> server_;
 
-  // Where is_own_job is set.
+  // Of a server with a door.
   std::unique_ptr<Acceptor> acceptor_;
   std::optional<Door> door_;  // last: its thread uses the others
 };

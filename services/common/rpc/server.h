@@ -29,6 +29,10 @@ struct ServerOptions {
   /// Others are held to StreamGuard's limits until they have said hello, and connections to Door's
   /// until one of their calls has named the job. Called on any thread.
   std::function<bool(std::string_view job)> is_own_job = {};
+
+  /// Connections are held to Door's limits until Server::Admit: for services that ask for the job
+  /// themselves. Implied by is_own_job.
+  bool has_door = false;
 };
 
 /// The job that the first message of a call is for, as OpenFrameStream names it. Processes of
@@ -65,6 +69,10 @@ class Server {
 
   /// host:port with the port in use.
   [[nodiscard]] virtual const std::string& address() const = 0;
+
+  /// The connection from `peer`, as gRPC calls it, is no stranger's any more. Only of a server with
+  /// a door.
+  virtual void Admit(std::string_view peer) = 0;
 
   /// Refuses new calls, cancels open ones and waits until their handlers have returned.
   virtual void Stop() = 0;

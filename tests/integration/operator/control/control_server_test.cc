@@ -16,6 +16,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/door.h"
 #include "services/common/rpc/stream_guard.h"
 
 namespace adamant::control {
@@ -323,6 +324,47 @@ TEST_F(ControlServerTest, ProgramsThatNameNoJobBeforehandAreLetInOneAtATime) {
   const auto stream = stub_->Attend(&next);
   stream->Write(join);
   EXPECT_TRUE(std::holds_alternative<controller::Received>(NextEvent()));
+}
+
+// Whether `stream` still takes what its job's controller sends.
+bool Hears(ControlServer& server, controller::ConnectionId connection, Stream& stream) {
+  server.Send({.connection = connection, .message = controller::Welcome{}});
+  v1::ControllerMessage answer;
+  return stream.Read(&answer) && answer.has_welcome();
+}
+
+TEST_F(ControlServerTest,
+       MembersOutliveTheTimeOfStrangersWhetherTheyNameTheirJobBeforeOrInTheirHello) {
+  grpc::ClientContext context;
+  const auto named = Join(context);
+  const auto first = std::get<controller::Received>(NextEvent());
+  const auto stub = NewStub();  // a connection of its own
+  grpc::ClientContext nameless;
+  const auto unnamed = stub->Attend(&nameless);
+  v1::MemberMessage join;
+  join.mutable_join()->set_role(v1::WORKER);
+  join.mutable_join()->set_uid("of an earlier state");
+  unnamed->Write(join);
+  const auto second = std::get<controller::Received>(NextEvent());
+  std::this_thread::sleep_for(rpc::Door::Limits().most_time + std::chrono::seconds(1));
+  EXPECT_TRUE(Hears(*server_, first.connection, *named));
+  EXPECT_TRUE(Hears(*server_, second.connection, *unnamed));
+}
+
+TEST_F(ControlServerTest, ConnectionsThatNameNoJobOfItsAreCut) {
+  const auto stub = NewStub();
+  for (const auto begin = std::chrono::steady_clock::now();;) {
+    grpc::ClientContext context;
+    v1::GetTermRequest request;
+    request.set_job("of another");
+    v1::Term reply;
+    const grpc::Status status = stub->GetTerm(&context, request, &reply);
+    ASSERT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    if (status.error_message().find("does not lead") == std::string::npos) {
+      break;  // the connection was closed
+    }
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  }
 }
 
 TEST_F(ControlServerTest, StopEndsStreamsThatAreOpen) {

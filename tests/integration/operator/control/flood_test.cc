@@ -1,6 +1,7 @@
 // What strangers cost a process that serves the control port.
 #include "tests/fakes/flood.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -8,11 +9,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <iostream>
 #include <optional>
 #include <string>
 
-#include "proto/adamant/v1/control.pb.h"
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/rpc/channel.h"
 #include "services/common/service/member.h"
+#include "tests/fakes/port_attack.h"
 
 namespace adamant::control {
 namespace {
@@ -103,6 +108,24 @@ TEST_F(FloodTest, OfFirstMessagesForAJobThatIsLed) {
 
 TEST_F(FloodTest, OfLargeQuestions) {
   ExpectCheap(kGetStatus, std::nullopt);
+  ExpectServes();
+}
+
+TEST_F(FloodTest, OfConnections) {
+  const fakes::Port port{.address = address_,
+                         .methods = {kAttend, kGetStatus, "/grpc.health.v1.Health/Check"}};
+  const auto is_answered = [this] {
+    const auto stub = v1::Controller::NewStub(rpc::NewChannel(address_, 1 << 20));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    v1::GetTermRequest request;
+    request.set_job("mine");
+    v1::Term reply;
+    return stub->GetTerm(&context, request, &reply).ok();
+  };
+  const fakes::Damage damage = fakes::Attack(pid_, {port}, is_answered, std::cout);
+  EXPECT_LE(damage.bytes >> 20, 64u);
+  EXPECT_LE(damage.slowest.count(), 5'000);  // 1,000 where nothing else runs
   ExpectServes();
 }
 
