@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "operator/core/job_controller.h"
 #include "operator/core/messages.h"
@@ -31,7 +33,10 @@ controller::JobReport Decode(const v1::JobStatus& status);
 /// where the manifest says it.
 controller::JobSettings SettingsOf(const v1::TrainingJob& job);
 
-/// Multiplies every learning rate of a job, with its defaults, by `factor`; 1 changes nothing.
-void ScaleRates(double factor, v1::TrainingJob& job);
+/// Multiplies the learning rate of a job, with its defaults, by `factor`, and those that layers
+/// have of their own by `layer_factors`, by layer.
+void ScaleRates(double factor,
+                const std::map<std::string, double>& layer_factors,
+                v1::TrainingJob& job);
 
 }  // namespace adamant::control

@@ -45,7 +45,7 @@ struct Stream {
 // The job as its members are to run it: processes but data servers need to know how long the
 // schedule is in examples.
 void Adapt(const controller::Welcome& welcome, v1::TrainingJob& job) {
-  ScaleRates(welcome.rate_factor, job);
+  ScaleRates(welcome.rate_factor, welcome.layer_factors, job);
   if (welcome.training_examples > 0) {
     job::CountProgressInExamples(welcome.training_examples, welcome.schedule_epochs, job);
   }

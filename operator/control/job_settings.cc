@@ -121,6 +121,11 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .restart_backoff = Milliseconds(policy.restart_budget().backoff()),
       .failure_rules = RulesOf(policy),
       .rate = job.spec().optimiser().rate()};
+  for (const v1::LayerOptimiser& layer : job.spec().optimiser().layers()) {
+    if (layer.has_rate()) {
+      settings.layer_rates[layer.layer()] = layer.rate();
+    }
+  }
   if (const std::int64_t classes = job::NetOf(job).classes; classes > 1) {
     settings.chance_loss = std::log(static_cast<double>(classes));
   }
@@ -158,8 +163,10 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   return settings;
 }
 
-void ScaleRates(double factor, v1::TrainingJob& job) {
-  if (factor == 1) {
+void ScaleRates(double factor,
+                const std::map<std::string, double>& layer_factors,
+                v1::TrainingJob& job) {
+  if (!job.spec().has_optimiser()) {
     return;
   }
   v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
@@ -167,8 +174,9 @@ void ScaleRates(double factor, v1::TrainingJob& job) {
     optimiser.set_rate(factor * optimiser.rate());
   }
   for (v1::LayerOptimiser& layer : *optimiser.mutable_layers()) {
-    if (layer.has_rate()) {
-      layer.set_rate(factor * layer.rate());
+    const auto own = layer_factors.find(layer.layer());
+    if (layer.has_rate() && own != layer_factors.end()) {
+      layer.set_rate(own->second * layer.rate());
     }
   }
 }

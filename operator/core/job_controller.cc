@@ -85,6 +85,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
       record.losses = 0;
     }
   }
+  TakeRates(settings_, state_);
   const bool none_lives = !survivors.others && survivors.running.empty();
   if (had_ended || none_lives || state_.schedule_epochs == 0) {
     state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number

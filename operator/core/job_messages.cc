@@ -2,6 +2,7 @@
 #include <string>
 
 #include "operator/core/job_controller.h"
+#include "operator/core/recovery.h"
 
 // What members say.
 namespace adamant::controller {
@@ -54,6 +55,7 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                          .job_uid = state_.job_uid,
                          .training_examples = TrainingExamples(settings_, state_),
                          .rate_factor = state_.recovery.rate_factor,
+                         .layer_factors = LayerFactors(state_.recovery),
                          .attempt = state_.recovery.attempt,
                          .schedule_epochs = state_.schedule_epochs});
   if (join.id.role == Role::kParameterServer) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -260,7 +261,8 @@ struct Welcome {
   std::uint64_t incarnation = 0;
   std::uint64_t job_uid = 0;
   std::uint64_t training_examples = 0;  ///< of an epoch, in which the job is to count; 0: not known
-  double rate_factor = 1;               ///< on all learning rates of the job
+  double rate_factor = 1;               ///< on the job's learning rate
+  std::map<std::string, double> layer_factors{};  ///< on those that layers have of their own
   std::uint64_t attempt = 1;
   std::uint64_t schedule_epochs = 0;  ///< JobState's; 0: those of the job
 };

@@ -123,7 +123,47 @@ void TurnBack(JobState& state, std::uint64_t counted) {
   ++recovery.times;
   ++recovery.attempt;
   recovery.rate_factor *= kRateOfNextAttempt;
+  for (LayerRate& own : recovery.layer_rates) {
+    own.factor *= kRateOfNextAttempt;
+  }
   BecomeHealthy(state, counted);
+}
+
+void TakeRates(const JobSettings& settings, JobState& state) {
+  Recovery& recovery = state.recovery;
+  const bool known = recovery.rate != 0;  // else those of now are taken for those of then
+  bool changed = known && recovery.rate != settings.rate;
+  if (changed) {
+    recovery.rate_factor = 1;
+  }
+  std::vector<LayerRate> taken;
+  for (const auto& [layer, rate] : settings.layer_rates) {
+    const auto before = std::find_if(recovery.layer_rates.begin(),
+                                     recovery.layer_rates.end(),
+                                     [&](const LayerRate& own) { return own.layer == layer; });
+    const bool same = before != recovery.layer_rates.end() && before->rate == rate;
+    taken.push_back({.layer = layer, .rate = rate, .factor = 1});
+    if (!known) {
+      taken.back().factor = recovery.rate_factor;
+    } else if (same) {
+      taken.back().factor = before->factor;
+    } else {
+      changed = true;
+    }
+  }
+  if (changed) {
+    recovery.times = 0;
+  }
+  recovery.rate = settings.rate;
+  recovery.layer_rates = std::move(taken);
+}
+
+std::map<std::string, double> LayerFactors(const Recovery& recovery) {
+  std::map<std::string, double> factors;
+  for (const LayerRate& own : recovery.layer_rates) {
+    factors[own.layer] = own.factor;
+  }
+  return factors;
 }
 
 bool ReturnToCheckpoint(JobState& state, std::uint64_t counted) {

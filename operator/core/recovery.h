@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "operator/core/actions.h"
@@ -40,6 +41,13 @@ void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);
 /// none that is better. First weights that were never stored are made anew. `counted`: examples of
 /// the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted);
+
+/// Takes the manifest's rates. One that is not as it was has never been halved, and with any of
+/// those the job may go back as often as if it had never done so.
+void TakeRates(const JobSettings& settings, JobState& state);
+
+/// What this attempt makes of the rates that layers have of their own.
+[[nodiscard]] std::map<std::string, double> LayerFactors(const Recovery& recovery);
 
 /// What came after the checkpoint is lost: turns the state into that of the checkpoint, before its
 /// next attempt at the same rate; without one, into that of first weights that servers make anew.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,7 +59,8 @@ struct JobSettings {
   std::chrono::milliseconds restart_backoff{1000};
   std::vector<FailureRule> failure_rules{};
   OnDivergence on_divergence{};
-  double rate = 0;         ///< the manifest's; 0: not known
+  double rate = 0;                              ///< the manifest's; 0: not known
+  std::map<std::string, double> layer_rates{};  ///< of layers that have one of their own
   double chance_loss = 0;  ///< cross-entropy of a model that knows nothing; 0: not known
   std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
@@ -197,6 +199,15 @@ struct KeptModel {
   bool operator==(const KeptModel&) const = default;
 };
 
+/// A layer's own learning rate, and what going back has made of it.
+struct LayerRate {
+  std::string layer{};
+  double rate = 0;
+  double factor = 1;
+
+  bool operator==(const LayerRate&) const = default;
+};
+
 /// Going back when training diverges, or parameters are lost (operator/core/recovery.h).
 struct Recovery {
   Checkpoint first{};         ///< the weights that the job began with
@@ -207,8 +218,10 @@ struct Recovery {
   double best_top1 = 0;       ///< of the models found healthy since the first weights
   std::uint64_t attempt = 1;  ///< of training
   std::uint64_t times = 0;    ///< that the job went back since it was begun or resumed
-  double rate_factor = 1;     ///< on all learning rates
-  bool going_back = false;    ///< processes end, then the buckets come back from the checkpoint
+  double rate_factor = 1;     ///< on the job's learning rate
+  double rate = 0;            ///< that it is on; 0: not known
+  std::vector<LayerRate> layer_rates{};  ///< by layer
+  bool going_back = false;      ///< processes end, then the buckets come back from the checkpoint
   bool ended_diverged = false;  ///< the job: one that is resumed goes back first
   double first_loss = 0;        ///< of the attempt; 0: not known
   double best_loss = 0;         ///< of training, over a period (LossTrend); 0: not known
@@ -268,7 +281,7 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
-/// released.
+/// released, and 9, which did not know the rates that the factor is on.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 9;
+constexpr std::uint64_t kStateVersion = 10;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -220,6 +220,10 @@ void WalkState(Codec& codec, Value& value) {
     codec.Field(value.starts);
     codec.Field(value.schedule_epochs);
   }
+  if (codec.version() >= 10) {
+    codec.Field(value.recovery.rate);
+    codec.Field(value.recovery.layer_rates);
+  }
 }
 
 template <class Codec, class Value>
@@ -276,6 +280,10 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.examples);
     codec.Field(value.counted);
     codec.Field(value.best_loss);
+  } else if constexpr (std::is_same_v<T, LayerRate>) {
+    codec.Field(value.layer);
+    codec.Field(value.rate);
+    codec.Field(value.factor);
   } else if constexpr (std::is_same_v<T, Recovery>) {
     WalkRecovery(codec, value);
   } else if constexpr (std::is_same_v<T, EpochResult>) {

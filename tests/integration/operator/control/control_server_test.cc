@@ -149,18 +149,21 @@ TEST_F(ControlServerTest, AScheduleGoesOverTheEpochsThatTheWelcomeNames) {
 TEST_F(ControlServerTest, AWelcomeHasTheRatesOfTheAttempt) {
   v1::TrainingJob spec;
   spec.mutable_spec()->mutable_optimiser()->set_rate(0.08);
-  spec.mutable_spec()->mutable_optimiser()->add_layers()->set_rate(0.04);
+  v1::LayerOptimiser& own = *spec.mutable_spec()->mutable_optimiser()->add_layers();
+  own.set_layer("conv1");
+  own.set_rate(0.04);
   server_->AddJob("rates", spec, "/data", heard_.Sink());
   grpc::ClientContext context;
   const auto stream = Join(context, "rates");
   const auto received = std::get<controller::Received>(NextEvent());
   v1::ControllerMessage answer;
   server_->Send({.connection = received.connection,
-                 .message = controller::Welcome{.rate_factor = 0.25, .attempt = 3}});
+                 .message = controller::Welcome{
+                     .rate_factor = 0.25, .layer_factors = {{"conv1", 0.5}}, .attempt = 3}});
   ASSERT_TRUE(stream->Read(&answer));
   EXPECT_EQ(answer.welcome().attempt(), 3u);
   EXPECT_DOUBLE_EQ(answer.welcome().job().spec().optimiser().rate(), 0.02);
-  EXPECT_DOUBLE_EQ(answer.welcome().job().spec().optimiser().layers(0).rate(), 0.01);
+  EXPECT_DOUBLE_EQ(answer.welcome().job().spec().optimiser().layers(0).rate(), 0.02);
 }
 
 TEST_F(ControlServerTest, ABrokenStreamIsTold) {

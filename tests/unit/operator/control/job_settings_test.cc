@@ -88,7 +88,7 @@ TEST(JobSettingsTest, WhatFollowsDivergenceIsThatOfThePolicy) {
   }
 }
 
-TEST(ScaleRatesTest, AllRatesThatAreSetAreMultiplied) {
+TEST(ScaleRatesTest, EveryRateThatIsSetIsMultipliedByItsOwnFactor) {
   v1::TrainingJob job;
   v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
   optimiser.set_rate(0.5);
@@ -99,10 +99,11 @@ TEST(ScaleRatesTest, AllRatesThatAreSetAreMultiplied) {
   own.set_weight_decay(0.125);
   optimiser.add_layers()->set_layer("fc1");
   optimiser.add_layers()->set_rate(0);
-  ScaleRates(0.5, job);
+  optimiser.mutable_layers(2)->set_layer("frozen");
+  ScaleRates(0.5, {{"conv1", 1}, {"frozen", 0.5}}, job);
   EXPECT_EQ(optimiser.rate(), 0.25);
   EXPECT_EQ(optimiser.weight_decay(), 0.1);
-  EXPECT_EQ(optimiser.layers(0).rate(), 0.125);
+  EXPECT_EQ(optimiser.layers(0).rate(), 0.25) << "it was written anew";
   EXPECT_EQ(optimiser.layers(0).weight_decay(), 0.125);
   EXPECT_FALSE(optimiser.layers(1).has_rate()) << "it has the job's";
   EXPECT_EQ(optimiser.layers(2).rate(), 0);
@@ -110,7 +111,7 @@ TEST(ScaleRatesTest, AllRatesThatAreSetAreMultiplied) {
 
 TEST(ScaleRatesTest, TheFirstAttemptGetsTheJobAsItIs) {
   v1::TrainingJob job;
-  ScaleRates(1, job);
+  ScaleRates(1, {}, job);
   EXPECT_EQ(job.ByteSizeLong(), 0u);
 }
 

@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 10;
+  bytes[0] = 11;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 10"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 9"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 11"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 10"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoStarts = 4 * sizeof(std::uint64_t);  // what version 8 had not
+constexpr std::size_t kNoRates = 2 * sizeof(std::uint64_t);  // what version 9 had not
+
+constexpr std::size_t kNoStarts = 4 * sizeof(std::uint64_t) + kNoRates;  // what version 8 had not
 
 constexpr std::size_t kNoNewest = 11 * sizeof(std::uint64_t) + kNoStarts;  // what version 7 had not
 
@@ -105,6 +107,12 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion9IsReadAsOneWhoseRatesAreNotKnown) {
+  JobState state = Example();
+  state.recovery.rate_factor = 0.5;
+  EXPECT_EQ(DecodeState(AsVersion(9, state, kNoRates)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion8IsReadAsOneThatWasNeverReleased) {
   const JobState state = Example();
@@ -161,6 +169,8 @@ TEST(StateCodecTest, WhereAJobGoesBackToComesBack) {
                     .attempt = 3,
                     .times = 2,
                     .rate_factor = 0.25,
+                    .rate = 0.08,
+                    .layer_rates = {{.layer = "conv1", .rate = 0.04, .factor = 0.5}},
                     .going_back = true,
                     .ended_diverged = true,
                     .first_loss = 2.3,
