@@ -272,6 +272,16 @@ absl::StatusOr<Pair> OpenPair(const IdxPaths& paths, const IdxLimits& limits) {
   return Pair{std::move(images), std::move(labels)};
 }
 
+absl::StatusOr<Dataset> WithoutImages(Pair& pair, const IdxLimits& limits) {
+  const IdxInfo info = pair.info();
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<std::uint8_t> labels, ReadLabels(pair.labels, limits));
+  return Dataset{.channels = info.channels,
+                 .height = info.height,
+                 .width = info.width,
+                 .images = {},
+                 .labels = std::move(labels)};
+}
+
 void AppendBigEndian(std::vector<std::uint8_t>& out, std::uint64_t value) {
   ADAMANT_CHECK(value <= std::numeric_limits<std::uint32_t>::max(), "a dimension has 32 bits");
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -314,15 +324,22 @@ absl::StatusOr<IdxInfo> VerifyIdx(const IdxPaths& paths, const IdxLimits& limits
 
 absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits) {
   ADAMANT_ASSIGN_OR_RETURN(Pair pair, OpenPair(paths, limits));
-  const IdxInfo info = pair.info();
-  Dataset dataset{.channels = info.channels,
-                  .height = info.height,
-                  .width = info.width,
-                  .images = {},
-                  .labels = {}};
-  ADAMANT_ASSIGN_OR_RETURN(dataset.labels, ReadLabels(pair.labels, limits));
+  ADAMANT_ASSIGN_OR_RETURN(Dataset dataset, WithoutImages(pair, limits));
   ADAMANT_ASSIGN_OR_RETURN(dataset.images, ReadElements(pair.images));
   return dataset;
+}
+
+absl::StatusOr<bool> IsCompressed(const IdxPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(const InputFile images, InputFile::Open(paths.images));
+  return images.compressed();
+}
+
+absl::StatusOr<IdxFiles> OpenIdx(const IdxPaths& paths, const IdxLimits& limits) {
+  ADAMANT_ASSIGN_OR_RETURN(Pair pair, OpenPair(paths, limits));
+  ADAMANT_ASSIGN_OR_RETURN(Dataset dataset, WithoutImages(pair, limits));
+  const std::uint64_t first_pixel = pair.images.header_bytes();
+  return IdxFiles{
+      .set = std::move(dataset), .images = std::move(pair.images.file), .first_pixel = first_pixel};
 }
 
 IdxPaths MnistPaths(const std::string& folder, const std::string& prefix) {

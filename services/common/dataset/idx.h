@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/dataset/dataset.h"
+#include "services/common/dataset/input_file.h"
 
 namespace adamant::dataset {
 
@@ -51,6 +52,19 @@ absl::StatusOr<IdxInfo> VerifyIdx(const IdxPaths& paths, const IdxLimits& limits
 /// for truncated or damaged files. Each names the file, the offset in the (inflated) content, what
 /// was expected and what was found.
 absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits = {});
+
+/// Whether the images are compressed by gzip. Errors: of the system.
+absl::StatusOr<bool> IsCompressed(const IdxPaths& paths);
+
+/// A data set of which all is read but the images.
+struct IdxFiles {
+  Dataset set;                    ///< without images
+  InputFile images;               ///< read up to the first pixel
+  std::uint64_t first_pixel = 0;  ///< its offset in the content
+};
+
+/// Reads the labels and both headers. Errors as ReadIdx.
+absl::StatusOr<IdxFiles> OpenIdx(const IdxPaths& paths, const IdxLimits& limits = {});
 
 /// The names MNIST uses, in `folder`: `prefix` is "train" or "t10k".
 IdxPaths MnistPaths(const std::string& folder, const std::string& prefix);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -150,6 +151,26 @@ absl::StatusOr<std::size_t> InputFile::Read(std::span<std::uint8_t> out) {
     impl_->offset += *count;
   }
   return count;
+}
+
+absl::StatusOr<std::size_t> InputFile::ReadAt(std::uint64_t offset,
+                                              std::span<std::uint8_t> out) const {
+  ADAMANT_CHECK(!impl_->compressed, "a gzip stream is read front to back");
+  std::size_t filled = 0;
+  while (filled < out.size()) {
+    const ssize_t count = pread(impl_->descriptor,
+                                out.data() + filled,
+                                out.size() - filled,
+                                static_cast<off_t>(offset + filled));
+    if (count < 0 && errno != EINTR) {
+      return SystemError(errno, "cannot read", impl_->path);
+    }
+    if (count == 0) {
+      break;
+    }
+    filled += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  }
+  return filled;
 }
 
 const std::string& InputFile::path() const { return impl_->path; }

@@ -26,6 +26,11 @@ class InputFile {
   /// Fills `out`; returns how much, less than its size only at the end of the content.
   absl::StatusOr<std::size_t> Read(std::span<std::uint8_t> out);
 
+  /// The same from an offset of the content of a file that is not compressed; Read goes on where it
+  /// was. Threads: any.
+  [[nodiscard]] absl::StatusOr<std::size_t> ReadAt(std::uint64_t offset,
+                                                   std::span<std::uint8_t> out) const;
+
   [[nodiscard]] const std::string& path() const;
 
   [[nodiscard]] bool compressed() const;

@@ -1,6 +1,7 @@
 #include "services/data_server/rpc/data_source.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/dataset/idx.h"
 #include "services/common/dataset/lazy_digits.h"
+#include "services/common/dataset/lazy_idx.h"
 
 namespace adamant::data_server {
 namespace {
@@ -39,10 +41,28 @@ absl::Status CheckSize(std::uint64_t examples, const std::string& set) {
                                           std::to_string(examples));
 }
 
-absl::StatusOr<Dataset> Read(const job::IdxSource& source,
-                             const std::string& set,
-                             const DataShape& shape) {
-  absl::StatusOr<Dataset> data = dataset::ReadIdx(source.paths, {.classes = shape.classes});
+// What was dealt without an image would be trained.
+[[noreturn]] void EndUnread(const absl::Status& status) {
+  LogError("data cannot be read any more", {{"error", status.ToString()}});
+  std::_Exit(1);
+}
+
+absl::StatusOr<LoadedData> Open(const job::IdxSource& source, const dataset::IdxLimits& limits) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool compressed, dataset::IsCompressed(source.paths));
+  if (compressed) {
+    ADAMANT_ASSIGN_OR_RETURN(Dataset data, dataset::ReadIdx(source.paths, limits));
+    return LoadedData{.set = std::make_shared<const Dataset>(std::move(data))};
+  }
+  ADAMANT_ASSIGN_OR_RETURN(std::shared_ptr<dataset::LazyIdx> lazy,
+                           dataset::LazyIdx::Open(source.paths, {.limits = limits}, EndUnread));
+  return LoadedData{.set = lazy->set(),
+                    .fetch = [lazy](std::uint64_t example) { lazy->Read(example); }};
+}
+
+absl::StatusOr<LoadedData> Read(const job::IdxSource& source,
+                                const std::string& set,
+                                const DataShape& shape) {
+  absl::StatusOr<LoadedData> data = Open(source, {.classes = shape.classes});
   if (!data.ok()) {
     const std::string text = AboutField(set, job::ProblemOf(data.status(), source));
     return absl::IsUnavailable(data.status()) || absl::IsDataLoss(data.status())
@@ -51,10 +71,10 @@ absl::StatusOr<Dataset> Read(const job::IdxSource& source,
   }
   const std::string misfit =
       job::Misfit(source,
-                  {.examples = data->size(),
-                   .channels = data->channels,
-                   .height = data->height,
-                   .width = data->width},
+                  {.examples = data->set->size(),
+                   .channels = data->set->channels,
+                   .height = data->set->height,
+                   .width = data->set->width},
                   {shape.image.channels, shape.image.height, shape.image.width});
   if (!misfit.empty()) {
     return absl::InvalidArgumentError(
@@ -75,10 +95,11 @@ absl::StatusOr<LoadedData> LoadData(const v1::DataSource& source,
     return Generate(source.digits(), set);
   }
   ADAMANT_ASSIGN_OR_RETURN(const job::IdxSource files, LocateData(source, set, places, controller));
-  ADAMANT_ASSIGN_OR_RETURN(Dataset data, Read(files, set, shape));
-  ADAMANT_RETURN_IF_ERROR(CheckSize(data.size(), set));
-  LogInfo("data loaded", {{"set", set}, {"examples", data.size()}});
-  return LoadedData{.set = std::make_shared<const Dataset>(std::move(data))};
+  ADAMANT_ASSIGN_OR_RETURN(LoadedData data, Read(files, set, shape));
+  ADAMANT_RETURN_IF_ERROR(CheckSize(data.set->size(), set));
+  LogInfo(data.fetch ? "data is there, and read as it is needed" : "data loaded",
+          {{"set", set}, {"examples", data.set->size()}});
+  return data;
 }
 
 }  // namespace adamant::data_server

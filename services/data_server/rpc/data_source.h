@@ -24,8 +24,9 @@ struct LoadedData {
   std::function<void(std::uint64_t example)> fetch{};  ///< BatchBuilderOptions; keeps what it uses
 };
 
-/// Loads or fetches the examples of `source` into memory; digits are generated as they are asked
-/// for, and meanwhile. `set`: "train" or "validation".
+/// Loads or fetches the examples of `source` into memory; digits are generated, and images of files
+/// that are not compressed read, as they are asked for, and meanwhile. Where such a file cannot be
+/// read any more the process ends: the next one finds out why. `set`: "train" or "validation".
 /// Errors: InvalidArgument or DataLoss for data that cannot be used, beginning with the field that
 /// names it, as `adamant validate` says it; Unavailable and others for what a restart may cure;
 /// Cancelled when the process is to end.

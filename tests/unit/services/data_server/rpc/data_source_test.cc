@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -100,6 +101,22 @@ TEST_F(LoadDataTest, RelativePathsStartAtTheDataRoot) {
   const auto data = Load(WriteFiles(folder_));
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->set->size(), 20u);
+}
+
+TEST_F(LoadDataTest, ImagesOfPlainFilesAreReadAsTheyAreNeeded) {
+  v1::DataSource source = WriteFiles(folder_);
+  EXPECT_FALSE(Load(source)->fetch) << "a gzip stream is read front to back";
+  const dataset::Dataset digits = dataset::GenerateDigits({.seed = 1, .examples = 20});
+  std::string plain("\0\0\x08\3\0\0\0\x14\0\0\0\x1c\0\0\0\x1c", 16);
+  plain.append(digits.images.begin(), digits.images.end());
+  source.mutable_idx()->set_images("images");
+  ASSERT_TRUE(WriteFile(folder_ / "images", plain).ok());
+  const auto data = Load(source);
+  ASSERT_TRUE(data.ok()) << data.status();
+  for (std::uint64_t i = 20; i-- > 0;) {
+    data->fetch(i);
+    EXPECT_TRUE(std::ranges::equal(data->set->image(i), digits.image(i))) << i;
+  }
 }
 
 TEST_F(LoadDataTest, DigitsAreGenerated) {
