@@ -5,6 +5,7 @@
 #include "operator/kube/claim_size.h"
 #include "operator/kube/client/json.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/scalars.h"
 
 namespace adamant::kube {
 namespace {
@@ -18,7 +19,7 @@ Json Claim(const JobIdentity& job,
   Json claim = {{"metadata", MetadataOf(job, name)},
                 {"spec",
                  {{"accessModes", Json::array({"ReadWriteOnce"})},
-                  {"resources", {{"requests", {{"storage", std::to_string(bytes)}}}}}}}};
+                  {"resources", {{"requests", {{"storage", job::FormatBytes(bytes)}}}}}}}};
   if (storage.has_storage_class()) {
     claim["spec"]["storageClassName"] = storage.storage_class();
   }

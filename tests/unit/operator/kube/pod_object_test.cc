@@ -11,6 +11,7 @@
 #include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/scalars.h"
 #include "tests/unit/operator/kube/job_fixture.h"
 
 namespace adamant::kube {
@@ -245,7 +246,7 @@ TEST(PodObjectTest, AServersClaimHasTheSizeAndClassOfTheSpec) {
   EXPECT_EQ(named["metadata"], MetadataOf(kJob, "mnist-parameter-server-2-3"));
   EXPECT_EQ(named["spec"],
             Json({{"accessModes", {"ReadWriteOnce"}},
-                  {"resources", {{"requests", {{"storage", "5368709120"}}}}},
+                  {"resources", {{"requests", {{"storage", "5Gi"}}}}},
                   {"storageClassName", "fast"}}));
   // Without a class the cluster's default is taken, which an empty one would forbid.
   EXPECT_FALSE(claim({{"size", "5Gi"}})["spec"].contains("storageClassName"));
@@ -263,7 +264,9 @@ TEST(PodObjectTest, AServersClaimWithoutASizeIsAsLargeAsItsShareOfTheModelNeeds)
         {"optimiser", {{"kind", "Momentum"}, {"location", location}, {"rate", 0.1}}},
         {"distribution", {{"parameterServers", {{"count", 4}, {"copies", copies}}}}}};
     const Json claim = ClaimObject(kJob, *ReadTestJob(spec), 0, 1);
-    return std::stoll(claim["spec"]["resources"]["requests"]["storage"].get<std::string>());
+    const auto text = claim["spec"]["resources"]["requests"]["storage"].get<std::string>();
+    EXPECT_TRUE(text.ends_with("Mi") || text.ends_with("Gi")) << text;
+    return *job::ParseBytes(text);
   };
   EXPECT_NEAR(static_cast<double>(bytes(10, 1, "Worker")), kGibibyte, 1 << 20);
   constexpr std::int64_t kClasses = 100'000;
@@ -283,7 +286,7 @@ TEST(PodObjectTest, TheOutputIsOnTheUsersClaimOrOneOfItsOwn) {
   EXPECT_EQ(OutputClaimName("mnist", *own), "mnist-output");
   const Json claim = OutputClaimObject(kJob, *own);
   EXPECT_EQ(claim["metadata"], MetadataOf(kJob, "mnist-output"));
-  EXPECT_EQ(claim["spec"]["resources"]["requests"]["storage"], "1073741824");
+  EXPECT_EQ(claim["spec"]["resources"]["requests"]["storage"], "1Gi");
 }
 
 TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
