@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "operator/control/codec.h"
@@ -96,6 +99,33 @@ std::vector<std::uint64_t> BucketBytesOf(const v1::TrainingJob& job) {
   return bytes;
 }
 
+controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
+  controller::Hindrances found;
+  const absl::StatusOr<model::Graph> graph = model::BuildGraph(job::NetOf(job));
+  if (!graph.ok()) {
+    return found;
+  }
+  const v1::Optimiser& optimiser = job.spec().optimiser();
+  std::set<std::string> trained;
+  std::set<std::string> frozen;
+  for (const Parameter& parameter : graph->parameters) {
+    const auto own =
+        std::ranges::find(optimiser.layers(), parameter.layer, &v1::LayerOptimiser::layer);
+    const bool has_own = own != optimiser.layers().end();
+    const bool is_frozen = has_own && own->has_rate() && own->rate() == 0;
+    (is_frozen ? frozen : trained).insert(parameter.layer);
+    const bool is_of_layer = has_own && own->has_weight_decay();
+    const double decay = is_of_layer ? own->weight_decay() : optimiser.weight_decay();
+    if (!is_frozen && decay > found.weight_decay) {
+      found.weight_decay = decay;
+      found.is_of_layer = is_of_layer;
+    }
+  }
+  found.frozen.assign(frozen.begin(), frozen.end());
+  found.all_frozen = trained.empty() && !frozen.empty();
+  return found;
+}
+
 }  // namespace
 
 controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
@@ -120,7 +150,8 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
       .restart_backoff = Milliseconds(policy.restart_budget().backoff()),
       .failure_rules = RulesOf(policy),
-      .rate = job.spec().optimiser().rate()};
+      .rate = job.spec().optimiser().rate(),
+      .hindrances = HindrancesOf(job)};
   for (const v1::LayerOptimiser& layer : job.spec().optimiser().layers()) {
     if (layer.has_rate()) {
       settings.layer_rates[layer.layer()] = layer.rate();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "operator/core/advice.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -56,15 +57,16 @@ bool HasHardlyMoved(const EpochResult& last, const Recovery& recovery, double ch
 }
 
 /// Where training diverged the rate was too high, wherever the loss is now.
-std::string WhatToTry(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+std::string WhatToTry(const EpochResult& last,
+                      const Recovery& recovery,
+                      double chance_loss,
+                      const Hindrances& hindrances) {
   if (!recovery.divergence.empty()) {
-    return "; try a lower spec.optimiser.rate, or a warm-up (spec.optimiser.schedule.warmUp)";
+    return TryText(RateAdvice::kLower, hindrances);
   }
   return HasHardlyMoved(last, recovery, chance_loss)
-             ? ", and the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower "
-               "one with a warm-up (spec.optimiser.schedule.warmUp)"
-             : "; try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, "
-               "if the loss has hardly moved, a higher rate";
+             ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)
+             : TryToLearnText(RateAdvice::kUnknown, hindrances);
 }
 
 }  // namespace
@@ -98,13 +100,16 @@ std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
                     std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
 }
 
-std::string ChanceFailure(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+std::string ChanceFailure(const EpochResult& last,
+                          const Recovery& recovery,
+                          double chance_loss,
+                          const Hindrances& hindrances) {
   return "training did not learn: " +
          (last.validated < kFewestJudged
               ? LossText(last)
               : "top-1 " + Digits(last.top1) +
                     " is no better than naming the most frequent class") +
-         WhatToTry(last, recovery, chance_loss);
+         WhatToTry(last, recovery, chance_loss, hindrances);
 }
 
 }  // namespace adamant::controller

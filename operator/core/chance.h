@@ -36,9 +36,10 @@ inline constexpr double kLargestShareJudged = 0.9;
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
 
 /// Why a job fails that ends with such a model, and what to try: where the loss has hardly moved a
-/// higher rate, where training diverged a lower one.
+/// higher rate, where training diverged a lower one; where the manifest has another cause, that.
 [[nodiscard]] std::string ChanceFailure(const EpochResult& last,
                                         const Recovery& recovery,
-                                        double chance_loss);
+                                        double chance_loss,
+                                        const Hindrances& hindrances = {});
 
 }  // namespace adamant::controller

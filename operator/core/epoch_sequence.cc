@@ -6,6 +6,7 @@
 
 #include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
+#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
 #include "services/common/base/failpoint.h"
 
@@ -63,10 +64,10 @@ void EpochSequence::Begin(TimePoint now) {
       Enter(Step::kTraining);
       meter_.StartEpoch(state_.epoch);
       checkpoints_.Open(now);
-      outbox_.Tell(
-          Note::Kind::kEpochOpened,
-          state_.epoch,
-          "epoch " + std::to_string(state_.epoch) + " of " + std::to_string(settings_.epochs));
+      outbox_.Tell(Note::Kind::kEpochOpened,
+                   state_.epoch,
+                   "epoch " + std::to_string(state_.epoch) + " of " +
+                       std::to_string(std::max(settings_.epochs, state_.epoch)));
       RepeatAll(Role::kDataServer);
       return;
     case Step::kClosing:
@@ -151,12 +152,28 @@ void EpochSequence::CloseAgain() {
   }
 }
 
-void EpochSequence::OpenNext(TimePoint now) {
-  ADAMANT_FAILPOINT("epoch/open");
+std::string EpochSequence::MissedTarget() const {
+  return settings_.target_accuracy && state_.accuracy < *settings_.target_accuracy
+             ? "spec.runPolicy.targetAccuracy, " + NumberText(*settings_.target_accuracy) +
+                   ", was not reached: top-1 is " + NumberText(state_.accuracy) + " after " +
+                   std::to_string(state_.epoch) + (state_.epoch == 1 ? " epoch" : " epochs")
+             : "";
+}
+
+bool EpochSequence::HasMore() const {
+  return state_.step == Step::kExporting && !IsLast(state_.row);
+}
+
+void EpochSequence::GoOn() {
   ++state_.epoch;
   state_.epoch_active = std::chrono::milliseconds(0);
   state_.row = {};
   state_.step = Step::kTraining;
+}
+
+void EpochSequence::OpenNext(TimePoint now) {
+  ADAMANT_FAILPOINT("epoch/open");
+  GoOn();
   snapshots_.Drop();
   if (parts_.Rebalance()) {
     placement_.Publish();
@@ -397,6 +414,9 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   if (IsLast(row)) {
     if (const std::string worse = WorseThanBest(state_, row); !worse.empty()) {
       outbox_.Tell(Note::Kind::kAlarm, row.epoch, worse);
+    }
+    if (const std::string missed = MissedTarget(); !missed.empty()) {
+      outbox_.Tell(Note::Kind::kAlarm, row.epoch, missed);
     }
     state_.step = Step::kExporting;
     return Begin(now);

@@ -47,6 +47,11 @@ class EpochSequence {
   /// controller.
   void Begin(TimePoint now);
 
+  /// A job whose last epoch has ended has more of them now, or another target: the next one is to
+  /// be opened, of a model that is to be exported no more.
+  [[nodiscard]] bool HasMore() const;
+  void GoOn();
+
   /// Sends the current command, if there is one, to a member that may not have it.
   void Repeat(MemberId id);
   void RepeatAll(Role role);
@@ -78,6 +83,9 @@ class EpochSequence {
   /// whether it is.
   [[nodiscard]] bool OnExported(const Exported& exported) const;
 
+  /// What to tell of a job that ends without its target; "" if it has none, or has reached it.
+  [[nodiscard]] std::string MissedTarget() const;
+
   /// Records have changed since the export began: that may be why it could not read the model.
   [[nodiscard]] bool IsExportDisturbed() const { return export_disturbed_; }
 
@@ -103,6 +111,7 @@ class EpochSequence {
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
  private:
+  [[nodiscard]] bool IsLast(const EpochResult& row) const;
   void Enter(Step step);
   void StoreUnattended(const UnattendedEpoch& ended);
   void TakeFirstWeights();
@@ -116,7 +125,6 @@ class EpochSequence {
   void StartFlushing();
   void StartSnapshot();
   void StartExport(TimePoint now);
-  [[nodiscard]] bool IsLast(const EpochResult& row) const;
   void Flushed(std::uint32_t worker);
   [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
 

@@ -67,7 +67,7 @@ JobController::JobController(JobSettings settings, JobState state)
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
   const bool had_ended = IsFinal(state_.phase);
-  if (state_.phase == Phase::kSucceeded || (had_ended && !survivors.resumes)) {
+  if (IsOver() || (had_ended && !survivors.resumes)) {
     finished_ = true;
     for (const Roster::Slot& slot : roster_.slots()) {
       roster_.Kill(slot);  // what the last controller may have left behind
@@ -86,6 +86,11 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     }
   }
   TakeRates(settings_, state_);
+  if (had_ended && sequence_.HasMore()) {
+    // Of one that has succeeded checkpoints alone are kept; the newest is of its last epoch.
+    state_.recovery.going_back = state_.recovery.going_back || state_.phase == Phase::kSucceeded;
+    sequence_.GoOn();
+  }
   const bool none_lives = !survivors.others && survivors.running.empty();
   if (had_ended || none_lives || state_.schedule_epochs == 0) {
     state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number
@@ -116,6 +121,10 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   placement_.Begin(none_lives, now);
   outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
+}
+
+bool JobController::IsOver() const {
+  return state_.phase == Phase::kSucceeded && !sequence_.HasMore();
 }
 
 std::vector<Action> JobController::Handle(const Event& event, TimePoint now, bool more) {
@@ -196,10 +205,10 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
   }
   if (event.status.ok() && state_.at_chance) {
     End(Phase::kFailed,
-        ChanceFailure(state_.row, state_.recovery, settings_.chance_loss) +
+        ChanceFailure(state_.row, state_.recovery, settings_.chance_loss, settings_.hindrances) +
             AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
-    End(Phase::kSucceeded, "");
+    End(Phase::kSucceeded, sequence_.MissedTarget());
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {

@@ -106,9 +106,13 @@ class JobController {
                                                                 std::string_view state);
 
   /// Takes a new term and starts all processes that do not run. Once, before any event. A job that
-  /// had failed or was suspended gets a fresh restart budget if it resumes; one that stays as it
-  /// ended only ends what processes it may have left.
+  /// had failed or was suspended gets a fresh restart budget if it resumes, as does one that has
+  /// succeeded and has more epochs now; one that stays as it ended only ends what processes it may
+  /// have left.
   std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
+
+  /// It has succeeded, and there is nothing more to train.
+  [[nodiscard]] bool IsOver() const;
 
   /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
   /// `more`: another one is to be handled at once. Then what follows from a message about buckets

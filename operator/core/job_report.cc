@@ -29,7 +29,7 @@ JobReport JobController::Report() const {
                    .term = state_.term,
                    .phase = state_.phase,
                    .epoch = state_.epoch,
-                   .epochs = settings_.epochs,
+                   .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
                    .counted_examples = std::max(meter_.counted(), state_.row.counted),
                    .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
                    .examples_per_second = meter_.ExamplesPerSecond(last_advance_),

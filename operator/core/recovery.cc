@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/core/advice.h"
 #include "operator/core/best_epoch.h"
 #include "operator/core/number_text.h"
 
@@ -248,8 +249,7 @@ std::string DivergenceFailure(const JobSettings& settings,
   if (text.find("learning rate") == std::string::npos) {
     text += ", at " + RateOf(settings, state);
   }
-  return text + AfterGoingBack(settings, state) +
-         "; try a lower spec.optimiser.rate, or a warm-up (spec.optimiser.schedule.warmUp)";
+  return text + AfterGoingBack(settings, state) + TryText(RateAdvice::kLower, settings.hindrances);
 }
 
 }  // namespace adamant::controller

@@ -32,6 +32,14 @@ enum class OnStartDeadline : std::uint8_t {
   kFail,     ///< the job fails
 };
 
+/// What of a manifest keeps a net from learning, whatever the learning rate.
+struct Hindrances {
+  double weight_decay = 0;            ///< the largest of any layer
+  bool is_of_layer = false;           ///< it is one that a layer has of its own
+  std::vector<std::string> frozen{};  ///< layers that do not train
+  bool all_frozen = false;            ///< no other layer has parameters
+};
+
 /// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
 /// SpecChanged changes.
 struct JobSettings {
@@ -61,6 +69,7 @@ struct JobSettings {
   OnDivergence on_divergence{};
   double rate = 0;                              ///< the manifest's; 0: not known
   std::map<std::string, double> layer_rates{};  ///< of layers that have one of their own
+  Hindrances hindrances{};
   double chance_loss = 0;  ///< cross-entropy of a model that knows nothing; 0: not known
   std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member

@@ -357,12 +357,9 @@ absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulato
       replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.job_examples.load());
   const std::string where =
       culprit == nullptr ? "" : " in layer " + replica_.layout.parameters()[tensor].layer;
-  return absl::InvalidArgumentError(
-      "training diverged: " + std::to_string(kMaxRefusalsInARow) +
-      " updates in a row held NaN or infinity, the last" + where + " at learning rate " +
-      Decimal(rate) +
-      "; try a lower spec.optimiser.rate (or one for a layer in spec.optimiser.layers), or a "
-      "warm-up (spec.optimiser.schedule.warmUp)");
+  return absl::InvalidArgumentError("training diverged: " + std::to_string(kMaxRefusalsInARow) +
+                                    " updates in a row held NaN or infinity, the last" + where +
+                                    " at learning rate " + Decimal(rate));
 }
 
 absl::Status Exchange::Retire(Clock::TimePoint now) {

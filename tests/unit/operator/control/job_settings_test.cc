@@ -70,6 +70,35 @@ TEST(JobSettingsTest, BucketsHaveTheBytesOfTheirParameters) {
   EXPECT_EQ(std::ranges::count(bytes, 0u), 54) << "ten shards, each in a bucket of its own";
 }
 
+TEST(JobSettingsTest, WhatKeepsANetFromLearningIsFound) {
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_distribution()->mutable_parameter_servers()->set_buckets(64);
+  job.mutable_spec()->mutable_model()->set_reference("adam-mnist");
+  v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
+  optimiser.set_weight_decay(0.001);
+  EXPECT_EQ(SettingsOf(job).hindrances.weight_decay, 0.001);
+  EXPECT_TRUE(SettingsOf(job).hindrances.frozen.empty());
+  v1::LayerOptimiser& strong = *optimiser.add_layers();
+  strong.set_layer("fc1");
+  strong.set_weight_decay(0.5);
+  v1::LayerOptimiser& frozen = *optimiser.add_layers();
+  frozen.set_layer("conv1");
+  frozen.set_rate(0);
+  frozen.set_weight_decay(1);
+  const controller::Hindrances some = SettingsOf(job).hindrances;
+  EXPECT_EQ(some.weight_decay, 0.5) << "a frozen layer's does not count";
+  EXPECT_TRUE(some.is_of_layer);
+  EXPECT_EQ(some.frozen, std::vector<std::string>{"conv1"});
+  EXPECT_FALSE(some.all_frozen);
+  strong.set_rate(0);
+  for (const char* layer : {"conv2", "fc2", "fc3"}) {
+    v1::LayerOptimiser& other = *optimiser.add_layers();
+    other.set_layer(layer);
+    other.set_rate(0);
+  }
+  EXPECT_TRUE(SettingsOf(job).hindrances.all_frozen);
+}
+
 TEST(JobSettingsTest, WhatFollowsDivergenceIsThatOfThePolicy) {
   using Action = controller::OnDivergence::Action;
   v1::TrainingJob job;

@@ -85,6 +85,25 @@ TEST(ChanceTest, WhereTheLossHasHardlyMovedAHigherRateIsTheFirstAdvice) {
   EXPECT_THAT(advice(2.3, 2.3), Not(hardly_moved)) << "not measured";
 }
 
+TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
+  EpochResult row = Row(10'000, 660);
+  row.trained = 60'000;
+  row.training_loss = 2.3;
+  const auto advice = [&](const Hindrances& hindrances) {
+    return ChanceFailure(row, {.first_loss = 2.3}, 2.3, hindrances);
+  };
+  EXPECT_THAT(advice({.weight_decay = 0.5}),
+              HasSubstr("; try first a lower weight decay than 0.5 (spec.optimiser.weightDecay), "
+                        "then a higher spec.optimiser.rate"));
+  EXPECT_THAT(advice({.weight_decay = 0.001}), Not(HasSubstr("decay")));
+  EXPECT_THAT(advice({.frozen = {"conv1", "fc1"}}),
+              testing::EndsWith(
+                  ", or to train conv1, fc1, which spec.optimiser.layers freezes with rate 0"));
+  EXPECT_THAT(advice({.weight_decay = 0.5, .frozen = {"fc1"}, .all_frozen = true}),
+              testing::EndsWith(", and the loss has hardly moved; no layer trains, as "
+                                "spec.optimiser.layers freezes each with rate 0"));
+}
+
 TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   EpochResult row = Row(999, 100);
   row.trained = row.counted = 1'000;

@@ -32,6 +32,18 @@ class ChangedSpecTest : public testing::Test {
     return welcome.empty() ? 0 : welcome.front().second.schedule_epochs;
   }
 
+  void Export() {
+    job_->Handle(Exported{.snapshot = job_->state().evaluated_snapshot, .status = {}});
+  }
+
+  void Succeed() {
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      job_->TrainAndEvaluate(50);
+    }
+    Export();
+    ASSERT_EQ(job_->state().phase, Phase::kSucceeded);
+  }
+
   JobSettings settings_ = SmallJob();
   std::unique_ptr<Harness> job_;
   int uids_ = 0;
@@ -42,9 +54,9 @@ TEST_F(ChangedSpecTest, AJobThatGetsMoreEpochsTrainsThem) {
   job_->Change(settings_);
   EXPECT_EQ(job_->controller().Report().epochs, 4u);
   for (int epoch = 1; epoch <= 3; ++epoch) {
-    EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), IsEmpty()) << epoch;
+    EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(50)), IsEmpty()) << epoch;
   }
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
 }
 
 TEST_F(ChangedSpecTest, AJobThatGetsFewerEpochsThanItHasBegunEndsWithTheOneThatIsOpen) {
@@ -53,7 +65,8 @@ TEST_F(ChangedSpecTest, AJobThatGetsFewerEpochsThanItHasBegunEndsWithTheOneThatI
   settings_.epochs = 1;
   job_->Change(settings_);
   EXPECT_EQ(job_->state().phase, Phase::kRunning);
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+  EXPECT_EQ(job_->controller().Report().epochs, 2u) << "as many as it will have";
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
   EXPECT_THAT(job_->results(), SizeIs(2));
 }
 
@@ -63,19 +76,74 @@ TEST_F(ChangedSpecTest, AnEpochBeyondTheLastThatBeganWithoutAControllerIsTheLast
   job_->Change(settings_);
   job_->Tell(kData0, Heartbeat{.progress = DataServerProgress{.decided_epoch = 2}});
   EXPECT_EQ(job_->state().epoch, 2u);
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
 }
 
 TEST_F(ChangedSpecTest, ATargetThatIsChangedCounts) {
   settings_.target_accuracy = 0.6;
   job_->Change(settings_);
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(59)), IsEmpty());
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(59)), IsEmpty());
   settings_.target_accuracy.reset();
   job_->Change(settings_);
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(60)), IsEmpty());
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(60)), IsEmpty());
   settings_.target_accuracy = 0.3;
   job_->Change(settings_);
-  EXPECT_THAT(Pick<Export>(job_->TrainAndEvaluate(40)), SizeIs(1));
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(40)), SizeIs(1));
+}
+
+TEST_F(ChangedSpecTest, ATargetThatIsNotReachedIsToldAtTheEnd) {
+  settings_.target_accuracy = 0.99;
+  settings_.epochs = 1;
+  job_->Change(settings_);
+  const std::string missed =
+      "spec.runPolicy.targetAccuracy, 0.99, was not reached: top-1 is 0.5 after 1 epoch";
+  EXPECT_THAT(Pick<Note>(job_->TrainAndEvaluate(50)),
+              testing::Contains(testing::Field(&Note::text, missed)));
+  Export();
+  EXPECT_EQ(job_->state().phase, Phase::kSucceeded);
+  EXPECT_EQ(job_->state().message, missed);
+}
+
+TEST_F(ChangedSpecTest, AJobThatHasSucceededTrainsOnFromItsCheckpointWhenItHasMoreEpochs) {
+  Succeed();
+  const std::uint64_t checkpoint = job_->state().checkpoint.snapshot;
+  EXPECT_TRUE(job_->controller().IsOver());
+  settings_.epochs = 4;
+  job_->Change(settings_);
+  job_->RestartController({.others = false});
+  EXPECT_FALSE(job_->controller().IsOver());
+  EXPECT_EQ(job_->state().phase, Phase::kStarting);
+  job_->Handle(Tick{});
+  const auto opened = Sent<OpenEpoch>(job_->JoinAll("-again"));
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 4u);
+  EXPECT_EQ(job_->state().buckets[0].restored_snapshot, checkpoint);
+  EXPECT_EQ(job_->state().recovery.attempt, 1u);
+  EXPECT_THAT(Pick<controller::Export>(job_->TrainAndEvaluate(50)), SizeIs(1));
+  EXPECT_THAT(job_->results(), SizeIs(4));
+}
+
+TEST_F(ChangedSpecTest, AJobThatHasSucceededStaysSoWithAsManyEpochsAndWhereNothingResumes) {
+  Succeed();
+  EXPECT_THAT(Pick<Finished>(job_->RestartController({.others = false})), SizeIs(1));
+  settings_.epochs = 4;
+  job_->Change(settings_);
+  job_->RestartController({.others = false, .resumes = false});
+  EXPECT_EQ(job_->state().phase, Phase::kSucceeded);
+}
+
+TEST_F(ChangedSpecTest, AJobThatWasStoppedAsItsModelWasWrittenTrainsOnToo) {
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    job_->TrainAndEvaluate(50);
+  }
+  ASSERT_EQ(job_->state().step, Step::kExporting);
+  job_->Handle(SuspendRequested{.reason = "for a test"});
+  settings_.epochs = 4;
+  job_->Change(settings_);
+  job_->RestartController({.others = false});
+  const auto opened = Sent<OpenEpoch>(job_->JoinAll("-again"));
+  ASSERT_THAT(opened, SizeIs(2));
+  EXPECT_EQ(opened[0].second.epoch, 4u);
 }
 
 TEST_F(ChangedSpecTest, CheckpointsComeAsOftenAsIsWantedNow) {

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "operator/core/state.h"
+
+/// What to try where a net does not learn, or diverges.
+namespace adamant::controller {
+
+/// With less weight decay it is hardly the cause. Usual are 0.0001 to 0.001.
+inline constexpr double kStrongDecay = 0.01;
+
+enum class RateAdvice {
+  kLower,
+  kHigher,   ///< or else a lower one
+  kUnknown,  ///< a lower one, or else a higher
+};
+
+/// "; try a lower spec.optimiser.rate …": before the rate it names weight decay that is strong.
+[[nodiscard]] std::string TryText(RateAdvice rate, const Hindrances& hindrances);
+
+/// The same where nothing was learned: then layers that do not train may be why, too.
+[[nodiscard]] std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances);
+
+}  // namespace adamant::controller
