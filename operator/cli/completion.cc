@@ -1,6 +1,7 @@
 #include "operator/cli/completion.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <initializer_list>
 #include <memory>
@@ -119,12 +120,25 @@ std::string Steps(const std::vector<Node>& nodes) {
   return steps;
 }
 
-// For each option with a value, a branch of a `case "$at $before"`: `files` where it is anything,
-// else `words` followed by the words and the third text.
-std::string Values(const std::vector<Node>& nodes,
-                   const std::string& files,
-                   const std::string& words,
-                   const std::string& after) {
+// How a shell offers what an option may take: files where it is anything, folders, or the words
+// between `words` and `after`.
+struct Offering {
+  std::string files;
+  std::string folders;
+  std::string words;
+  std::string after;
+};
+
+// The first argument without a name that is a folder.
+bool BeginsWithFolder(const CLI::App& app) {
+  const std::vector<const CLI::Option*> options = app.get_options();
+  const auto first = std::ranges::find_if(
+      options, [](const CLI::Option* option) { return option->get_positional(); });
+  return first != options.end() && TakesFolder(**first);
+}
+
+// For each option with a value, a branch of a `case "$at $before"`.
+std::string Values(const std::vector<Node>& nodes, const Offering& offering) {
   std::string values;
   for (const Node& node : nodes) {
     for (const CLI::Option* option : node.app->get_options()) {
@@ -132,7 +146,12 @@ std::string Values(const std::vector<Node>& nodes,
            TakesValue(*option) ? OptionNames(*option) : std::vector<std::string>()) {
         const std::vector<std::string> known = WordsOf(*option);
         values += Concat({"    '", node.path, " ", name, "') "});
-        values += known.empty() ? files : Concat({words, Joined(known), after});
+        if (TakesFolder(*option)) {
+          values += offering.folders;
+        } else {
+          values += known.empty() ? offering.files
+                                  : Concat({offering.words, Joined(known), offering.after});
+        }
         values += " ;;\n";
       }
     }
@@ -142,12 +161,15 @@ std::string Values(const std::vector<Node>& nodes,
 
 // Where nothing is offered, bash itself offers files.
 std::string Bash(const std::vector<Node>& nodes) {
+  const std::string folders = "compopt +o bashdefault +o default -o dirnames";
   std::string choices;
   for (const Node& node : nodes) {
     choices += Concat({"        '", node.path, "/-'*) offered='"});
     choices += JoinedWords(Options(*node.app)) + "' ;;\n";
-    choices += Concat({"        '", node.path, "/'*) offered='"});
-    choices += JoinedWords(Words(*node.app)) + "' ;;\n";
+    choices += Concat({"        '", node.path, "/'*) "});
+    choices +=
+        BeginsWithFolder(*node.app) ? folders : "offered='" + JoinedWords(Words(*node.app)) + "'";
+    choices += " ;;\n";
   }
   return "_adamant() {\n"
          "  local at='' word before='' offered='' current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
@@ -160,7 +182,7 @@ std::string Bash(const std::vector<Node>& nodes) {
          "    before=\"$word\"\n"
          "  done\n"
          "  case \"$at $before\" in\n" +
-         Values(nodes, "", "offered='", "'") +
+         Values(nodes, {.files = "", .folders = folders, .words = "offered='", .after = "'"}) +
          "    *)\n"
          "      case \"$at/$current\" in\n" +
          choices +
@@ -187,8 +209,11 @@ std::string Zsh(const std::vector<Node>& nodes) {
     choices += Described(Options(*node.app)) + "); _describe -o option offered ;;\n";
     const std::vector<Offer> words = Words(*node.app);
     choices += Concat({"        '", node.path, "/'*) "});
-    choices += words.empty() ? "_files ;;\n"
-                             : "offered=(" + Described(words) + "); _describe word offered ;;\n";
+    if (words.empty()) {
+      choices += BeginsWithFolder(*node.app) ? "_files -/ ;;\n" : "_files ;;\n";
+    } else {
+      choices += "offered=(" + Described(words) + "); _describe word offered ;;\n";
+    }
   }
   return "#compdef adamant\n"
          "_adamant() {\n"
@@ -205,7 +230,8 @@ std::string Zsh(const std::vector<Node>& nodes) {
          "    compset -P 1 '*='\n"
          "  fi\n"
          "  case \"$at $before\" in\n" +
-         Values(nodes, "_files", "compadd -- ", "") +
+         Values(nodes,
+                {.files = "_files", .folders = "_files -/", .words = "compadd -- ", .after = ""}) +
          "    *)\n"
          "      case \"$at/$PREFIX\" in\n" +
          choices +
@@ -230,6 +256,9 @@ std::string FishQuoted(const std::string& text) {
 std::string FishOption(const CLI::Option& option, const std::string& condition) {
   const std::vector<std::string> words = WordsOf(option);
   std::string value = TakesValue(option) ? " -r" : "";
+  if (TakesFolder(option)) {
+    value = " -x -a '(__fish_complete_directories (commandline -ct))'";
+  }
   if (!words.empty()) {
     value = " -x -a " + Quoted(Joined(words));
   }

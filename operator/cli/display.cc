@@ -14,6 +14,7 @@
 
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/expectation.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
 
@@ -32,11 +33,18 @@ bool IsWorthSaying(Note::Kind kind) {
          kind == Note::Kind::kWentBack;
 }
 
-// Somebody may have removed or renamed the folder of a run that runs.
-std::string HowToGoOn(const std::string& run_dir) {
-  return local::CanBeResumed(local::RunPaths(run_dir))
-             ? "go on with: adamant train --resume " + run_dir
-             : "the folder of the run is not there any more: " + run_dir;
+constexpr std::string_view kOverDeadline = " ran longer than ";
+
+// A deadline that is over, as operator/core/job_deadlines.cc puts it, is to be raised first: all
+// the time that the job has run counts.
+std::string WhatFirst(std::string_view message, const local::RunPaths& paths) {
+  const std::size_t at = message.find(kOverDeadline);
+  if (at == std::string_view::npos) {
+    return "";
+  }
+  const std::string_view field = message.substr(at + kOverDeadline.size());
+  return "raise " + std::string(field.substr(0, field.find(','))) + " in " + paths.job().string() +
+         " first, or delete it; then ";
 }
 
 // Lines for people; the bar adds to it.
@@ -48,8 +56,13 @@ class PlainDisplay : public Display {
   }
 
   void OnNote(const Note& note) override {
-    if (IsWorthSaying(note.kind)) {
+    if (note.kind == Note::Kind::kWarning) {
+      Clear();
+      std::fflush(stdout);
+      PrintWarnings({note.text});
+    } else if (IsWorthSaying(note.kind)) {
       Say(note.text);
+      told_ = note.text;
     }
   }
 
@@ -76,6 +89,9 @@ class PlainDisplay : public Display {
                100 * report.accuracy,
                Wide(report.epoch),
                report.epoch == 1 ? "epoch" : "epochs"));
+      if (!report.message.empty() && report.message != told_) {
+        Say(report.message);
+      }
       for (const std::filesystem::path& model : {paths.safetensors(), paths.onnx()}) {
         if (std::error_code error; std::filesystem::exists(model, error)) {
           Say("model: " + model.string());
@@ -92,10 +108,15 @@ class PlainDisplay : public Display {
                  "adamant: the job failed: %s\nlogs: %s\n%s",
                  report.message.c_str(),
                  paths.logs().c_str(),
-                 MayDoBetter(report.message) ? (HowToGoOn(ending.run_dir) + "\n").c_str() : "");
+                 MayDoBetter(report.message)
+                     ? (HowToGoOn(report.message, ending.run_dir) + "\n").c_str()
+                     : "");
   }
 
  protected:
+  /// Of what is drawn over and over.
+  virtual void Clear() {}
+
   virtual void Say(const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
@@ -106,6 +127,8 @@ class PlainDisplay : public Display {
 
  private:
   static constexpr std::chrono::seconds kLineInterval{15};
+
+  std::string told_;  // last
 
   std::chrono::steady_clock::time_point next_line_ =
       std::chrono::steady_clock::now() + kLineInterval;
@@ -120,7 +143,7 @@ class BarDisplay final : public PlainDisplay {
     colour_ = (no_color == nullptr || *no_color == '\0') &&
               (term == nullptr || std::strcmp(term, "dumb") != 0);
   }
-  ~BarDisplay() override { Clear(); }
+  ~BarDisplay() override { BarDisplay::Clear(); }
 
   void OnProgress(const JobReport& report) override {
     epochs_ = report.epochs;
@@ -143,7 +166,7 @@ class BarDisplay final : public PlainDisplay {
     PlainDisplay::Say(line);
   }
 
-  void Clear() {
+  void Clear() override {
     if (!shown_.empty()) {
       std::printf("\r\033[K");
       std::fflush(stdout);
@@ -268,7 +291,15 @@ std::unique_ptr<Display> NewDisplay(Output output) {
 
 std::string StoppedLine(const Ending& ending) {
   return "stopped in epoch " + std::to_string(ending.report.epoch) + "; " +
-         HowToGoOn(ending.run_dir);
+         HowToGoOn("", ending.run_dir);
+}
+
+// Somebody may have removed or renamed the folder of a run that runs.
+std::string HowToGoOn(std::string_view message, const std::string& run_dir) {
+  const local::RunPaths paths(run_dir);
+  return local::CanBeResumed(paths)
+             ? WhatFirst(message, paths) + "go on with: adamant train --resume " + run_dir
+             : "the folder of the run is not there any more: " + run_dir;
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {

@@ -17,8 +17,10 @@
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/display.h"
 #include "operator/local/model_file.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
@@ -115,13 +117,31 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   return evaluation;
 }
 
+// Why a run holds no model, and whether it will.
+std::string WhyNoModel(const std::string& run_dir) {
+  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(run_dir);
+  if (!run.ok()) {
+    return " holds no model, and how it stands cannot be read: " +
+           std::string(run.status().message());
+  }
+  const controller::JobReport& report = run->report;
+  switch (report.phase) {
+    case controller::Phase::kSucceeded:
+      return " holds its model no more: model.safetensors was removed";
+    case controller::Phase::kFailed:
+      return " holds no model, as the job failed (" + report.message + ")" +
+             (MayDoBetter(report.message) ? "; " + HowToGoOn(report.message, run_dir) : "");
+    default:
+      return " holds no model yet: a job writes model.safetensors when it has succeeded, and this "
+             "one " +
+             (run->live ? "runs" : "was stopped; " + HowToGoOn("", run_dir));
+  }
+}
+
 std::string NoModelText(const std::string& run_dir) {
-  return run_dir +
-         " holds no model yet: a job writes model.safetensors when it ends; adamant train "
-         "--resume " +
-         run_dir + " goes on, and adamant export " + run_dir +
-         " --format safetensors --out FILE writes the model of its newest checkpoint, which eval "
-         "takes with --job " +
+  return run_dir + WhyNoModel(run_dir) + "; adamant export " + run_dir +
+         " --format safetensors --out FILE writes the model of its newest checkpoint, if it has "
+         "one, which eval takes with --job " +
          local::RunPaths(run_dir).job().string();
 }
 

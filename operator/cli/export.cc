@@ -101,7 +101,7 @@ int Export(const ExportFlags& flags) {
 void AddExport(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand("export", "Write a run's model in a format of choice");
   const auto flags = std::make_shared<ExportFlags>();
-  command.add_option("RUN_DIR", flags->run_dir, "Folder of the run")->required();
+  AddFolder(command, "RUN_DIR", flags->run_dir, "Folder of the run")->required();
   AddChoice<local::ModelFormat>(
       command,
       "--format",

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/status_view.h"
@@ -41,7 +42,7 @@ void PrintText(v1::JobStatus status, bool live, const StatusFlags& flags) {
   }
   const bool succeeded = status.phase() == controller::PhaseName(controller::Phase::kSucceeded);
   if (!live && !succeeded && MayDoBetter(status.message())) {
-    std::printf("go on with: adamant train --resume %s\n", flags.run_dir.c_str());
+    std::printf("%s\n", HowToGoOn(status.message(), flags.run_dir).c_str());
   }
 }
 
@@ -71,7 +72,7 @@ int Status(const StatusFlags& flags) {
 void AddStatus(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand("status", "Show how a run stands");
   const auto flags = std::make_shared<StatusFlags>();
-  command.add_option("RUN_DIR", flags->run_dir, "Folder of the run")->required();
+  AddFolder(command, "RUN_DIR", flags->run_dir, "Folder of the run")->required();
   command.add_flag("--buckets", flags->buckets, "With a table of the buckets");
   AddOutput(command, flags->output);
   command.footer(kExamples);

@@ -1,4 +1,5 @@
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -25,6 +26,7 @@
 #include "operator/local/stop_signals.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/files.h"
+#include "services/common/base/listen.h"
 #include "services/common/base/log.h"
 #include "services/common/job/job.h"
 #include "services/common/kernels/isa.h"
@@ -104,10 +106,19 @@ int CompareWithStart(const TrainFlags& flags,
     }
     return kBadInput;
   }
-  for (const std::string& line : resumption->taken) {
-    taken.push_back("changed since the run was started: " + line);
-  }
+  taken = resumption->taken;
   return kOk;
+}
+
+// Whether the controller's metrics can be served where they are wanted; an ExitCode if not.
+int CheckMetricsAddress(const std::string& address) {
+  const absl::StatusOr<Listener> listener = Listen(address);
+  if (listener.ok()) {
+    close(listener->socket);
+    return kOk;
+  }
+  PrintError("--metrics-listen: " + std::string(listener.status().message()));
+  return absl::IsInvalidArgument(listener.status()) ? kBadInput : kCannotRun;
 }
 
 // Loads the manifest and settles the run directory; an ExitCode if that fails. `changes`: what is
@@ -152,31 +163,27 @@ int Prepare(TrainFlags& flags,
   if (resume) {
     return CompareWithStart(flags, *job, changes);
   }
-  if (flags.run_dir.empty()) {
-    flags.run_dir = local::NewRunDirName("runs", job->metadata().name()).string();
-  }
-  const absl::Status prepared = local::PrepareRun(*job, flags.run_dir);
-  if (!prepared.ok()) {
-    PrintError(std::string(prepared.message()));
+  const absl::StatusOr<std::filesystem::path> folder = local::PrepareRun(*job, flags.run_dir);
+  if (!folder.ok()) {
+    PrintError(std::string(folder.status().message()));
     return kCannotRun;
   }
+  flags.run_dir = folder->string();
   return kOk;
 }
 
-// What `validate` warns of, and memory that is not there, printed where no events are; of a run
-// that goes on the first was said before, and only what has changed is new.
-std::vector<std::string> WarnAtStart(const TrainFlags& flags,
-                                     const v1::TrainingJob& job,
-                                     const std::vector<std::string>& changes) {
-  std::vector<std::string> warnings = flags.resume.empty() ? ExpectationOf(job).warnings : changes;
+// What `validate` warns of, which of a run that goes on was said before, and memory that is not
+// there.
+std::vector<std::string> WarningsOf(const TrainFlags& flags, const v1::TrainingJob& job) {
+  std::vector<std::string> warnings;
+  if (flags.resume.empty()) {
+    warnings = ExpectationOf(job).warnings;
+  }
   if (const auto needs = MemoryNeeds(job); needs.ok()) {
     std::string warning = MemoryWarning(*needs, local::ControlGroup().FreeMemory());
     if (!warning.empty()) {
       warnings.push_back(std::move(warning));
     }
-  }
-  if (flags.output == Output::kText) {
-    PrintWarnings(warnings);
   }
   return warnings;
 }
@@ -238,6 +245,11 @@ int Train(TrainFlags flags) {
     PrintError(std::string(limited.message()));
     return kBadInput;
   }
+  if (!flags.metrics_listen.empty()) {
+    if (const int code = CheckMetricsAddress(flags.metrics_listen); code != kOk) {
+      return code;
+    }
+  }
   std::unique_ptr<v1::TrainingJob> job;
   std::vector<std::string> changes;
   if (const int code = Prepare(flags, job, changes); code != kOk) {
@@ -246,14 +258,15 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening(
       {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
-  const std::vector<std::string> warnings = WarnAtStart(flags, *job, changes);
+  const std::vector<std::string> warnings = WarningsOf(flags, *job);
   WritePlan(*job, flags.run_dir);
   const absl::StatusOr<local::RunOutcome> outcome =
       local::RunJob(*job,
                     {.run_dir = flags.run_dir,
                      .bin_dir = bin_dir,
                      .metrics_listen = flags.metrics_listen,
-                     .warnings = warnings},
+                     .warnings = warnings,
+                     .changes = changes},
                     *display);
   if (!outcome.ok()) {
     const std::string few = FewFiles(kUsualFiles);
@@ -274,15 +287,13 @@ void AddTrain(CLI::App& app, int& exit_code) {
       *app.add_subcommand("train", "Train the model that a manifest describes, on this machine");
   const auto flags = std::make_shared<TrainFlags>();
   command.add_option("JOB", flags->job, "Manifest of the job (YAML)");
-  command.add_option("--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]")
-      ->check(Path());
-  command.add_option("--resume", flags->resume, "Folder of a run to go on with")->check(Path());
+  AddFolder(command, "--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]");
+  AddFolder(command, "--resume", flags->resume, "Folder of a run to go on with");
   command.add_flag(
       "--accept-changes",
       flags->accept_changes,
       "With --resume: train on by a job.yaml that has changed, where that is possible");
-  command.add_option("--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]")
-      ->check(Path());
+  AddFolder(command, "--bin-dir", flags->bin_dir, "Folder of the adamant-* programs [beside this]");
   command
       .add_option("--metrics-listen",
                   flags->metrics_listen,

@@ -1,6 +1,7 @@
 #include "operator/local/run_dir.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -133,7 +134,9 @@ bool CanBeResumed(const RunPaths& paths) {
   return std::filesystem::exists(paths.job(), error);
 }
 
-std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job) {
+absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,
+                                                 const std::string& job) {
+  ADAMANT_RETURN_IF_ERROR(MakeFolder(parent));
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
@@ -141,8 +144,10 @@ std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const s
   std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
   const std::filesystem::path first = parent / (job + "-" + stamp);
   std::filesystem::path name = first;
-  std::error_code error;
-  for (int i = 2; std::filesystem::exists(name, error); ++i) {
+  for (int i = 2; mkdir(name.c_str(), 0777) != 0; ++i) {
+    if (errno != EEXIST) {
+      return SystemError(errno, "cannot create", name);
+    }
     name = first;
     name += "-" + std::to_string(i);
   }

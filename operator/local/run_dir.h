@@ -73,7 +73,9 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
-/// A folder name that is not taken yet, in `parent`: the job's name and the time.
-std::filesystem::path NewRunDirName(const std::filesystem::path& parent, const std::string& job);
+/// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
+/// once each gets one of its own. Errors: of the file system.
+absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,
+                                                 const std::string& job);
 
 }  // namespace adamant::local

@@ -78,6 +78,7 @@ class Runner {
         listen_(options.listen.empty() ? rpc::AnyLoopbackPort() : options.listen),
         metrics_listen_(options.metrics_listen),
         warnings_(options.warnings),
+        changes_(options.changes),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -99,6 +100,7 @@ class Runner {
   void Start(const controller::StartProcess& start);
   void StartExport(std::uint64_t snapshot);
   void Tell(const controller::Note& note);
+  void TellWarnings();
   void TellAlarms();
   void Record(const absl::Status& status);
   void FinishRecord();
@@ -111,6 +113,7 @@ class Runner {
   const std::string listen_;
   const std::string metrics_listen_;
   const std::vector<std::string> warnings_;
+  const std::vector<std::string> changes_;
   Observer& observer_;
   const SystemClock clock_;
   const StopSignals signals_;
@@ -156,7 +159,9 @@ absl::Status Runner::Open() {
     events_.Push(std::move(event));
   });
   server_->SetReport(kTheJob, controller_->Report());
-  ADAMANT_RETURN_IF_ERROR(StoreStart(job_, paths_));
+  if (!controller_->IsOver()) {
+    ADAMANT_RETURN_IF_ERROR(StoreStart(job_, paths_));
+  }
   return WriteFileAtomically(paths_.endpoint(), server_->address() + "\n");
 }
 
@@ -188,9 +193,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
 }
 
 void Runner::Run() {
-  for (const std::string& warning : warnings_) {
-    Tell({.kind = controller::Note::Kind::kWarning, .text = warning});
-  }
+  TellWarnings();
   TellAlarms();
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
   Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
@@ -352,6 +355,22 @@ void Runner::Tell(const controller::Note& note) {
   observer_.OnNote(note);
 }
 
+void Runner::TellWarnings() {
+  std::vector<std::string> texts = warnings_;
+  if (!controller_->IsOver()) {
+    for (const std::string& change : changes_) {
+      texts.push_back("changed since the run was started: " + change);
+    }
+  } else if (!changes_.empty()) {
+    texts = {
+        "the run has succeeded, and of what has changed in its job.yaml nothing is taken: it "
+        "trains on only with more spec.runPolicy.epochs"};
+  }
+  for (std::string& text : texts) {
+    Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});
+  }
+}
+
 // Of what was damaged and could be made good.
 void Runner::TellAlarms() {
   std::vector<std::string> alarms = store_->TakeAlarms();
@@ -413,9 +432,22 @@ absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
   return absl::OkStatus();
 }
 
-absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
-  const absl::Status status = CreateRunDir(RunPaths(run_dir), job::ToYaml(job));
-  return WithAdvice(status, "begin again");
+absl::StatusOr<std::filesystem::path> PrepareRun(const v1::TrainingJob& job,
+                                                 const std::filesystem::path& run_dir) {
+  std::filesystem::path folder = run_dir;
+  if (run_dir.empty()) {
+    absl::StatusOr<std::filesystem::path> made = MakeRunDir("runs", job.metadata().name());
+    ADAMANT_RETURN_IF_ERROR(WithAdvice(made.status(), "begin again"));
+    folder = *std::move(made);
+  }
+  const absl::Status status = CreateRunDir(RunPaths(folder), job::ToYaml(job));
+  if (!status.ok() && run_dir.empty()) {
+    std::error_code error;
+    std::filesystem::remove(folder, error);  // if it is empty
+    std::filesystem::remove(folder.parent_path(), error);
+  }
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(status, "begin again"));
+  return folder;
 }
 
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,

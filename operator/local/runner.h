@@ -22,6 +22,7 @@ struct RunOptions {
   std::string listen = {};  ///< host:port of the controller; empty: any port of this machine alone
   std::string metrics_listen = {};         ///< host:port of /metrics; empty: none
   std::vector<std::string> warnings = {};  ///< of the manifest, to be told first
+  std::vector<std::string> changes = {};   ///< of the manifest since the run was started; likewise
   Launcher* launcher = nullptr;  ///< borrowed; its processes may outlive this one; null: the
                                  ///< processes are children of this one and end with it
 };
@@ -36,9 +37,11 @@ struct RunOutcome {
 /// Whether the programs of the services are there. Error: NotFound, naming the first that is not.
 absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
 
-/// Puts a new run into `run_dir`, which must be empty or absent: job.yaml and the folders, or
-/// nothing. Errors: AlreadyExists; those of the file system.
-absl::Status PrepareRun(const v1::TrainingJob& job, const std::filesystem::path& run_dir);
+/// Puts a new run into `run_dir`, which must be empty or absent, or, where it is empty, into a new
+/// folder of runs/: job.yaml and the folders, or nothing. Returns the folder.
+/// Errors: AlreadyExists; those of the file system.
+absl::StatusOr<std::filesystem::path> PrepareRun(const v1::TrainingJob& job,
+                                                 const std::filesystem::path& run_dir);
 
 /// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped
 /// by a signal: starts the processes, restarts those that die, and stops them all at the end. How

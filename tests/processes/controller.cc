@@ -114,7 +114,7 @@ absl::Status Run(char** arguments) {
                                   .listen = arguments[3],
                                   .launcher = &launcher};
   if (!std::filesystem::exists(local::RunPaths(options.run_dir).job())) {
-    ADAMANT_RETURN_IF_ERROR(local::PrepareRun(*parsed.job, options.run_dir));
+    ADAMANT_RETURN_IF_ERROR(local::PrepareRun(*parsed.job, options.run_dir).status());
   }
   NoObserver observer;
   return local::RunJob(std::move(*parsed.job), options, observer).status();

@@ -12,6 +12,7 @@ namespace adamant::cli {
 namespace {
 
 constexpr char kBetween = '|';
+constexpr char kFolder[] = "FOLDER";  // as help shows it
 
 // Whether all of `text` is a number from 0 to `most`, in digits alone.
 bool IsNumber(const std::string& text, std::uint64_t most) {
@@ -54,6 +55,15 @@ CLI::Validator Path() {
     return given.empty() ? std::string("the name is empty") : std::string();
   });
 }
+
+CLI::Option* AddFolder(CLI::App& app,
+                       const std::string& name,
+                       std::string& value,
+                       const std::string& description) {
+  return app.add_option(name, value, description)->type_name(kFolder)->check(Path());
+}
+
+bool TakesFolder(const CLI::Option& option) { return option.get_type_name() == kFolder; }
 
 CLI::Validator ListenAddress() {
   return Nameless([](const std::string& given) {

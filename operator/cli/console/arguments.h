@@ -18,6 +18,15 @@ CLI::Validator WholeNumber();
 /// The name of a file or folder.
 CLI::Validator Path();
 
+/// Declares an option that takes a folder.
+CLI::Option* AddFolder(CLI::App& app,
+                       const std::string& name,
+                       std::string& value,
+                       const std::string& description);
+
+/// It does, and nothing else.
+bool TakesFolder(const CLI::Option& option);
+
 /// HOST:PORT to listen at.
 CLI::Validator ListenAddress();
 

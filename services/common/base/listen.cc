@@ -77,8 +77,9 @@ absl::StatusOr<Listener> ListenAt(const std::string& address, int& error) {
     if (socket >= 0) {
       close(socket);
     }
-    return absl::UnavailableError("cannot listen at " + address + ": " +
-                                  std::generic_category().message(error));
+    const std::string text =
+        "cannot listen at " + address + ": " + std::generic_category().message(error);
+    return error == EADDRNOTAVAIL ? absl::InvalidArgumentError(text) : absl::UnavailableError(text);
   }
   return Listener{
       .socket = socket,

@@ -13,8 +13,8 @@ struct Listener {
 };
 
 /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses. `[::]` takes IPv4 as well,
-/// and where the machine has no IPv6 it is 0.0.0.0. Errors: InvalidArgument when it is none;
-/// Unavailable when it cannot be listened at. Both name it.
+/// and where the machine has no IPv6 it is 0.0.0.0. Errors: InvalidArgument when it is none, or
+/// none of this machine; Unavailable when it cannot be listened at. Both name it.
 absl::StatusOr<Listener> Listen(const std::string& address);
 
 }  // namespace adamant

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <filesystem>
 #include <string>
 
 #include "operator/cli/commands.h"
@@ -10,6 +12,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
 #include "operator/core/chance.h"
+#include "services/common/base/files.h"
 
 namespace adamant::cli {
 namespace {
@@ -77,6 +80,20 @@ TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
   EXPECT_TRUE(
       MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; the job had gone back "
                   "3 times; try a lower one"));
+}
+
+TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
+  const std::filesystem::path run =
+      std::filesystem::temp_directory_path() / ("adamant_cli_" + std::to_string(getpid()));
+  EXPECT_THAT(HowToGoOn("", run.string()), HasSubstr("is not there any more"));
+  std::filesystem::create_directories(run);
+  ASSERT_TRUE(WriteFile(run / "job.yaml", "").ok());
+  const std::string resume = "go on with: adamant train --resume " + run.string();
+  EXPECT_EQ(HowToGoOn("worker-1 was killed by signal 9", run.string()), resume);
+  EXPECT_EQ(HowToGoOn("epoch 2 ran longer than spec.runPolicy.epochDeadline, 5 s", run.string()),
+            "raise spec.runPolicy.epochDeadline in " + run.string() +
+                "/job.yaml first, or delete it; then " + resume);
+  std::filesystem::remove_all(run);
 }
 
 class CompletionTest : public testing::Test {

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "services/common/base/files.h"
 #include "tests/unit/operator/local/full_disk.h"
@@ -29,6 +32,22 @@ TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
   const absl::Status again = CreateRunDir(paths_, "");
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
+}
+
+TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
+  constexpr int kRuns = 8;
+  std::vector<std::filesystem::path> made(kRuns);
+  {
+    std::vector<std::jthread> makers;
+    for (std::filesystem::path& folder : made) {
+      makers.emplace_back([&] { folder = MakeRunDir(paths_.root / "runs", "mnist").value(); });
+    }
+  }
+  EXPECT_EQ(std::set(made.begin(), made.end()).size(), std::size_t{kRuns});
+  for (const std::filesystem::path& folder : made) {
+    EXPECT_TRUE(std::filesystem::is_directory(folder)) << folder;
+    EXPECT_TRUE(folder.filename().string().starts_with("mnist-")) << folder;
+  }
 }
 
 TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
