@@ -19,7 +19,8 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   adamant data digits --out data/digits
-      Draws 60,000 + 10,000 handwritten-looking digits (IDX files, gzip).
+      Draws 60,000 + 10,000 handwritten-looking digits (IDX files, gzip): those of a manifest with
+      train: {digits: {seed: 1, examples: 60000}}, validation: {digits: {seed: 2, examples: 10000}}.
   adamant data mnist --out data/mnist
       Fetches MNIST and checks it against the published checksums.
 
@@ -48,9 +49,19 @@ int CheckFolder(const std::string& folder) {
 struct DigitsFlags {
   std::string folder;
   dataset::DigitsFilesOptions options;
+  bool has_validation_seed = false;
 };
 
-int Digits(const DigitsFlags& flags) {
+int Digits(DigitsFlags flags) {
+  if (!flags.has_validation_seed) {
+    flags.options.validation_seed = flags.options.seed + 1;
+  }
+  if (flags.options.validation_seed == flags.options.seed) {
+    PrintError(
+        "--seed and --validation-seed are the same: the validation set would be digits of the "
+        "training set");
+    return kBadInput;
+  }
   if (const int code = CheckFolder(flags.folder); code != kOk) {
     return code;
   }
@@ -93,9 +104,7 @@ void AddData(CLI::App& app, int& exit_code) {
 
   CLI::App& digits = *command.add_subcommand("digits", "Draw handwritten-looking digits");
   const auto digits_flags = std::make_shared<DigitsFlags>();
-  digits.add_option("--out", digits_flags->folder, "Folder for the files")
-      ->required()
-      ->check(Path());
+  AddFolder(digits, "--out", digits_flags->folder, "Folder for the files")->required();
   digits.add_option("--train", digits_flags->options.train_examples, "Training examples")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
@@ -103,14 +112,26 @@ void AddData(CLI::App& app, int& exit_code) {
       .add_option("--validation", digits_flags->options.validation_examples, "Validation examples")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
-  digits.add_option("--seed", digits_flags->options.seed, "The same seed draws the same digits")
+  digits
+      .add_option("--seed",
+                  digits_flags->options.seed,
+                  "Of the training set; the same digits as a manifest's digits: {seed: …}")
       ->check(WholeNumber())
       ->capture_default_str();
-  digits.callback([digits_flags, &exit_code] { exit_code = Digits(*digits_flags); });
+  const CLI::Option* validation_seed =
+      digits
+          .add_option("--validation-seed",
+                      digits_flags->options.validation_seed,
+                      "Of the validation set [one more than --seed]")
+          ->check(WholeNumber());
+  digits.callback([digits_flags, validation_seed, &exit_code] {
+    digits_flags->has_validation_seed = validation_seed->count() > 0;
+    exit_code = Digits(*digits_flags);
+  });
 
   CLI::App& mnist = *command.add_subcommand("mnist", "Fetch MNIST from the network, by curl");
   const auto mnist_flags = std::make_shared<MnistFlags>();
-  mnist.add_option("--out", mnist_flags->folder, "Folder for the files")->required()->check(Path());
+  AddFolder(mnist, "--out", mnist_flags->folder, "Folder for the files")->required();
   mnist.add_option("--mirror", mnist_flags->options.mirrors, "URL of a folder with the files");
   mnist.callback([mnist_flags, &exit_code] { exit_code = Mnist(*mnist_flags); });
 }

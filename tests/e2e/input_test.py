@@ -40,6 +40,11 @@ class InputTest(adamant.TestCase):
                             ("--output", "xml"): '--output: "xml" is not one of text, json'}.items():
             self.assert_refused(self.train(self.job(), *flags), 2, flags[0], text)
             self.assertFalse((self.folder / "run").exists())
+        for address in ("no.such.host.invalid:0", "192.0.2.1:0"):
+            self.assert_refused(self.train(self.job(), "--metrics-listen", address), 2, "--metrics-listen: ", address)
+            self.assertFalse((self.folder / "run").exists())
+        self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", "--seed", 3,
+                                            "--validation-seed", 3), 2, "--validation-seed are the same")
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", ""), 2, "--run-dir: the name is empty")
         self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", "--seed", -1), 2,
                             '--seed: "-1" is not a whole number')

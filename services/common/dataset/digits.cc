@@ -294,16 +294,15 @@ absl::Status WriteDigits(const std::string& folder,
   const std::uint64_t total = options.train_examples + options.validation_examples;
   struct Part {
     const char* prefix;
-    std::uint64_t stream;  // of the seed
+    std::uint64_t seed;
     std::uint64_t examples;
     std::uint64_t before;
   };
-  const Part parts[] = {{"train", 0, options.train_examples, 0},
-                        {"t10k", 1, options.validation_examples, options.train_examples}};
+  const Part parts[] = {
+      {"train", options.seed, options.train_examples, 0},
+      {"t10k", options.validation_seed, options.validation_examples, options.train_examples}};
   for (const Part& part : parts) {
-    // The parts are drawn from seeds of their own, so that no example is in both.
-    const DigitsOptions digits{.seed = MixSeed(options.seed, part.stream),
-                               .examples = part.examples};
+    const DigitsOptions digits{.seed = part.seed, .examples = part.examples};
     const Dataset set = GenerateDigits(digits, [&](std::uint64_t done, std::uint64_t) {
       if (progress) {
         progress(part.before + done, total);

@@ -39,14 +39,15 @@ Dataset GenerateDigits(const DigitsOptions& options, const DigitsProgress& progr
 
 /// The files that `adamant data digits` writes.
 struct DigitsFilesOptions {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  ///< of the training set
+  std::uint64_t validation_seed = 2;
   std::uint64_t train_examples = 60000;
   std::uint64_t validation_examples = 10000;
 };
 
-/// Generates a training and a validation set and writes them under MnistPaths(folder, "train") and
-/// MnistPaths(folder, "t10k"); creates the folder. `progress` counts the examples of both.
-/// Errors: of the file system, naming the path.
+/// Generates a training and a validation set, each as GenerateDigits does, and writes them under
+/// MnistPaths(folder, "train") and MnistPaths(folder, "t10k"); creates the folder. `progress`
+/// counts the examples of both. Errors: of the file system, naming the path.
 absl::Status WriteDigits(const std::string& folder,
                          const DigitsFilesOptions& options,
                          const DigitsProgress& progress = {});

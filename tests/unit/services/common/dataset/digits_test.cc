@@ -130,21 +130,23 @@ TEST(DigitsTest, WrittenFilesAreReadBackAndHoldDifferentSets) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/new/digits";
   std::uint64_t reported = 0;
-  ASSERT_TRUE(WriteDigits(path,
-                          {.seed = 4, .train_examples = 600, .validation_examples = 100},
-                          [&](std::uint64_t done, std::uint64_t total) {
-                            EXPECT_GE(done, reported);
-                            EXPECT_EQ(total, 700u);
-                            reported = done;
-                          })
-                  .ok());
+  ASSERT_TRUE(
+      WriteDigits(
+          path,
+          {.seed = 4, .validation_seed = 5, .train_examples = 600, .validation_examples = 100},
+          [&](std::uint64_t done, std::uint64_t total) {
+            EXPECT_GE(done, reported);
+            EXPECT_EQ(total, 700u);
+            reported = done;
+          })
+          .ok());
   EXPECT_EQ(reported, 700u);
   const Dataset train = ReadIdx(MnistPaths(path, "train"), {.classes = 10}).value();
   const Dataset validation = ReadIdx(MnistPaths(path, "t10k"), {.classes = 10}).value();
   EXPECT_EQ(train.size(), 600u);
   ASSERT_EQ(validation.size(), 100u);
-  EXPECT_FALSE(
-      std::equal(validation.images.begin(), validation.images.end(), train.images.begin()));
+  EXPECT_EQ(train.images, GenerateDigits({.seed = 4, .examples = 600}).images);
+  EXPECT_EQ(validation.images, GenerateDigits({.seed = 5, .examples = 100}).images);
 }
 
 }  // namespace
