@@ -127,6 +127,18 @@ class ResumeTest(adamant.TestCase):
         self.assertEqual(code, 2, output)
         self.assertIn("spec.runPolicy.seed: 1 -> 7 (the weights were drawn", output)
 
+    def test_a_rate_that_is_written_anew_after_training_diverged_is_taken_as_it_is(self):
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Recover, times: 1}"))
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.edit(run, ("rate: 100", "rate: 0.05"))
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
+        self.assertEqual(code, 0, output)
+        status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
+        self.assertEqual((status["rate_factor"], status["attempt"]), (1, 3))
+
     def test_a_run_from_before_goes_on_as_its_manifest_says(self):
         run = self.stopped_run()
         (run.folder / "started.yaml").unlink()

@@ -1,6 +1,7 @@
 """A job from the manifest to the exported model, through the real processes."""
 
 import functools
+import gzip
 import hashlib
 import http.server
 import json
@@ -215,6 +216,21 @@ class TrainTest(adamant.TestCase):
             accuracy[protocol] = float(run.rows()[-1]["top1"])
         self.assertGreater(min(accuracy.values()), 0.7, accuracy)
         self.assertLess(abs(accuracy["Activations"] - accuracy["Gradients"]), 0.1, accuracy)
+
+    def test_files_train_as_the_digits_of_their_seed_that_a_manifest_draws(self):
+        made = adamant.adamant("data", "digits", "--out", self.folder / "data", "--train", 3000, "--validation", 500)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        for file in (self.folder / "data").glob("train-*.gz"):  # those of validation stay compressed
+            file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+        files = {part: f"{{idx: {{images: data/{name % 'images-idx3'}, labels: data/{name % 'labels-idx1'}}}}}"
+                 for part, name in (("train", "train-%s-ubyte"), ("validation", "t10k-%s-ubyte.gz"))}
+        losses = []
+        for name, data in (("files", files), ("drawn", {})):
+            run = self.run_in(name).train(self.job(epochs=1, workers=1, parameter_servers=1, **data))
+            code, output = run.wait()
+            self.assertEqual(code, 0, output)
+            losses.append([(row["training_loss"], row["validation_loss"]) for row in run.rows()])
+        self.assertEqual(losses[0], losses[1])
 
     def test_another_seed_gives_another_model(self):
         models = []
