@@ -35,6 +35,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kMaxInputBytes = std::uint64_t{4} << 20;
 
 struct SaveModelFlags {
+  bool check = false;
   std::string inputs;
   std::string out;
 };
@@ -57,6 +58,22 @@ std::uint64_t CountMissing(const std::vector<controller::EpochResult>& results,
   return epochs - there.size();
 }
 
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
+}
+
+// Whether a model could be written: by a file that goes again.
+absl::Status CheckOut(const std::string& out) {
+  ADAMANT_RETURN_IF_ERROR(MakeFolder(out));
+  const std::filesystem::path file = std::filesystem::path(out) / ".adamant-check";
+  ADAMANT_RETURN_IF_ERROR(WriteFileAtomically(file, "A model can be written here.\n"));
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  return error ? SystemError(error.value(), "cannot remove", file) : absl::OkStatus();
+}
+
 absl::Status SaveModel(const SaveModelFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json object, ReadInput(flags, "job.json"));
   ADAMANT_ASSIGN_OR_RETURN(const Json from, ReadInput(flags, "source.json"));
@@ -74,11 +91,7 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
     PrintError("there are no results of " + std::to_string(missing) + " of " +
                std::to_string(epochs) + " epochs");
   }
-  std::error_code error;
-  std::filesystem::create_directories(flags.out, error);
-  if (error) {
-    return SystemError(error.value(), "cannot create", flags.out);
-  }
+  ADAMANT_RETURN_IF_ERROR(MakeFolder(flags.out));
   const std::string name = parsed.job->metadata().name();
   const exports::Metadata metadata = {{"job", name},
                                       {"epoch", std::to_string(epochs)},
@@ -102,14 +115,15 @@ void AddSaveModel(CLI::App& app, int& exit_code) {
       *app.add_subcommand("save-model", "Write a job's model from its servers to a folder");
   command.group("");  // for the operator's pods, not for people
   const auto flags = std::make_shared<SaveModelFlags>();
-  command
-      .add_option("--inputs",
-                  flags->inputs,
-                  "Folder of job.json, source.json, and a file of each epoch's result")
-      ->required();
+  CLI::Option* const inputs =
+      command.add_option("--inputs",
+                         flags->inputs,
+                         "Folder of job.json, source.json, and a file of each epoch's result");
+  command.add_flag("--check", flags->check, "Only see whether it could be written")
+      ->excludes(inputs);
   command.add_option("--out", flags->out, "Folder to write to")->required();
   command.callback([flags, &exit_code] {
-    const absl::Status status = SaveModel(*flags);
+    const absl::Status status = flags->check ? CheckOut(flags->out) : SaveModel(*flags);
     if (!status.ok()) {
       PrintError(std::string(status.message()));
     }

@@ -135,6 +135,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   AnswerCheckpointRequest(told);
   AddHistory(controller_->state(), report, told);
   restarts_.Fill(report.restarts, told);
+  AddWrittenOutput(output_written_, *view_, Now(), told);
   if (!finished_) {
     told.set_last_report_time(Now());
   }

@@ -126,12 +126,14 @@ class JobBody {
   [[nodiscard]] Json ServersTolerations() const;
   absl::Status MoveServer(const JobObjects& seen);
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
+  [[nodiscard]] static bool NoProcessRuns(const PodViews& pods);
   [[nodiscard]] bool LeavesPods() const;
   absl::Status MakePods(const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
-  absl::Status CheckBeforeFirstPod();
+  absl::StatusOr<bool> CheckBeforeFirstPod(const PodViews& pods);
   absl::Status CheckTemplates();
-  absl::Status CheckOutput();
+  absl::StatusOr<bool> CheckOutput(const PodViews& pods);
+  absl::StatusOr<bool> TryOutput(const PodViews& pods);
   absl::Status TryToCreatePod(const controller::StartProcess& process);
   absl::Status CreatePod(const controller::StartProcess& process);
   absl::Status Refused(const std::string& what, const absl::Status& why);
@@ -154,7 +156,9 @@ class JobBody {
   absl::Status WriteExportSource();
   absl::Status FinishExport(const controller::ObservedPod& pod);
   void NoteExport(const absl::Status& status);
-  void NoteWaitOfExport(const controller::ObservedPod& pod);
+  struct FailedAttempt;
+  std::string NoteFailed(const controller::ObservedPod& pod, FailedAttempt& attempt) const;
+  absl::Status WaitOfExport(const controller::ObservedPod& pod);
   [[nodiscard]] std::optional<Clock::TimePoint> NextExport() const;
   [[nodiscard]] Json ExportSource() const;
 
@@ -215,15 +219,17 @@ class JobBody {
   };
   CheckpointRequest checkpoint_;
   std::uint64_t export_ = 0;  // snapshot to be written; 0: none
-  // The attempt to write it that has failed last.
-  struct FailedExport {
+  // The attempt to write to the output that has failed last.
+  struct FailedAttempt {
     std::string pod_uid;
-    absl::Status why;          // OK: none has failed since the model was to be written
+    absl::Status why;          // OK: none has failed since it was to be written
     Clock::TimePoint again{};  // when the next is due
     std::chrono::milliseconds wait{};
   };
-  FailedExport failed_export_;
+  FailedAttempt failed_export_;
   std::optional<Clock::TimePoint> export_waits_since_;  // its pod has not started
+  FailedAttempt failed_trial_;                          // of the claim, before anything is trained
+  std::string output_written_;  // WrittenOutputText of the claim that was written to; "": none
   StatusWriter status_writer_;
   FailedWrites failed_writes_;
   RestartCounter restarts_;

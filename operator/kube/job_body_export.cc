@@ -8,7 +8,6 @@
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/orphans.h"
-#include "operator/kube/output_claim.h"
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
@@ -41,7 +40,9 @@ absl::Status JobBody::MakeExport(const PodViews& pods) {
   if (pod.state == ObservedPod::State::kEnded || pod.state == ObservedPod::State::kGone) {
     return FinishExport(pod);
   }
-  NoteWaitOfExport(pod);
+  if (const absl::Status waits = WaitOfExport(pod); !waits.ok()) {
+    NoteExport(waits);
+  }
   return IsToBeForced(pod, Patience())
              ? RemovePod({.name = pod.name, .uid = pod.uid, .at_once = true})
              : absl::OkStatus();
@@ -64,29 +65,31 @@ void JobBody::NoteExport(const absl::Status& status) {
   NoteWrite("write the model to claim " + OutputClaimName(job_.key.name, *view_->job), status);
 }
 
-// A pod may get no node, and a node may not mount the claim.
-void JobBody::NoteWaitOfExport(const ObservedPod& pod) {
+// FailedPrecondition: it waits for too long; a pod may get no node, and a node may not mount the
+// claim.
+absl::Status JobBody::WaitOfExport(const ObservedPod& pod) {
   const Clock::TimePoint now = context_.clock.Now();
   if (pod.state != ObservedPod::State::kPending) {
     export_waits_since_.reset();
   } else if (!export_waits_since_) {
     export_waits_since_ = now;
   } else if (now - *export_waits_since_ >= kExportPatience) {
-    NoteExport(absl::FailedPreconditionError("its pod " + pod.name + " has not started for " +
-                                             std::to_string(kExportPatience.count()) +
-                                             " s; `kubectl adamant explain` says why"));
+    return absl::FailedPreconditionError("its pod " + pod.name + " has not started for " +
+                                         std::to_string(kExportPatience.count()) +
+                                         " s; `kubectl adamant explain` says why");
   }
+  return absl::OkStatus();
 }
 
-// A claim of the user's is waited for; another is made at once, so that what the API has against it
-// is known.
-absl::Status JobBody::CheckOutput() {
-  const Json own = OutputClaimObject(job_, *view_->job);
-  if (own.is_null()) {
-    return CheckClaim(client_, {job_.key.ns, view_->job->spec().output().claim()});
-  }
-  const absl::Status created = CreateClaim(own);
-  return created.ok() ? created : Refused("the claim of spec.output", created);
+// Another attempt follows, later and later.
+std::string JobBody::NoteFailed(const ObservedPod& pod, FailedAttempt& attempt) const {
+  std::string how = pod.how.empty() ? "is gone with its node" : pod.how;
+  attempt.pod_uid = pod.uid;
+  attempt.why = absl::FailedPreconditionError("its pod " + pod.name + " " + how);
+  attempt.wait =
+      std::clamp(2 * attempt.wait, kFirstExportWait, std::chrono::milliseconds(kLastExportWait));
+  attempt.again = context_.clock.Now() + attempt.wait;
+  return how;
 }
 
 // The pod of an attempt that has failed stays until the next, for its log. The controller asks for
@@ -101,13 +104,7 @@ absl::Status JobBody::FinishExport(const ObservedPod& pod) {
     const bool waits = now < failed_export_.again || pod.deleting;
     return waits ? absl::OkStatus() : RemovePod({.name = pod.name, .uid = pod.uid});
   } else {
-    const std::string how = pod.how.empty() ? "is gone with its node" : pod.how;
-    outcome = absl::UnavailableError("the pod " + pod.name + " " + how);
-    failed_export_.pod_uid = pod.uid;
-    failed_export_.why = absl::FailedPreconditionError("its pod " + pod.name + " " + how);
-    failed_export_.wait = std::clamp(
-        2 * failed_export_.wait, kFirstExportWait, std::chrono::milliseconds(kLastExportWait));
-    failed_export_.again = now + failed_export_.wait;
+    outcome = absl::UnavailableError("the pod " + pod.name + " " + NoteFailed(pod, failed_export_));
     NoteExport(failed_export_.why);
   }
   Handle(controller::Exported{.snapshot = std::exchange(export_, 0), .status = outcome});
@@ -116,8 +113,11 @@ absl::Status JobBody::FinishExport(const ObservedPod& pod) {
 
 // When the next attempt is due.
 std::optional<Clock::TimePoint> JobBody::NextExport() const {
-  const bool waits = export_ != 0 && context_.clock.Now() < failed_export_.again;
-  return waits ? std::optional(failed_export_.again) : std::nullopt;
+  const Clock::TimePoint now = context_.clock.Now();
+  if (export_ != 0 && now < failed_export_.again) {
+    return failed_export_.again;
+  }
+  return now < failed_trial_.again ? std::optional(failed_trial_.again) : std::nullopt;
 }
 
 absl::Status JobBody::StartExport() {

@@ -116,6 +116,8 @@ absl::Status JobBody::Begin(const PodViews& pods) {
   output_checked_ = false;
   export_ = 0;
   failed_export_ = {};
+  failed_trial_ = {};
+  output_written_ = WrittenOutputText(*view_->status);
   zones_.clear();
   Perform(controller_->Begin(context_.clock.Now(), survivors));
   return taken_over_;

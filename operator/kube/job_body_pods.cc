@@ -46,6 +46,13 @@ bool JobBody::AllEnded(const PodViews& pods) {
       pods, [](const auto& pod) { return pod->pod.state == ObservedPod::State::kEnded; });
 }
 
+// Of a job that was suspended some pods may be left.
+bool JobBody::NoProcessRuns(const PodViews& pods) {
+  return std::ranges::all_of(pods, [](const auto& pod) {
+    return pod->export_snapshot != 0 || pod->pod.state == ObservedPod::State::kEnded;
+  });
+}
+
 void JobBody::ObserveNodes(const JobObjects& seen) {
   for (const auto& pod : seen.pods) {
     if (!pod->node.empty() && pod->export_snapshot == 0) {
@@ -149,10 +156,10 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
   }
   absl::Status status;
-  if (!plan.create.empty() && AllEnded(pods)) {  // of a job that was suspended some may be left
-    status = CheckBeforeFirstPod();
-    if (!status.ok() || controller::IsFinal(controller_->state().phase)) {
-      return status;
+  if (!plan.create.empty() && NoProcessRuns(pods)) {
+    const absl::StatusOr<bool> may_begin = CheckBeforeFirstPod(pods);
+    if (!may_begin.ok() || !*may_begin || controller::IsFinal(controller_->state().phase)) {
+      return may_begin.status();
     }
   }
   for (const StartProcess& process : plan.create) {
@@ -186,21 +193,16 @@ absl::Status JobBody::CleanUp(const PodViews& pods) {
   return status;
 }
 
-// What would be noticed late, or only when all is trained.
-absl::Status JobBody::CheckBeforeFirstPod() {
+// What would be noticed late, or only when all is trained. False: it is not known yet.
+absl::StatusOr<bool> JobBody::CheckBeforeFirstPod(const PodViews& pods) {
   if (!templates_checked_) {
     ADAMANT_RETURN_IF_ERROR(CheckTemplates());
   }
   if (!output_checked_ && !controller::IsFinal(controller_->state().phase)) {
-    const absl::Status checked = CheckOutput();
-    const bool is_users = view_->job->spec().output().has_claim();
-    NoteWrite(
-        (is_users ? "mount claim " : "create claim ") + OutputClaimName(job_.key.name, *view_->job),
-        checked);
-    ADAMANT_RETURN_IF_ERROR(checked);
-    output_checked_ = true;
+    ADAMANT_ASSIGN_OR_RETURN(output_checked_, CheckOutput(pods));
+    return output_checked_;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 // What is wrong in spec.pods is found before anything is made, not when the first process of that

@@ -20,6 +20,7 @@ using Status = v1::TrainingJobStatus;
 
 constexpr char kDiverged[] = "Diverged";
 constexpr char kWriteFailure[] = "WriteFailure";
+constexpr char kOutputWritable[] = "OutputWritable";
 constexpr std::size_t kMostFailures = 5;  // that a condition names
 
 // To the millisecond; what is not known, or has gone wrong, is none.
@@ -102,9 +103,9 @@ void AddDivergence(const JobReport& report,
       {kDiverged, true, went_back ? "WentBack" : kDiverged, report.divergence}, view, now, status);
 }
 
-void KeepDivergence(const JobView& view, Status& status) {
+void Keep(const char* type, const JobView& view, Status& status) {
   for (const v1::Condition& before : view.status->conditions()) {
-    if (before.type() == kDiverged) {
+    if (before.type() == type) {
       *status.add_conditions() = before;
     }
   }
@@ -185,7 +186,7 @@ void AddConditions(const JobReport& report,
   AddCondition(
       {"Failed", phase == Phase::kFailed, reason, message_in(Phase::kFailed)}, view, now, status);
   if (report.divergence.empty()) {
-    KeepDivergence(view, status);
+    Keep(kDiverged, view, status);
   } else {
     AddDivergence(report, view, now, status);
   }
@@ -264,7 +265,8 @@ Status SuspendedStatus(const JobView& view, const std::string& now) {
   status.clear_conditions();
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition({"Suspended", true, "SuspendRequested", kSuspendedByUser}, view, now, status);
-  KeepDivergence(view, status);
+  Keep(kDiverged, view, status);
+  Keep(kOutputWritable, view, status);
   return status;
 }
 
@@ -309,6 +311,30 @@ void AddFailures(const std::vector<FailedWrites::Failure>& failures,
   }
 }
 
+std::string WrittenOutputText(const JobView& view, const std::string& uid) {
+  const std::string& path = view.job->spec().output().path();
+  return "a pod has written to claim " + OutputClaimName(view.key.name, *view.job) + " (UID " +
+         uid + ")" + (path.empty() ? "" : ", folder " + path);
+}
+
+std::string WrittenOutputText(const Status& status) {
+  for (const v1::Condition& condition : status.conditions()) {
+    if (condition.type() == kOutputWritable && condition.status() == v1::Condition::STATUS_TRUE) {
+      return condition.message();
+    }
+  }
+  return "";
+}
+
+void AddWrittenOutput(const std::string& text,
+                      const JobView& view,
+                      const std::string& now,
+                      Status& status) {
+  if (!text.empty()) {
+    AddCondition({kOutputWritable, true, "Written", text}, view, now, status);
+  }
+}
+
 Status LostStatus(const JobView& view, const std::string& why, const std::string& now) {
   Status status = *view.status;
   status.set_observed_generation(view.generation);
@@ -319,7 +345,8 @@ Status LostStatus(const JobView& view, const std::string& why, const std::string
   AddCondition(ValidityOf(view), view, now, status);
   AddCondition({"Running", false, "StateLost", ""}, view, now, status);
   AddCondition({"Failed", true, "StateLost", why}, view, now, status);
-  KeepDivergence(view, status);
+  Keep(kDiverged, view, status);
+  Keep(kOutputWritable, view, status);
   if (!status.has_completion_time()) {
     status.set_completion_time(now);
   }

@@ -39,6 +39,19 @@ void AddFailures(const std::vector<FailedWrites::Failure>& failures,
                  const std::string& now,
                  v1::TrainingJobStatus& status);
 
+/// What condition OutputWritable=True says of the claim of `uid` that the job's model is to be
+/// written to. One that was written to is not tried again while it is the same.
+std::string WrittenOutputText(const JobView& view, const std::string& uid);
+
+/// What that condition says in a status; "" if it has none.
+std::string WrittenOutputText(const v1::TrainingJobStatus& status);
+
+/// Adds that condition unless `text` is empty.
+void AddWrittenOutput(const std::string& text,
+                      const JobView& view,
+                      const std::string& now,
+                      v1::TrainingJobStatus& status);
+
 /// The status of a job that has failed because nobody knows any more how it stood.
 v1::TrainingJobStatus LostStatus(const JobView& view,
                                  const std::string& why,

@@ -47,7 +47,7 @@ absl::Status CheckIsWritable(const Json& claim) {
 
 }  // namespace
 
-absl::Status CheckClaim(const Client& client, const ObjectKey& key) {
+absl::StatusOr<std::string> CheckClaim(const Client& client, const ObjectKey& key) {
   const auto claim = client.Get(kPersistentVolumeClaims, key);
   if (absl::IsNotFound(claim.status())) {
     return absl::FailedPreconditionError("there is no claim " + key.name + " in namespace " +
@@ -62,7 +62,7 @@ absl::Status CheckClaim(const Client& client, const ObjectKey& key) {
   }
   ADAMANT_RETURN_IF_ERROR(CheckIsWritable(*claim));
   if (phase == "Bound") {
-    return absl::OkStatus();
+    return UidOf(*claim);
   }
   if (phase == "Lost") {
     return absl::FailedPreconditionError("its volume is lost");
@@ -73,11 +73,12 @@ absl::Status CheckClaim(const Client& client, const ObjectKey& key) {
   if (!waits.ok()) {
     return waits.status();
   }
-  return *waits ? absl::OkStatus()
-                : absl::FailedPreconditionError(
-                      "it has no volume, and nothing shows that it will get one (storage class " +
-                      (storage_class.empty() ? "none" : storage_class) +
-                      "); the job begins once it has");
+  if (!*waits) {
+    return absl::FailedPreconditionError(
+        "it has no volume, and nothing shows that it will get one (storage class " +
+        (storage_class.empty() ? "none" : storage_class) + "); the job begins once it has");
+  }
+  return UidOf(*claim);
 }
 
 }  // namespace adamant::kube

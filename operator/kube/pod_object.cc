@@ -38,6 +38,7 @@ constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
 constexpr char kOwnLabels[] = "adamant.dev/";
 constexpr char kExportLabel[] = "adamant.dev/export";
+constexpr char kTrialLabel[] = "check";  // in place of a snapshot's number
 
 std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }
 
@@ -180,6 +181,10 @@ bool ReadLabels(const Label& label, PodView& view) {
     return false;
   }
   const std::string snapshot = label(kExportLabel);
+  if (snapshot == kTrialLabel) {
+    view.export_snapshot = kOutputTrial;
+    return true;
+  }
   return snapshot.empty() ? ReadProcess(label, view.pod)
                           : ParseNumber(snapshot, view.export_snapshot) && view.export_snapshot > 0;
 }
@@ -314,6 +319,32 @@ void ReadState(const Json& object, PodView& view) {
   }
 }
 
+// A pod that runs `adamant save-model` on the output volume.
+Json OutputPod(const JobIdentity& job,
+               const v1::TrainingJob& spec,
+               const std::string& label,
+               const std::string& option,
+               const PodSettings& settings) {
+  const std::string& path = spec.spec().output().path();
+  const std::string out = std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path);
+  const Json container = {{"name", kContainer},
+                          {"image", settings.image},
+                          {"command", Json::array({"adamant"})},
+                          {"args", Json::array({"save-model", option, out})},
+                          {"volumeMounts",
+                           Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
+                                        {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+                          {"terminationMessagePolicy", "FallbackToLogsOnError"},  // for ReadState
+                          {"securityContext", HardenedContainer()}};
+  Json pod = HardenedPod(MetadataOf(job, job.key.name + "-export-" + label), container);
+  pod["metadata"]["labels"][kExportLabel] = label;
+  pod["spec"]["volumes"] = Json::array(
+      {{{"name", "data"},
+        {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
+       {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+  return pod;
+}
+
 // The node's count too: what a pod sends may bear them. None before the pod has its own.
 std::vector<std::string> AddressesOf(const Json& object) {
   std::vector<std::string> addresses;
@@ -382,30 +413,23 @@ Json ExportPodObject(const JobIdentity& job,
                      const v1::TrainingJob& spec,
                      const ModelToExport& model,
                      const PodSettings& settings) {
-  const std::string& path = spec.spec().output().path();
-  const Json container = {
-      {"name", kContainer},
-      {"image", settings.image},
-      {"command", Json::array({"adamant"})},
-      {"args",
-       Json::array({"save-model",
-                    std::string("--inputs=") + kInputsFolder,
-                    std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path)})},
-      {"volumeMounts",
-       Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
-                    {{"name", "inputs"}, {"mountPath", kInputsFolder}},
-                    {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
-      {"terminationMessagePolicy", "FallbackToLogsOnError"},  // for ReadState
-      {"securityContext", HardenedContainer()}};
   const std::string name = ExportName(job.key.name, model.snapshot);
-  Json pod = HardenedPod(MetadataOf(job, name), container);
-  pod["metadata"]["labels"][kExportLabel] = std::to_string(model.snapshot);
-  pod["spec"]["volumes"] = Json::array(
-      {{{"name", "data"},
-        {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
-       {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}},
-       {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+  Json pod = OutputPod(job,
+                       spec,
+                       std::to_string(model.snapshot),
+                       std::string("--inputs=") + kInputsFolder,
+                       settings);
+  pod["spec"]["volumes"].push_back(
+      {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}});
+  pod["spec"]["containers"][0]["volumeMounts"].push_back(
+      {{"name", "inputs"}, {"mountPath", kInputsFolder}});
   return pod;
+}
+
+Json OutputTrialObject(const JobIdentity& job,
+                       const v1::TrainingJob& spec,
+                       const PodSettings& settings) {
+  return OutputPod(job, spec, kTrialLabel, "--check", settings);
 }
 
 std::shared_ptr<const PodView> ParsePod(const Json& object) {

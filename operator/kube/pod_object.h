@@ -70,6 +70,15 @@ nlohmann::json ExportPodObject(const JobIdentity& job,
                                const PodSettings& settings);
 std::string ExportName(const std::string& job, std::uint64_t snapshot);
 
+/// The pod that writes to a job's output volume before there is a model, to see whether it can:
+/// "mnist-export-check". A node mounts it, and user and folder are those of exports.
+nlohmann::json OutputTrialObject(const JobIdentity& job,
+                                 const v1::TrainingJob& spec,
+                                 const PodSettings& settings);
+
+/// PodView::export_snapshot of that pod.
+inline constexpr std::uint64_t kOutputTrial = ~std::uint64_t{0};
+
 /// What an informer keeps of a pod.
 struct PodView {
   std::string ns;

@@ -2,8 +2,10 @@
 """What a real API server refuses the operator reaches the user: its words are in the job's status, in an event and in
 what `kubectl adamant explain` says, each within seconds."""
 
+import pathlib
 import re
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -170,6 +172,28 @@ class RefusedTest(TestCase):
                 longest = max(longest, self.await_words(case, begin))
             self.system.cluster.kubectl("delete", "namespace", case.name, "--wait=false")
         measured(f"apply → status, event and explanation tell of a refusal, longest of {len(CASES)}", longest)
+
+    def test_an_output_that_cannot_be_written_to_is_told_before_anything_is_trained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "taken").write_text("no folder")
+            self.system.fill_claim("models", folder)
+        case = Case("training", r"cannot write to claim models: its pod refused-export-check exited with code 1: .*"
+                                r"cannot create /data/taken/run: ", manifest="  output: {claim: models, path: taken/run}\n")
+        namespace = self.system.namespace
+        begin = time.monotonic()
+        namespace.kubectl("apply", "-f", "-", input=tiny_job(NAME, **SMALL) + case.manifest)
+        measured("apply → an output claim that cannot be written to is told", self.await_words(case, begin))
+        pods = namespace.kubectl("get", "pods", "-l", f"adamant.dev/job={NAME}", "-o", "name").split()
+        self.assertEqual(pods, ["pod/refused-export-check"])
+        (self.system.volume("models") / "taken").unlink()
+        await_that(lambda: self.job_status().get("phase") == "Running", "it runs", 60)
+        conditions = {each["type"]: each for each in self.job_status()["conditions"]}
+        self.assertRegex(conditions["OutputWritable"]["message"], "a pod has written to claim models")
+        self.assertNotIn("WriteFailure", conditions)
+        namespace.kubectl("delete", "trainingjob", NAME)
+
+    def job_status(self):
+        return self.system.api.get(f"{JOBS.format('training')}/{NAME}").get("status", {})
 
 
 if __name__ == "__main__":

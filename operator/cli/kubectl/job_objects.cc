@@ -35,7 +35,7 @@ bool IsOfProcess(std::string_view rest) {
            rest.find_first_not_of("0123456789-", word.size()) == std::string_view::npos;
   };
   return begins("-worker-") || begins("-data-server-") || begins("-parameter-server-") ||
-         begins("-export-") || begins("-output");
+         begins("-export-") || rest == "-export-check" || begins("-output");
 }
 
 // The reason for which a container does not run; "" while it does.

@@ -15,6 +15,7 @@ namespace adamant::kube {
 namespace {
 
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -22,6 +23,8 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false};
+
+constexpr char kTrial[] = "mnist-export-check";
 
 class OutputClaimTest : public JobBodyRig {
  protected:
@@ -51,7 +54,7 @@ class OutputClaimTest : public JobBodyRig {
   }
 
   [[nodiscard]] std::string Checked() const {
-    return std::string(CheckClaim(client_, {kJob.key.ns, "out"}).message());
+    return std::string(CheckClaim(client_, {kJob.key.ns, "out"}).status().message());
   }
 
   void SetSuspended(bool suspended) {
@@ -64,6 +67,29 @@ class OutputClaimTest : public JobBodyRig {
   void End(const std::string& pod) {
     const Json ended = {{"status", {{"phase", "Succeeded"}}}};
     ASSERT_TRUE(client_.Patch(kPods, {kJob.key.ns, pod}, PatchType::kMerge, ended, "status").ok());
+  }
+
+  void EndAll() {
+    for (const std::string& pod : Names(kPods)) {
+      End(pod);
+    }
+  }
+
+  /// The trial's pod ends, with its last line where it has failed.
+  void EndTrial(int code, const std::string& line = "") {
+    const Json state = {{"terminated", {{"exitCode", code}, {"message", line}}}};
+    const Json status = {
+        {"phase", code == 0 ? "Succeeded" : "Failed"},
+        {"containerStatuses", Json::array({{{"name", "adamant"}, {"state", state}}})}};
+    ASSERT_TRUE(
+        client_
+            .Patch(kPods, {kJob.key.ns, kTrial}, PatchType::kMerge, {{"status", status}}, "status")
+            .ok());
+  }
+
+  [[nodiscard]] std::string TrialUid() const {
+    const auto pod = client_.Get(kPods, {kJob.key.ns, kTrial});
+    return pod.ok() ? UidOf(*pod) : "";
   }
 
   void WorkForTenSeconds() {
@@ -131,13 +157,105 @@ TEST_F(OutputClaimTest, AJobWhoseOutputClaimIsMissingWaitsBeforeItsFirstPod) {
             "there is");
   MakeClaim("Bound");
   WorkForTenSeconds();
-  EXPECT_THAT(Names(kPods), Not(IsEmpty()));
+  EXPECT_THAT(Names(kPods), ElementsAre(kTrial));
+  EndTrial(0);
+  WorkForTenSeconds();
+  EXPECT_THAT(Names(kPods), AllOf(Not(IsEmpty()), Not(Contains(kTrial))));
   EXPECT_EQ(Message(), "");
+}
+
+TEST_F(OutputClaimTest, AClaimThatCannotBeWrittenToIsToldAndTriedAgain) {
+  MakeClaim("Bound");
+  Lead({{"output", {{"claim", "out"}}}});
+  Work();
+  ASSERT_THAT(Names(kPods), ElementsAre(kTrial));
+  EndTrial(1, "adamant: cannot create /data/run: Read-only file system");
+  const std::string first = TrialUid();
+  WorkAfter(seconds(1));
+  EXPECT_EQ(TrialUid(), first) << "its log can be read until the next attempt";
+  WorkForTenSeconds();
+  EXPECT_THAT(Names(kPods), ElementsAre(kTrial));
+  EXPECT_NE(TrialUid(), first);
+  EXPECT_EQ(Message(),
+            "cannot write to claim out: its pod mnist-export-check exited with code 1: adamant: "
+            "cannot create /data/run: Read-only file system");
+  EndTrial(0);
+  WorkForTenSeconds();
+  EXPECT_THAT(Names(kPods), AllOf(Not(IsEmpty()), Not(Contains(kTrial))));
+  EXPECT_EQ(Message(), "");
+}
+
+TEST_F(OutputClaimTest, ATrialThatDoesNotStartIsTold) {
+  MakeClaim("Bound");
+  Lead({{"output", {{"claim", "out"}}}});
+  for (int i = 0; i < 8; ++i) {
+    WorkForTenSeconds();
+  }
+  EXPECT_THAT(Names(kPods), ElementsAre(kTrial));
+  EXPECT_THAT(Message(), HasSubstr("its pod mnist-export-check has not started for 60 s"));
+}
+
+TEST_F(OutputClaimTest, AnotherLeaderTakesTheTrialOver) {
+  MakeClaim("Bound");
+  const Json spec = {{"output", {{"claim", "out"}}}};
+  Lead(spec);
+  Work();
+  const std::string uid = TrialUid();
+  Lead(spec);
+  Work();
+  EXPECT_EQ(TrialUid(), uid);
+  EndTrial(0);
+  WorkForTenSeconds();
+  EXPECT_THAT(Names(kPods), AllOf(Not(IsEmpty()), Not(Contains(kTrial))));
+}
+
+TEST_F(OutputClaimTest, AJobThatIsSuspendedWhileItsClaimIsTriedKeepsNoTrial) {
+  MakeClaim("Bound");
+  Lead({{"output", {{"claim", "out"}}}});
+  Work();
+  SetSuspended(true);
+  for (int i = 0; i < 4; ++i) {
+    WorkForTenSeconds();
+  }
+  EXPECT_TRUE(Names(kPods).empty() || IsBeingDeleted(kTrial));
+}
+
+TEST_F(OutputClaimTest, AClaimThatWasWrittenToIsNotTriedAgainUnlessItIsAnother) {
+  const Json spec = {{"output", {{"claim", "out"}}}};
+  MakeClaim("Bound");
+  Lead(spec);
+  Work();
+  EndTrial(0);
+  WorkForTenSeconds();
+  EndAll();
+  SetSuspended(true);
+  WorkForTenSeconds();
+  int trials = 0;
+  server_.SetFaults([&](const HttpRequest& request) {
+    trials += request.method == "POST" && request.body.find("--check") != std::string::npos ? 1 : 0;
+    return MemoryApiServer::Fault::kNone;
+  });
+  Lead(spec);
+  WorkForTenSeconds();
+  EXPECT_EQ(trials, 0) << "the status says that it was";
+  EXPECT_THAT(Names(kPods), Contains(HasSubstr("-2")));
+
+  EndAll();
+  SetSuspended(true);
+  WorkForTenSeconds();
+  ASSERT_TRUE(client_.Delete(kPersistentVolumeClaims, {kJob.key.ns, "out"}).ok());
+  MakeClaim("Bound");
+  SetSuspended(false);
+  WorkForTenSeconds();
+  EXPECT_GE(trials, 1);
+  EXPECT_THAT(Names(kPods), Contains(kTrial));
 }
 
 TEST_F(OutputClaimTest, AClaimThatGoesWhileTheJobIsSuspendedIsMissedBeforeItGoesOn) {
   MakeClaim("Bound");
   Lead({{"output", {{"claim", "out"}}}});
+  Work();
+  EndTrial(0);
   Work();
   End("mnist-worker-0-1");
   SetSuspended(true);

@@ -300,15 +300,28 @@ TEST(PodObjectTest, AnExportWritesFromItsInputsToTheOutput) {
   EXPECT_EQ(pod["spec"]["containers"][0]["terminationMessagePolicy"], "FallbackToLogsOnError");
   EXPECT_EQ(pod["spec"]["volumes"],
             Json::parse(R"([{"name": "data", "persistentVolumeClaim": {"claimName": "models"}},
+                            {"name": "tmp", "emptyDir": {}},
                             {"name": "inputs", "projected": {"sources": [
                                 {"configMap": {"name": "mnist-export-7"}},
                                 {"configMap": {"name": "mnist-epochs-0", "optional": true}},
                                 {"configMap": {"name": "mnist-epochs-1", "optional": true}},
-                                {"configMap": {"name": "mnist-epochs-2", "optional": true}}]}},
-                            {"name": "tmp", "emptyDir": {}}])"));
+                                {"configMap": {"name": "mnist-epochs-2", "optional": true}}]}}])"));
   const auto root = ReadTestJob({{"output", {{"claim", "models"}}}});
   EXPECT_THAT(ArgumentsOf(ExportPodObject(kJob, *root, {7, 1}, kPodSettings)),
               Contains("--out=/data"));
+}
+
+TEST(PodObjectTest, TheTrialOfAnOutputWritesWhereTheModelWillBe) {
+  const auto spec = ReadTestJob({{"output", {{"claim", "models"}, {"path", "runs/1"}}}});
+  const Json pod = OutputTrialObject(kJob, *spec, kPodSettings);
+  EXPECT_EQ(pod["metadata"]["name"], "mnist-export-check");
+  EXPECT_THAT(ArgumentsOf(pod), ElementsAre("save-model", "--check", "--out=/data/runs/1"));
+  EXPECT_EQ(pod["spec"]["volumes"],
+            Json::parse(R"([{"name": "data", "persistentVolumeClaim": {"claimName": "models"}},
+                            {"name": "tmp", "emptyDir": {}}])"));
+  const auto view = ParsePod(pod);
+  ASSERT_NE(view, nullptr);
+  EXPECT_EQ(view->export_snapshot, kOutputTrial);
 }
 
 TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {
