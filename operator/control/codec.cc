@@ -28,7 +28,8 @@ controller::Join DecodeJoin(const v1::Join& join) {
           .replication_address = join.replication_address(),
           .node = join.node(),
           .zone = join.zone(),
-          .generation = join.generation()};
+          .generation = join.generation(),
+          .pod_uid = join.pod_uid()};
 }
 
 controller::DataServerProgress DecodeProgress(const v1::DataServerProgress& server) {

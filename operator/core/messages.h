@@ -56,6 +56,7 @@ struct Join {
   std::string node{};
   std::string zone{};
   std::uint64_t generation = 0;
+  std::string pod_uid{};  ///< UID of the pod that it says that it runs in; empty: it says none
   std::string peer{};  ///< IP address that it came from, as its connection says; empty: not known
 };
 

@@ -17,18 +17,18 @@ std::vector<MemberAddresses::Stranger> MemberAddresses::Update(
   pods_.clear();
   for (const auto& view : pods) {
     if (view->export_snapshot == 0) {
-      pods_[{view->pod.process.id, view->pod.process.generation}] = view->addresses;
+      pods_[{view->pod.process.id, view->pod.process.generation}] = {.uid = view->pod.uid,
+                                                                     .addresses = view->addresses};
     }
   }
   std::vector<Stranger> strangers;
   std::erase_if(unchecked_, [&](const auto& entry) {
-    const auto& [process, stream] = entry;
-    const auto pod = pods_.find(process);
-    if (pod == pods_.end() || pod->second.empty()) {
+    const auto& [process, claim] = entry;
+    if (!IsKnown(process)) {
       return false;
     }
-    if (std::string why = Objection(process, stream.second); !why.empty()) {
-      strangers.push_back({.connection = stream.first, .why = std::move(why)});
+    if (std::string why = Objection(process, claim); !why.empty()) {
+      strangers.push_back({.connection = claim.connection, .why = std::move(why)});
     }
     return true;
   });
@@ -37,23 +37,37 @@ std::vector<MemberAddresses::Stranger> MemberAddresses::Update(
 
 std::string MemberAddresses::OnJoin(controller::ConnectionId connection,
                                     const controller::Join& join) {
-  if (join.peer.empty() || IsLoopback(join.peer)) {
-    return "";
-  }
   const Key process{join.id, join.generation};
-  std::string why = Objection(process, join.peer);
+  const Claim claim{.connection = connection,
+                    .peer = IsLoopback(join.peer) ? "" : join.peer,
+                    .pod_uid = join.pod_uid};
+  std::string why = Objection(process, claim);
   if (why.empty()) {
-    unchecked_[process] = {connection, join.peer};
+    unchecked_[process] = claim;
   }
   return why;
 }
 
-std::string MemberAddresses::Objection(const Key& process, const std::string& peer) const {
+// All is told of it that a claim is compared with.
+bool MemberAddresses::IsKnown(const Key& process) const {
   const auto pod = pods_.find(process);
-  if (pod == pods_.end() || pod->second.empty() || std::ranges::count(pod->second, peer) > 0) {
+  return pod != pods_.end() && !pod->second.addresses.empty();
+}
+
+std::string MemberAddresses::Objection(const Key& process, const Claim& claim) const {
+  const auto found = pods_.find(process);
+  if (found == pods_.end()) {
     return "";
   }
-  return peer + " is not the address of the pod of " + controller::ToString(process.first);
+  const Pod& pod = found->second;
+  const std::string its_pod = "the pod of " + controller::ToString(process.first);
+  if (!claim.pod_uid.empty() && claim.pod_uid != pod.uid) {
+    return "the pod of UID " + claim.pod_uid + " is not " + its_pod;
+  }
+  const bool compares = !claim.peer.empty() && !pod.addresses.empty();
+  return compares && std::ranges::count(pod.addresses, claim.peer) == 0
+             ? claim.peer + " is not the address of " + its_pod
+             : "";
 }
 
 }  // namespace adamant::kube

@@ -10,8 +10,9 @@
 
 namespace adamant::kube {
 
-/// Whether who joins as a process comes from that process's pod. What the API does not tell yet is
-/// looked at as soon as it does: a process may be quicker than its pod's status.
+/// Whether who joins as a process comes from that process's pod: by its address, and by the pod's
+/// UID where it says one, as processes of later images do. What the API does not tell yet is looked
+/// at as soon as it does: a process may be quicker than its pod's status.
 /// Threads: one.
 class MemberAddresses {
  public:
@@ -30,11 +31,22 @@ class MemberAddresses {
  private:
   using Key = std::pair<controller::MemberId, std::uint64_t>;  // with the generation
 
-  [[nodiscard]] std::string Objection(const Key& process, const std::string& peer) const;
+  struct Pod {
+    std::string uid;
+    std::vector<std::string> addresses;  // and its node's; none: not told
+  };
+  // Where a stream comes from.
+  struct Claim {
+    controller::ConnectionId connection = 0;
+    std::string peer;     // empty: nothing is known of its address
+    std::string pod_uid;  // empty: it says none
+  };
 
-  std::map<Key, std::vector<std::string>>
-      pods_;  // their addresses and their nodes'; none: not told
-  std::map<Key, std::pair<controller::ConnectionId, std::string>> unchecked_;  // and the peer
+  [[nodiscard]] bool IsKnown(const Key& process) const;
+  [[nodiscard]] std::string Objection(const Key& process, const Claim& claim) const;
+
+  std::map<Key, Pod> pods_;
+  std::map<Key, Claim> unchecked_;
 };
 
 }  // namespace adamant::kube

@@ -77,8 +77,9 @@ Json Container(const JobIdentity& job, const StartProcess& process, const PodSet
       {"command", Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))})},
       {"args", Arguments(job, process, settings)},
       {"env",
-       Json::array(
-           {FieldVariable("POD_IP", "status.podIP"), FieldVariable("NODE_NAME", "spec.nodeName")})},
+       Json::array({FieldVariable("POD_IP", "status.podIP"),
+                    FieldVariable("NODE_NAME", "spec.nodeName"),
+                    FieldVariable("ADAMANT_POD_UID", "metadata.uid")})},  // images may be older
       {"ports", ports},
       {"volumeMounts",
        Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},

@@ -62,6 +62,8 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
   app.add_option("--generation",
                  service.generation,
                  "Which of the slot's processes this is, from 1: a later one takes its place");
+  app.add_option("--pod-uid", service.pod_uid, "UID of the pod that this process runs in")
+      ->envname("ADAMANT_POD_UID");
   app.add_option("--data-dir", service.data_dir, "Folder of this process alone; made if missing")
       ->required();
   app.add_option("--listen", service.listen, "Address to serve at; port 0: any")

@@ -194,6 +194,7 @@ v1::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
   join.set_job(flags.job);
   join.set_slot(flags.slot);
   join.set_generation(flags.generation);
+  join.set_pod_uid(flags.pod_uid);
   join.set_node(flags.node);
   join.set_zone(flags.zone);
   join.set_uid(std::move(uid));

@@ -53,6 +53,7 @@ struct ServiceFlags {
   std::string job;                 ///< which of the controller's jobs; empty: its only one
   std::uint32_t slot = 0;          ///< position within the role
   std::uint64_t generation = 0;    ///< of the slot's processes; 0: not known
+  std::string pod_uid;             ///< UID of the pod that it runs in; empty: none is known
   std::filesystem::path data_dir;  ///< exists; of this process alone
   std::string listen;              ///< host:port of its server; port 0: the kernel chooses
   std::string replication_listen;  ///< parameter servers: the same, of the server for their peers

@@ -59,6 +59,7 @@ void Process::Connect() {
   join.address = settings_.uid + ":1";
   join.incarnation = incarnation_;
   join.generation = settings_.generation;
+  join.pod_uid = settings_.uid;
   network_.ToController(connection_, std::move(join));
 }
 

@@ -23,6 +23,7 @@ TEST(CodecTest, AJoinKeepsItsFields) {
   join.set_metrics_address("m:2");
   join.set_incarnation(7);
   join.set_generation(9);
+  join.set_pod_uid("p");
   const auto decoded = std::get<controller::Join>(*Decode(message));
   EXPECT_EQ(decoded.id, (controller::MemberId{controller::Role::kParameterServer, 3}));
   EXPECT_EQ(decoded.uid, "u");
@@ -30,6 +31,7 @@ TEST(CodecTest, AJoinKeepsItsFields) {
   EXPECT_EQ(decoded.metrics_address, "m:2");
   EXPECT_EQ(decoded.incarnation, 7u);
   EXPECT_EQ(decoded.generation, 9u);
+  EXPECT_EQ(decoded.pod_uid, "p");
 }
 
 TEST(CodecTest, MessagesWithoutContentOrWithAnUnknownRoleAreNone) {

@@ -19,6 +19,7 @@ constexpr MemberId kWorker{Role::kWorker, 0};
 
 std::shared_ptr<const PodView> Pod(std::uint64_t generation, std::vector<std::string> addresses) {
   auto view = std::make_shared<PodView>();
+  view->pod.uid = "uid-of-" + std::to_string(generation);
   view->addresses = std::move(addresses);
   view->pod.process = {.id = kWorker, .generation = generation};
   return view;
@@ -59,6 +60,31 @@ TEST(MemberAddressesTest, AnAddressThatIsToldLaterIsComparedThen) {
   ASSERT_EQ(strangers.size(), 1u);
   EXPECT_EQ(strangers[0].connection, 5u);
   EXPECT_TRUE(addresses.Update({Pod(2, {"10.0.0.9"})}).empty()) << "once";
+}
+
+controller::Join JoinIn(const std::string& pod_uid, const std::string& peer = "") {
+  controller::Join join = JoinFrom(peer);
+  join.pod_uid = pod_uid;
+  return join;
+}
+
+TEST(MemberAddressesTest, WhoSaysThatItRunsInAnotherPodIsTurnedAway) {
+  MemberAddresses addresses;
+  addresses.Update({Pod(1, {"10.0.0.8"}), Pod(2, {"10.0.0.9"})});
+  EXPECT_EQ(addresses.OnJoin(1, JoinIn("uid-of-2", "10.0.0.9")), "");
+  EXPECT_EQ(addresses.OnJoin(2, JoinIn("uid-of-1", "10.0.0.9")),
+            "the pod of UID uid-of-1 is not the pod of worker-0");
+  EXPECT_NE(addresses.OnJoin(3, JoinIn("uid-of-1", "127.0.0.6")), "") << "behind a proxy, too";
+  EXPECT_NE(addresses.OnJoin(4, JoinIn("uid-of-2", "10.0.0.8")), "") << "it knows the UID alone";
+  EXPECT_EQ(addresses.OnJoin(5, JoinIn("", "10.0.0.9")), "") << "of an older image";
+}
+
+TEST(MemberAddressesTest, ThePodOfAUidIsComparedWhenItIsSeen) {
+  MemberAddresses addresses;
+  EXPECT_EQ(addresses.OnJoin(5, JoinIn("uid-of-another")), "");
+  const auto strangers = addresses.Update({Pod(2, {"10.0.0.9"})});
+  ASSERT_EQ(strangers.size(), 1u);
+  EXPECT_EQ(strangers[0].connection, 5u);
 }
 
 class StrangerTest : public JobBodyRig {};

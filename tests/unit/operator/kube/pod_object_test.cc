@@ -130,7 +130,8 @@ TEST(PodObjectTest, PortsAreThoseThatTheRoleListensOn) {
 
 TEST(PodObjectTest, ArgumentsUseOnlyVariablesThatTheContainerHas) {
   const Json pod = PodOf(kParameterServer);
-  EXPECT_THAT(NamesIn(pod["spec"]["containers"][0]["env"]), ElementsAre("POD_IP", "NODE_NAME"));
+  EXPECT_THAT(NamesIn(pod["spec"]["containers"][0]["env"]),
+              ElementsAre("POD_IP", "NODE_NAME", "ADAMANT_POD_UID"));
 }
 
 TEST(PodObjectTest, OnlyAParameterServersDataOutliveThePod) {
@@ -192,7 +193,8 @@ TEST(PodObjectTest, ATemplateIsMergedOverThePodOfItsRoleOnly) {
   const Json& container = pod["spec"]["containers"][0];
   EXPECT_EQ(container["resources"]["limits"]["nvidia.com/gpu"], 1);
   EXPECT_EQ(container["image"], kPodSettings.image);
-  EXPECT_THAT(NamesIn(container["env"]), ElementsAre("POD_IP", "NODE_NAME", "OMP_NUM_THREADS"));
+  EXPECT_THAT(NamesIn(container["env"]),
+              ElementsAre("POD_IP", "NODE_NAME", "ADAMANT_POD_UID", "OMP_NUM_THREADS"));
   EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"], Json({{"medium", "Memory"}}));
   EXPECT_EQ(PodOf(kDataServer, spec), PodOf(kDataServer));
 }

@@ -83,6 +83,15 @@ TEST(FlagsTest, AllFlagsAreRead) {
   EXPECT_EQ(flags.parent_pid, 12);
 }
 
+TEST(FlagsTest, APodTellsItsUidByTheEnvironment) {
+  ASSERT_EQ(setenv("ADAMANT_POD_UID", "uid-1", 1), 0);
+  const auto parsed = Parse(With({}));
+  unsetenv("ADAMANT_POD_UID");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.pod_uid, "uid-1");
+  EXPECT_EQ(std::get<ParsedFlags>(Parse(With({}))).service.pod_uid, "");
+}
+
 TEST(FlagsTest, OnlyParameterServersListenForTheirPeers) {
   const auto more =
       With({"--replication-listen", "127.0.0.1:9", "--node", "machine-1", "--zone", "zone-a"});
