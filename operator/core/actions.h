@@ -77,6 +77,8 @@ struct SpecChanged {
 /// These processes have no room yet to start in: their time to join begins when they have.
 struct ProcessesWait {
   std::vector<StartProcess> processes{};
+  std::map<MemberId, std::string>
+      why{};  ///< what is known of these and of others that do not start
 };
 
 /// In which zones nodes are that members have named, or may name.

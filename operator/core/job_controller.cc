@@ -154,6 +154,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now, boo
     OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
     roster_.OnWaiting(waiting->processes, now);
+    start_watch_.Explain(waiting->why);
   } else if (const auto* nodes = std::get_if<ZonesKnown>(&event)) {
     placement_.SetZones(nodes->zones);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {

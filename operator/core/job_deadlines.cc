@@ -30,7 +30,7 @@ void JobController::CheckStart(TimePoint now) {
   }
   const std::string why = "within spec.runPolicy.startDeadline, " +
                           Seconds(*settings_.start_deadline) +
-                          ", the job could not start: " + start_watch_.Missing() + " did not join";
+                          ", the job could not start: " + start_watch_.Missing();
   if (settings_.on_start_deadline == OnStartDeadline::kFail) {
     return End(Phase::kFailed, why);
   }

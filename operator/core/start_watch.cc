@@ -1,6 +1,8 @@
 #include "operator/core/start_watch.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "services/common/base/rng.h"
 
@@ -21,21 +23,50 @@ bool IsMissing(const Roster::Slot& slot) {
 bool StartWatch::IsOver(TimePoint now) {
   if (std::ranges::none_of(roster_.slots(), IsMissing)) {
     since_.reset();
+    why_.clear();
   } else if (!since_) {
     since_ = now;
   }
   return since_ && settings_.start_deadline && now >= *since_ + *settings_.start_deadline;
 }
 
+void StartWatch::Explain(const std::map<MemberId, std::string>& why) {
+  for (const auto& [id, words] : why) {
+    why_[id] = words;
+  }
+}
+
 std::string StartWatch::Missing() const {
-  const auto first = std::ranges::find_if(roster_.slots(), IsMissing);
-  if (first == roster_.slots().end()) {
+  std::vector<MemberId> missing;
+  std::map<Role, std::pair<int, int>> counts;  // of the missing, and of all
+  for (const Roster::Slot& slot : roster_.slots()) {
+    auto& [absent, all] = counts[slot.id.role];
+    ++all;
+    if (IsMissing(slot)) {
+      ++absent;
+      missing.push_back(slot.id);
+    }
+  }
+  if (missing.empty()) {
     return "";
   }
-  const auto others = std::ranges::count_if(roster_.slots(), IsMissing) - 1;
-  return ToString(first->id) +
-         (others == 0 ? ""
-                      : " and " + std::to_string(others) + (others == 1 ? " other" : " others"));
+  const std::size_t others = missing.size() - 1;
+  std::string text = ToString(missing.front());
+  if (others > 0) {
+    text += " and " + std::to_string(others) + (others == 1 ? " other" : " others");
+  }
+  std::string separator = " did not join (";
+  for (const auto& [role, count] : counts) {
+    if (count.first > 0) {
+      text += separator + std::string(RoleName(role)) + ": " + std::to_string(count.first) +
+              " of " + std::to_string(count.second) + " pods";
+      separator = ", ";
+    }
+  }
+  text += ")";
+  const auto told =
+      std::ranges::find_if(missing, [this](const MemberId& id) { return why_.contains(id); });
+  return told == missing.end() ? text : text + "; " + ToString(*told) + ": " + why_.at(*told);
 }
 
 std::optional<StartWatch::TimePoint> StartWatch::NextTimer() const {

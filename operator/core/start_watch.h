@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -29,7 +30,11 @@ class StartWatch {
   /// Training has begun.
   void Stop() { since_.reset(); }
 
-  /// "worker-1 and 2 others", which are missing.
+  /// Why members do not start. What was said before of others counts until they join.
+  void Explain(const std::map<MemberId, std::string>& why);
+
+  /// "worker-1 and 2 others did not join (worker: 3 of 4 pods); worker-1: no node has room"; the
+  /// end is of the first of which something is known.
   [[nodiscard]] std::string Missing() const;
 
   /// When IsOver may change though nothing happens.
@@ -38,7 +43,8 @@ class StartWatch {
  private:
   const JobSettings& settings_;
   const Roster& roster_;
-  std::optional<TimePoint> since_;  // some are missing
+  std::optional<TimePoint> since_;       // some are missing
+  std::map<MemberId, std::string> why_;  // of the missing
 };
 
 /// The wait before the start after `releases` that came one after the other: 10 s, doubled each

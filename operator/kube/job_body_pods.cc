@@ -116,16 +116,29 @@ bool JobBody::LeavesPods() const {
   return (phase == Phase::kSucceeded || phase == Phase::kFailed) && kube::LeavesPods(*view_->job);
 }
 
-// A scheduler, or who holds a pod's scheduling gates, may take as long as it wants.
+// A scheduler, or who holds a pod's scheduling gates, may take as long as it wants. Why pods do not
+// start is told when the job does not, in time.
 void JobBody::HandleWaiting(const PodViews& pods) {
   controller::ProcessesWait waiting;
   for (const auto& view : pods) {
-    if (view->export_snapshot == 0 && view->node.empty() &&
-        view->pod.state == ObservedPod::State::kPending) {
+    if (view->export_snapshot != 0 || view->pod.state != ObservedPod::State::kPending) {
+      continue;
+    }
+    if (view->node.empty()) {
       waiting.processes.push_back(view->pod.process);
     }
+    if (!view->waits.empty()) {
+      waiting.why[view->pod.process.id] = view->waits;
+    }
   }
-  if (!waiting.processes.empty()) {
+  for (const StartProcess& process : controller_->Wanted()) {
+    // Also if it may be asked for again by now.
+    const absl::Status refusal = pod_memory_.RefusalOf(process, Clock::TimePoint::min());
+    if (!refusal.ok()) {
+      waiting.why[process.id] = WordsOf(refusal);
+    }
+  }
+  if (!waiting.processes.empty() || !waiting.why.empty()) {
     Handle(waiting);
   }
 }

@@ -265,18 +265,36 @@ const Json* FailedInit(const Json& object) {
   return nullptr;
 }
 
-bool IsDisruptionTarget(const Json& object) {
-  const Json* conditions = Find(object, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) {
-    return false;
-  }
-  for (const Json& condition : *conditions) {
-    if (StringAt(condition, {"type"}) == "DisruptionTarget" &&
-        StringAt(condition, {"status"}) == "True") {
-      return true;
+// Null where there is none of that type and status.
+const Json* FindCondition(const Json& object, const char* type, const char* status) {
+  for (const Json& condition : StatusesIn(object, "conditions")) {
+    if (StringAt(condition, {"type"}) == type && StringAt(condition, {"status"}) == status) {
+      return &condition;
     }
   }
-  return false;
+  return nullptr;
+}
+
+bool IsDisruptionTarget(const Json& object) {
+  return FindCondition(object, "DisruptionTarget", "True") != nullptr;
+}
+
+// Why a pod has not started, as far as somebody has said.
+std::string WhyItWaits(const Json& object) {
+  std::string why;
+  if (const Json* unscheduled = FindCondition(object, "PodScheduled", "False")) {
+    why = StringAt(*unscheduled, {"message"}, StringAt(*unscheduled, {"reason"}));
+  }
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& status : StatusesIn(object, list)) {
+      const std::string reason = StringAt(status, {"state", "waiting", "reason"});
+      const bool is_usual = reason == "ContainerCreating" || reason == "PodInitializing";
+      if (why.empty() && !reason.empty() && !is_usual) {
+        why = reason + ": " + StringAt(status, {"state", "waiting", "message"}, "no message");
+      }
+    }
+  }
+  return why.substr(0, kLongestLine);
 }
 
 // The pod has ended, and our container has not been seen to end.
@@ -444,6 +462,7 @@ std::shared_ptr<const PodView> ParsePod(const Json& object) {
   view->ns = KeyOf(object).ns;
   view->node = StringAt(object, {"spec", "nodeName"});
   view->addresses = AddressesOf(object);
+  view->waits = WhyItWaits(object);
   view->pod.name = StringAt(object, {"metadata", "name"});
   view->pod.uid = UidOf(object);
   ReadState(object, *view);

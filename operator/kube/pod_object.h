@@ -86,6 +86,7 @@ struct PodView {
   std::string job_uid;
   std::string node;
   std::vector<std::string> addresses;  ///< its own and its node's; none: they are not told yet
+  std::string waits;                   ///< why it has not started, as scheduler or node say
   std::uint64_t export_snapshot = 0;   ///< not 0: the pod writes this model, and is no process
   controller::ObservedPod pod;
 };

@@ -98,6 +98,19 @@ TEST(StartDeadlineTest, WhereTheUserWantsItTheJobFails) {
   EXPECT_FALSE(job.state().released);
 }
 
+TEST(StartDeadlineTest, TheMessageCountsThePodsByRoleAndSaysWhyTheFirstIsMissing) {
+  Harness job(Hurried(OnStartDeadline::kFail));
+  HalfStart(job);
+  job.Handle(ProcessesWait{.processes = {{.id = kWorker1, .generation = 1}},
+                           .why = {{kWorker0, "of one that has joined"},
+                                   {kWorker1, "0/3 nodes are available: 3 Insufficient cpu."}}});
+  job.Pass(minutes(1));
+  EXPECT_THAT(job.state().message,
+              HasSubstr("parameter-server-1 and 1 other did not join (parameter-server: 1 of 2 "
+                        "pods, worker: 1 of 2 pods); worker-1: 0/3 nodes are available: 3 "
+                        "Insufficient cpu."));
+}
+
 TEST(StartDeadlineTest, ReadingTheDataDoesNotCount) {
   Harness job(Hurried());
   job.Begin();

@@ -101,6 +101,41 @@ class JobPolicyTest : public JobBodyRig {
                                                    .generation = 1};
 };
 
+TEST_F(JobPolicyTest, AJobThatCannotStartSaysWhyItsPodsWereMissing) {
+  LeadWith({{"startDeadline", "1m"}, {"onStartDeadline", "Fail"}});
+  Json pod = client_.Get(kPods, {kJob.key.ns, kPodNames[0]}).value();
+  pod["status"] = {{"phase", "Pending"},
+                   {"conditions",
+                    Json::array({{{"type", "PodScheduled"},
+                                  {"status", "False"},
+                                  {"reason", "Unschedulable"},
+                                  {"message", "0/3 nodes are available: 3 Insufficient cpu."}}})}};
+  ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
+  Work();
+  WorkAfter(minutes(1));
+  EXPECT_THAT(Message(),
+              HasSubstr("startDeadline, 60 s, the job could not start: data-server-0 and 2 others "
+                        "did not join (data-server: 1 of 1 pods, parameter-server: 1 of 1 pods, "
+                        "worker: 1 of 1 pods); data-server-0: 0/3 nodes are available: 3 "
+                        "Insufficient cpu."));
+}
+
+TEST_F(JobPolicyTest, WhatKeepsAPodFromBeingMadeIsNamedWhenTheTimeToStartIsOver) {
+  server_.SetFaults([](const HttpRequest& request) {
+    const bool is_data_server = request.method == "POST" &&
+                                request.target.find("/pods?") != std::string::npos &&
+                                request.target.find("dryRun") == std::string::npos &&
+                                request.body.find("adamant-data-server") != std::string::npos;
+    return is_data_server ? MemoryApiServer::Fault::kRefuse : MemoryApiServer::Fault::kNone;
+  });
+  Lead({{"runPolicy", {{"startDeadline", "1m"}, {"onStartDeadline", "Fail"}}}});
+  for (int i = 0; i < 70; ++i) {
+    clock_.Advance(seconds(1));
+    body_->Work(view_, Objects()).IgnoreError();
+  }
+  EXPECT_THAT(Message(), HasSubstr("; data-server-0: connection refused"));
+}
+
 TEST_F(JobPolicyTest, ADeadlineThatIsChangedCounts) {
   LeadWith({{"activeDeadline", "1h"}});
   WorkAfter(minutes(2));

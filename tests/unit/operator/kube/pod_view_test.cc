@@ -70,6 +70,25 @@ TEST(PodViewTest, EveryRoleIsReadBack) {
   }
 }
 
+TEST(PodViewTest, WhyAPodHasNotStartedIsSaidByItsSchedulerOrItsNode) {
+  const Json unscheduled = {{"type", "PodScheduled"},
+                            {"status", "False"},
+                            {"reason", "Unschedulable"},
+                            {"message", "0/3 nodes are available: 3 Insufficient cpu."}};
+  EXPECT_EQ(
+      ParsePod(Pod({{"phase", "Pending"}, {"conditions", Json::array({unscheduled})}}))->waits,
+      "0/3 nodes are available: 3 Insufficient cpu.");
+  const auto waiting = [](const Json& detail) {
+    return ParsePod(Pod({{"phase", "Pending"},
+                         {"containerStatuses", Json::array({ContainerIs("waiting", detail)})}}))
+        ->waits;
+  };
+  EXPECT_EQ(waiting({{"reason", "ErrImagePull"}, {"message", "not found"}}),
+            "ErrImagePull: not found");
+  EXPECT_EQ(waiting({{"reason", "ContainerCreating"}}), "");
+  EXPECT_EQ(ParsePod(Pod({{"phase", "Running"}}))->waits, "");
+}
+
 TEST(PodViewTest, UntilItsContainerRunsAPodIsPending) {
   for (const Json& status :
        {Json(),
