@@ -55,7 +55,7 @@ RuleStep ParameterOptimiser::At(std::uint64_t job_examples, const Correction& co
   double corrected_momentum = momentum;
   if (kind == OptimiserKind::kMomentum && correction.memory != 1) {
     corrected_rate /= correction.memory;
-    corrected_momentum = 1 - (1 - momentum) / correction.memory;
+    corrected_momentum = std::max(0.0, 1 - (1 - momentum) / correction.memory);
   }
   return {.kind = kind,
           .rate = static_cast<float>(corrected_rate),

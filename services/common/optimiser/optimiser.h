@@ -45,12 +45,13 @@ struct RuleStep {
 /// to every copy, log and replay.
 struct Correction {
   float rate = 1;    ///< factor on the learning rate, in (0, 1]
-  float memory = 1;  ///< factor on the steps that momentum remembers, 1 / (1 - momentum); >= 1.
-                     ///< The rate falls with it, so that a lasting gradient moves weights as far.
+  float memory = 1;  ///< factor on the steps that momentum remembers, 1 / (1 - momentum), at least
+                     ///< one; > 0. The rate falls as it rises, so that a lasting gradient moves
+                     ///< weights as far.
 
   /// Whether the numbers are in their ranges.
   [[nodiscard]] bool IsValid() const {
-    return rate > 0 && rate <= 1 && memory >= 1 && memory < 1e9f;
+    return rate > 0 && rate <= 1 && memory > 0 && memory < 1e9f;
   }
 
   friend bool operator==(const Correction&, const Correction&) = default;

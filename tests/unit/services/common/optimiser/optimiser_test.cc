@@ -73,6 +73,15 @@ TEST(ParameterOptimiserTest, ACorrectionLowersTheRateAndLengthensMemory) {
   EXPECT_NEAR(step.rate / (1 - step.momentum), 0.5 * 0.1 / (1 - 0.9), 1e-5);
 }
 
+TEST(ParameterOptimiserTest, ACorrectionMayShortenMemoryDownToOneStep) {
+  const ParameterOptimiser optimiser = {
+      .kind = OptimiserKind::kMomentum, .rate = 0.1, .momentum = 0.9};
+  const RuleStep step = optimiser.At(0, {.rate = 0.5f, .memory = 0.2f});
+  EXPECT_FLOAT_EQ(step.momentum, 0.5f);
+  EXPECT_FLOAT_EQ(step.rate, 0.25f);
+  EXPECT_EQ(optimiser.At(0, {.memory = 0.01f}).momentum, 0);
+}
+
 TEST(ParameterOptimiserTest, WithoutACorrectionTheNumbersAreTheJobs) {
   const ParameterOptimiser optimiser = {
       .kind = OptimiserKind::kMomentum, .rate = 0.1, .momentum = 0.9};
@@ -87,10 +96,12 @@ TEST(ParameterOptimiserTest, RulesWithoutMomentumTakeTheRateAlone) {
 
 TEST(CorrectionTest, OnlyNumbersInRangeAreValid) {
   EXPECT_TRUE(Correction{}.IsValid());
+  EXPECT_TRUE(Correction{.memory = 0.2f}.IsValid());
   for (const Correction& wrong : {Correction{.rate = 0},
                                   Correction{.rate = 1.5f},
                                   Correction{.rate = std::nanf("")},
-                                  Correction{.memory = 0.5f},
+                                  Correction{.memory = 0},
+                                  Correction{.memory = -0.5f},
                                   Correction{.memory = std::nanf("")}}) {
     EXPECT_FALSE(wrong.IsValid());
   }
