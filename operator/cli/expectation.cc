@@ -113,7 +113,7 @@ std::string CorrectionText(const Facts& facts) {
                           static_cast<double>(correction.rate),
                           facts.spec.optimiser().rate(),
                           static_cast<double>(corrected.rate));
-  if (const std::string momentum = MomentumText(corrected.momentum); correction.memory > 1) {
+  if (const std::string momentum = MomentumText(corrected.momentum); correction.memory != 1) {
     text += Text(", momentum %g -> ", facts.options.momentum) + momentum;
   }
   return text + " (optimiser.asynchrony: Auto)";
@@ -193,6 +193,11 @@ void WarnOfInterval(const Facts& facts,
   }
 }
 
+// A momentum near 1 is not kept.
+bool RemembersLittle(const Facts& facts) {
+  return facts.options.corrects && facts.expected.correction.memory < 1;
+}
+
 void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
   const bool has_momentum =
       facts.options.kind == OptimiserKind::kMomentum && facts.options.momentum > 0;
@@ -206,7 +211,8 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
         "spec.optimiser.location: with momentum on the servers, several workers end lower than "
         "one, by some points in short jobs; with Worker they do not (docs/bench/scaling.md)");
   }
-  if (has_momentum && facts.options.momentum > kMostMomentum && facts.workers() > 1) {
+  if (has_momentum && facts.options.momentum > kMostMomentum && facts.workers() > 1 &&
+      !RemembersLittle(facts)) {
     warnings.push_back(
         Text("spec.optimiser.momentum: with %.4g several workers swing, and may end far below one; "
              "up to %.4g was measured",

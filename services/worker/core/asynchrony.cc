@@ -31,6 +31,11 @@ constexpr double kMostSpread = 4.8;
 /// Two workers are never quite as fast as each other: up to here they are taken for equal.
 constexpr double kNearlyEqual = 1.5;
 
+/// Steps that momentum remembers beside one other worker, and the momentum above which what it
+/// would add to a movement is not made up for.
+constexpr double kMemoryBesideOne = 2;
+constexpr double kMostMadeUpFor = 0.9;
+
 /// A crowd below this swings little: between those of two and of three equal workers.
 constexpr double kFew = 0.5;
 
@@ -61,9 +66,32 @@ std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own
       std::round(kMostSpread / per_step), 1.0, static_cast<double>(options.exchange_every)));
 }
 
-double RateOf(const AsynchronyOptions& options, double crowd, double delay_steps) {
-  return 1 /
-         (1 + static_cast<double>(options.threads) * crowd * delay_steps * delay_steps / kBearable);
+struct Others {
+  double per_own = 0;         // examples
+  std::uint32_t workers = 1;  // that there are, this one among them
+};
+
+// About one other thread trains beside the one of this worker, and momentum is here. A worker's own
+// changes balance those that it answers late, unless momentum delays them as well: the memory has
+// to be short. Of many, some may not have begun.
+bool IsBesideOne(const AsynchronyOptions& options, const Others& others) {
+  return HasMomentum(options) && options.location == OptimiserLocation::kWorker &&
+         options.threads == 1 && others.workers == 2 && others.per_own > 0 &&
+         others.per_own <= kNearlyEqual;
+}
+
+// What `factor` is beside an equal worker, it is the less the less others train.
+double Beside(double others_per_own, double factor) {
+  return 1 + std::min(1.0, others_per_own) * (std::min(1.0, factor) - 1);
+}
+
+double RateOf(const AsynchronyOptions& options, const Others& others, double delay_steps) {
+  if (IsBesideOne(options, others)) {
+    const double made_up = (1 - options.momentum) / (1 - kMostMadeUpFor);
+    return Beside(others.per_own, made_up) / (1 + others.per_own);
+  }
+  return 1 / (1 + static_cast<double>(options.threads) * CrowdOf(options, others.per_own) *
+                      delay_steps * delay_steps / kBearable);
 }
 
 // A moving mean to which what stands out counts little.
@@ -72,12 +100,16 @@ void AddTime(double seconds, double& mean) {
 }
 
 double MemoryOf(const AsynchronyOptions& options,
-                double crowd,
+                const Others& others,
                 double gap_batches,
                 std::uint64_t exchange_every) {
   if (!HasMomentum(options)) {
     return 1;
   }
+  if (IsBesideOne(options, others)) {
+    return Beside(others.per_own, kMemoryBesideOne * (1 - options.momentum));
+  }
+  const double crowd = CrowdOf(options, others.per_own);
   const double share = crowd / (crowd + 1);
   if (options.location == OptimiserLocation::kWorker) {
     return 1 + share;
@@ -123,18 +155,18 @@ AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const Updat
 }
 
 Expectation Expect(const AsynchronyOptions& options, std::uint32_t workers) {
-  const auto others = static_cast<double>(std::max(workers, 1U) - 1);
-  const std::uint64_t chosen = IntervalOf(options, others);
+  const Others others = {.per_own = static_cast<double>(std::max(workers, 1U) - 1),
+                         .workers = workers};
+  const std::uint64_t chosen = IntervalOf(options, others.per_own);
   Expectation expected;
   expected.fetch_every = FetchEveryOf(options.written, chosen);
   expected.push_every = PushEveryOf(options.written, chosen);
   const double delay = DelayOf(expected.fetch_every, expected.push_every);
-  expected.staleness_batches = others * static_cast<double>(options.threads) * delay;
+  expected.staleness_batches = others.per_own * static_cast<double>(options.threads) * delay;
   if (options.corrects) {
-    const double crowd = CrowdOf(options, others);
-    expected.correction = {.rate = static_cast<float>(RateOf(options, crowd, delay)),
+    expected.correction = {.rate = static_cast<float>(RateOf(options, others, delay)),
                            .memory = static_cast<float>(MemoryOf(
-                               options, crowd, expected.staleness_batches, expected.push_every))};
+                               options, others, expected.staleness_batches, expected.push_every))};
   }
   return expected;
 }
@@ -211,11 +243,15 @@ void Asynchrony::ControlGain(std::span<const float> values) {
   const auto every = static_cast<double>(FetchEvery() * std::exchange(unobserved_, 0));
   const double stretch =
       std::clamp(std::round(delay / every), 2.0, static_cast<double>(GainControl::kLongestStretch));
+  const Others others = {.per_own = OthersPerOwn(), .workers = workers_};
+  const bool beside_one = IsBesideOne(options_, others);
+  const GainControl::Crowd few =
+      Crowd() < kFew ? GainControl::Crowd::kFew : GainControl::Crowd::kMany;
   gain_.Observe(values,
                 {.stretch = static_cast<std::size_t>(stretch),
                  .growth = kGrowthPerDelay * std::min(1.0, every / delay),
-                 .few = Crowd() < kFew,
-                 .most = 1 / RateOf(options_, Crowd(), DelaySteps())});
+                 .crowd = beside_one ? GainControl::Crowd::kOne : few,
+                 .most = beside_one ? 1 : 1 / RateOf(options_, others, DelaySteps())});
 }
 
 // Whoever finds others begins with the share of the rate that leaves all together at one worker's.
@@ -231,12 +267,13 @@ void Asynchrony::OnRenewed() {
 }
 
 void Asynchrony::Correct() {
-  const double rate = RateOf(options_, Crowd(), DelaySteps());
-  const double memory = MemoryOf(options_, Crowd(), gap_batches(), PushEvery());
+  const Others others = {.per_own = OthersPerOwn(), .workers = workers_};
+  const double rate = RateOf(options_, others, DelaySteps());
+  const double memory = MemoryOf(options_, others, gap_batches(), PushEvery());
   guidance_.correction = {.rate = static_cast<float>(rate * gain()),
                           .memory = static_cast<float>(memory)};
   guidance_.look_ahead = 0;
-  if (HasMomentum(options_) && meter_.moved() > 0) {
+  if (HasMomentum(options_) && !IsBesideOne(options_, others) && meter_.moved() > 0) {
     const double carries = options_.momentum / (1 - options_.momentum);
     guidance_.look_ahead =
         static_cast<float>(std::min(1.0, Crowd()) *

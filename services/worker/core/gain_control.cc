@@ -22,6 +22,8 @@ const GainControl::Marks GainControl::kMarksOfMomentum = {
     .halve = -0.1, .cut = 0.2, .grow = 0.7, .exceed = 0.9};
 const GainControl::Marks GainControl::kMarksOfFew = {
     .halve = -0.6, .cut = -0.4, .grow = -0.2, .exceed = 0.9};
+const GainControl::Marks GainControl::kMarksOfOne = {
+    .halve = -0.85, .cut = -0.75, .grow = -0.6, .exceed = 0.9};
 
 GainControl::GainControl(const UpdatePlan& plan, bool has_momentum) : has_momentum_(has_momentum) {
   for (const TensorPlan& tensor : plan.tensors) {
@@ -62,7 +64,15 @@ const GainControl::Marks& GainControl::MarksOf(const Pace& pace) const {
   if (!has_momentum_) {
     return kMarks;
   }
-  return pace.few ? kMarksOfFew : kMarksOfMomentum;
+  switch (pace.crowd) {
+    case Crowd::kOne:
+      return kMarksOfOne;
+    case Crowd::kFew:
+      return kMarksOfFew;
+    case Crowd::kMany:
+      break;
+  }
+  return kMarksOfMomentum;
 }
 
 void GainControl::Judge(const Pace& pace) {

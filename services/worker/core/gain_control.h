@@ -18,11 +18,18 @@ namespace adamant::worker {
 /// Threads: one at a time. Source: docs/design/asynchrony.md.
 class GainControl {
  public:
+  /// Who trains beside this worker.
+  enum class Crowd {
+    kMany,
+    kFew,  ///< hardly more than one other: movements are noisier, and swings smaller
+    kOne,  ///< and momentum remembers little of them
+  };
+
   struct Pace {
     std::size_t stretch = 2;  ///< fetches of one movement
     double growth = 0;        ///< by which the share may rise, relatively, until the next fetch
-    bool few = false;         ///< at most one other: movements are noisier, and swings smaller
-    double most = 1;          ///< at least 1; above 1 it rises only where nothing turns at all
+    Crowd crowd = Crowd::kMany;
+    double most = 1;  ///< at least 1; above 1 it rises only where nothing turns at all
   };
 
   /// `has_momentum`: the rule makes movements go on by themselves. Without it those of two
@@ -57,6 +64,7 @@ class GainControl {
   static const Marks kMarks;
   static const Marks kMarksOfMomentum;
   static const Marks kMarksOfFew;
+  static const Marks kMarksOfOne;
 
   void Judge(const Pace& pace);
   void Grow(const Pace& pace);

@@ -65,13 +65,13 @@ TEST(ExpectationTest, SixteenWorkers) {
   EXPECT_THAT(text.warnings, IsEmpty());
 }
 
-TEST(ExpectationTest, TwoWorkersKeepTheirNumbers) {
-  EXPECT_EQ(
-      Expected("{workers: 2}", kMomentum).lines,
-      "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
-      "staleness: about 9 batches of others; an exchange after every 8 batches\n"
-      "start: a gain of 1/2: learning rate 0.01\n"
-      "correction: none once faded in, unless the weights swing (optimiser.asynchrony: Auto)\n");
+TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
+  EXPECT_EQ(Expected("{workers: 2}", kMomentum).lines,
+            "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
+            "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+            "start: a gain of 1/2: learning rate 0.025\n"
+            "correction: staleness factor 0.5, once the gain is 1: learning rate 0.02 -> 0.05, "
+            "momentum 0.9 -> 0.5 (optimiser.asynchrony: Auto)\n");
 }
 
 TEST(ExpectationTest, ThreadsOfOneWorkerAreNotOthers) {
@@ -205,8 +205,15 @@ TEST(ExpectationTest, WarnsOfMomentumOnTheServers) {
 TEST(ExpectationTest, WarnsOfALongMemoryOfSeveralWorkers) {
   const std::string momentum = "{kind: Momentum, rate: 0.02, momentum: 0.99}";
   EXPECT_THAT(Expected("{workers: 1}", momentum).warnings, IsEmpty());
-  EXPECT_THAT(Expected("{workers: 2}", momentum).warnings,
-              ElementsAre(HasSubstr("spec.optimiser.momentum: with 0.99 several workers swing")));
+  const auto swings =
+      ElementsAre(HasSubstr("spec.optimiser.momentum: with 0.99 several workers swing"));
+  EXPECT_THAT(Expected("{workers: 3}", momentum).warnings, swings);
+  EXPECT_THAT(Expected("{workers: 2, threadsPerWorker: 2}", momentum).warnings, swings);
+  EXPECT_THAT(Expected("{workers: 2}", momentum).warnings, IsEmpty());  // it is shortened
+  EXPECT_THAT(
+      Expected("{workers: 2}", "{kind: Momentum, rate: 0.02, momentum: 0.99, asynchrony: Off}")
+          .warnings,
+      swings);
   EXPECT_THAT(Expected("{workers: 2}", "{kind: Momentum, rate: 0.02, momentum: 0.95}").warnings,
               IsEmpty());
 }

@@ -174,7 +174,9 @@ TEST(StalenessMeterTest, AServerThatCountsFromZeroAgainIsLeftOut) {
 }
 
 /// Observes a line of values that swings with this period in fetches, growing by `growth`.
-double AgreementOf(int period, std::size_t stretch, bool few = false) {
+double AgreementOf(int period,
+                   std::size_t stretch,
+                   GainControl::Crowd crowd = GainControl::Crowd::kMany) {
   GainControl control(OneTensor(64), /*has_momentum=*/true);
   control.Start(0.5);
   std::vector<float> values(64);
@@ -183,7 +185,7 @@ double AgreementOf(int period, std::size_t stretch, bool few = false) {
     for (std::size_t j = 0; j < values.size(); ++j) {
       values[j] = swing * static_cast<float>(j % 3 + 1);
     }
-    control.Observe(values, {.stretch = stretch, .growth = 0.05, .few = few});
+    control.Observe(values, {.stretch = stretch, .growth = 0.05, .crowd = crowd});
   }
   return control.gain();
 }
@@ -204,22 +206,27 @@ TEST(GainControlTest, RisesWhileTheWeightsGoOn) {
 
 TEST(GainControlTest, FallsWhereTheWeightsSwingToAQuarterOfWhereItBegan) {
   EXPECT_EQ(AgreementOf(8, 4), 0.125);
-  EXPECT_EQ(AgreementOf(8, 4, /*few=*/true), 0.125);
+  EXPECT_EQ(AgreementOf(8, 4, GainControl::Crowd::kFew), 0.125);
+  EXPECT_EQ(AgreementOf(8, 4, GainControl::Crowd::kOne), 0.125);
 }
 
 TEST(GainControlTest, SlowTurnsAreNoSwings) { EXPECT_GT(AgreementOf(400, 2), 0.9); }
 
-/// The gain after movements that have nothing to do with each other.
-double GainOfNoise(bool has_momentum, double most = 1, bool few = false) {
+/// The gain after movements that have nothing to do with each other, but for the share of the last
+/// one that is taken back.
+double GainOfNoise(bool has_momentum,
+                   double most = 1,
+                   GainControl::Crowd crowd = GainControl::Crowd::kMany,
+                   float taken_back = 0) {
   GainControl control(OneTensor(512), has_momentum);
   control.Start(0.2);
   Rng rng(1);
   std::vector<float> values(512);
   for (int i = 0; i < 200; ++i) {
     for (float& value : values) {
-      value += static_cast<float>(rng.Normal());
+      value = (1 - taken_back) * value + static_cast<float>(rng.Normal());
     }
-    control.Observe(values, {.growth = 0.05, .few = few, .most = most});
+    control.Observe(values, {.growth = 0.05, .crowd = crowd, .most = most});
   }
   return control.gain();
 }
@@ -227,7 +234,16 @@ double GainOfNoise(bool has_momentum, double most = 1, bool few = false) {
 TEST(GainControlTest, NoiseIsSwingingOnlyWhereMomentumWouldSmoothIt) {
   EXPECT_EQ(GainOfNoise(/*has_momentum=*/false), 1);
   EXPECT_LT(GainOfNoise(/*has_momentum=*/true), 0.1);
-  EXPECT_EQ(GainOfNoise(/*has_momentum=*/true, /*most=*/1, /*few=*/true), 1);
+  EXPECT_EQ(GainOfNoise(/*has_momentum=*/true, /*most=*/1, GainControl::Crowd::kFew), 1);
+}
+
+// Weights that stay about where they are, moved by chance alone.
+TEST(GainControlTest, WhatIsTakenBackByChanceIsNoSwingBesideOneOther) {
+  const auto gain_beside = [](GainControl::Crowd crowd) {
+    return GainOfNoise(/*has_momentum=*/true, /*most=*/1, crowd, /*taken_back=*/0.5);
+  };
+  EXPECT_GT(gain_beside(GainControl::Crowd::kOne), 0.5);
+  EXPECT_LT(gain_beside(GainControl::Crowd::kFew), 0.2);
 }
 
 TEST(GainControlTest, ExceedsOneOnlyWhereNothingTurns) {
@@ -318,12 +334,45 @@ TEST(AsynchronyTest, AWorkerAloneIsNotCorrected) {
   EXPECT_EQ(crowd.asynchrony.guidance(), Guidance{.exchange_every = 8});
 }
 
-TEST(AsynchronyTest, TwoEqualWorkersKeepTheirRateAndInterval) {
+TEST(AsynchronyTest, TwoEqualWorkersGoAsFarAsOneTogetherAndRememberLittle) {
   Crowd crowd(Momentum(), 1);
+  crowd.Train(1);
+  EXPECT_NEAR(crowd.asynchrony.gain(), 0.5, 0.1);
   crowd.Train(100);
-  EXPECT_NEAR(crowd.asynchrony.guidance().correction.rate, 1, 0.02);
-  EXPECT_NEAR(crowd.asynchrony.guidance().correction.memory, 1, 0.02);
+  EXPECT_NEAR(crowd.asynchrony.gain(), 1, 1e-6);
+  EXPECT_NEAR(crowd.asynchrony.guidance().correction.rate, 0.5, 0.01);
+  EXPECT_NEAR(crowd.asynchrony.guidance().correction.memory, 0.2, 0.01);  // of momentum 0.9: 0.5
   EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 8);
+  EXPECT_EQ(crowd.asynchrony.guidance().look_ahead, 0);
+}
+
+TEST(AsynchronyTest, BesideOneOtherMomentumIsMadeUpForOnlyToNineTenths) {
+  const auto rate_at = [](double momentum) {
+    AsynchronyOptions options = Momentum();
+    options.momentum = momentum;
+    const Correction correction = Expect(options, 2).correction;
+    const ParameterOptimiser written = {
+        .kind = OptimiserKind::kMomentum, .rate = 0.02, .momentum = momentum};
+    EXPECT_NEAR(written.At(0, correction).momentum, std::min(momentum, 0.5), 1e-6);
+    return written.At(0, correction).rate;
+  };
+  EXPECT_NEAR(rate_at(0.3), 0.5 * 0.02, 1e-6);  // nothing to shorten
+  EXPECT_NEAR(rate_at(0.9), 0.5 * 0.02 * 5, 1e-6);
+  EXPECT_NEAR(rate_at(0.99), 0.5 * 0.02 * 5, 1e-6);
+}
+
+// While one trains alone, and the others fade in.
+TEST(AsynchronyTest, OneOfManyThatHaveHardlyBegunKeepsItsMomentum) {
+  Crowd crowd(Momentum(), 1);
+  crowd.asynchrony.OnWorkers(16);
+  crowd.Train(100);
+  EXPECT_NEAR(crowd.asynchrony.guidance().correction.memory, 1, 0.01);
+}
+
+TEST(AsynchronyTest, TwoWorkersOfTwoThreadsKeepTheirMomentum) {
+  AsynchronyOptions options = Momentum();
+  options.threads = 2;
+  EXPECT_EQ(Expect(options, 2).correction.memory, 1);
 }
 
 TEST(AsynchronyTest, ThreeMeetOften) {
