@@ -4,7 +4,7 @@
 Each worker trains on f(x) = x^2 / 2 with momentum of its own, pushes what it changed every `every` steps, and has the sum
 of all back after two latencies. Printed: the largest N * rate / (1 - momentum) at which x goes to 0.
 
-  tests/bench/delayed_workers.py [--workers 8]
+  tests/bench/delayed_workers.py [--workers 8] [--momentum 0.95 0.9 0] [--until 300]
 """
 
 import argparse
@@ -64,7 +64,10 @@ def settles(total_rate, workers, every, latency, look_ahead, momentum, until=300
 
 
 def largest(momentum, **case):
-    low, high = 0.0, 6.0
+    """Below the first that does not settle: few workers bear some that are far larger again."""
+    low, high = 0.0, 0.02
+    while high < 6.0 and settles(high, momentum=momentum, **case):
+        low, high = high, high * 1.25
     for _ in range(11):
         middle = (low + high) / 2
         low, high = (middle, high) if settles(middle, momentum=momentum, **case) else (low, middle)
@@ -74,14 +77,16 @@ def largest(momentum, **case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=8)
-    workers = parser.parse_args().workers
+    parser.add_argument("--momentum", type=float, nargs="+", default=[0.95, 0.9, 0])
+    parser.add_argument("--until", type=float, default=300, help="steps after which x has gone to 0")
+    args = parser.parse_args()
     factors = (0, 1, 2, 3)
     print("| exchange every | latency | momentum | " + " | ".join(f"ahead × {factor}" for factor in factors) + " |")
     print("| --- " * (3 + len(factors)) + "|")
-    for every, latency in ((1, 0.1), (1, 0.5), (1, 1), (2, 0.5), (4, 0.5), (8, 0.1)):
-        for momentum in (0.95, 0.9, 0):
-            bounds = (largest(momentum, workers=workers, every=every, latency=latency, look_ahead=factor)
-                      for factor in factors)
+    for every, latency in ((1, 0.1), (1, 0.5), (1, 1), (2, 0.5), (4, 0.5), (8, 0.1), (8, 1.6)):
+        for momentum in args.momentum:
+            bounds = (largest(momentum, workers=args.workers, every=every, latency=latency, look_ahead=factor,
+                              until=args.until) for factor in factors)
             print(f"| {every} | {latency} | {momentum} | " + " | ".join(f"{bound:.2f}" for bound in bounds) + " |",
                   flush=True)
 
