@@ -29,6 +29,18 @@ bool LossesAreFinite(const std::vector<LeaseResult>& results) {
       results, [](const LeaseResult& result) { return std::isfinite(result.loss_sum); });
 }
 
+// What servers correct their rule by. Where it runs here they only add, and have no use for the
+// memory: servers of before refuse one below 1, which is a worker's alone.
+Correction ForServers(const UpdatePlan& plan, Correction correction) {
+  const auto runs_here = [](const TensorPlan& tensor) {
+    return tensor.trained && tensor.optimiser.location == OptimiserLocation::kWorker;
+  };
+  if (std::ranges::any_of(plan.tensors, runs_here)) {
+    correction.memory = 1;
+  }
+  return correction;
+}
+
 std::string Decimal(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
@@ -325,7 +337,7 @@ absl::Status Exchange::StartPush(ContentPtr content) {
     const Sequence sequence =
         pushes_.Push({.job_examples = accumulators.front()->job_examples.load(),
                       .examples = examples,
-                      .correction = accumulators.front()->correction});
+                      .correction = ForServers(replica_.plan, accumulators.front()->correction)});
     asynchrony_.meter().OnPush(sequence, examples);
     work_.Trained(sequence, std::move(results));
     store_.Add(sequence, std::move(content));

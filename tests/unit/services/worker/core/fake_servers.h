@@ -48,6 +48,7 @@ class FakeServers {
 
   PushReply Apply(const PushMessage& message, const PushPayload& payload) {
     PushReply reply = {.request = message.request};
+    correction_ = message.correction;
     for (std::size_t i = 0; i < message.updates.size(); ++i) {
       const Shard& shard = layout_.shards()[message.updates[i].shard];
       ShardAck& ack = reply.acks.emplace_back();
@@ -109,6 +110,9 @@ class FakeServers {
   [[nodiscard]] const std::vector<float>& weights() const { return weights_; }
   std::vector<float>& weights() { return weights_; }
 
+  /// What the last push asked for.
+  [[nodiscard]] const Correction& correction() const { return correction_; }
+
  private:
   std::span<float> Range(std::vector<float>& values, const Shard& shard) const {
     return std::span(values).subspan(layout_.OffsetOf(shard.tensor) + shard.begin, shard.size());
@@ -140,6 +144,7 @@ class FakeServers {
   std::vector<float> state_;
   std::vector<Sequence> included_;  // by shard
   std::uint64_t epoch_ = 1;
+  Correction correction_;
 
   struct Disk {
     std::vector<float> weights;

@@ -399,6 +399,21 @@ TEST(UpdatesOfThreadsTest, WhatWaitedLongForItsFirstBatchIsCorrectedAsOfNow) {
   EXPECT_LT(LargestDifference(quarter, whole), 1e-5f);
 }
 
+TEST(UpdatesOfThreadsTest, ServersAreToldTheMemoryOfMomentumOnlyWhereTheyHaveIt) {
+  const Correction correction{.rate = 0.5f, .memory = 0.2f};
+  for (const auto location : {OptimiserLocation::kWorker, OptimiserLocation::kServer}) {
+    RigOptions options = {.kind = OptimiserKind::kMomentum, .location = location};
+    Rig rig(options);
+    rig.Begin();
+    rig.replica.guidance.Set({.correction = correction, .exchange_every = 4});
+    Train(rig, 8, 4);
+    Flush(rig);
+    EXPECT_EQ(rig.servers.correction().rate, correction.rate);
+    EXPECT_EQ(rig.servers.correction().memory,
+              location == OptimiserLocation::kServer ? correction.memory : 1);
+  }
+}
+
 TEST(ProtocolsTest, ActivationsGiveTheResultOfGradientsWithinRounding) {
   for (const std::size_t threads : {1, 3}) {
     for (const OptimiserKind kind :
