@@ -74,6 +74,15 @@ class InputTest(adamant.TestCase):
         self.assertNotIn("Examples", adamant.adamant("version", "--help").stdout)
         self.assert_refused(adamant.adamant("help", "trian"), 2, "train")
 
+    def test_a_folder_for_a_model_is_tried_without_one(self):
+        out = self.folder / "taken" / "run"
+        adamant.adamant("save-model", "--check", "--out", out).check_returncode()
+        self.assertEqual(list(out.iterdir()), [], "the folder is made, and the file in it has gone")
+        out.rmdir()
+        out.write_text("no folder")
+        self.assert_refused(adamant.adamant("save-model", "--check", "--out", out / "run"), 1, f"cannot create {out}/run")
+        self.assert_refused(adamant.adamant("save-model", "--inputs", "x", "--check", "--out", out), 2, "--check")
+
     def test_a_manifest_that_is_not_there(self):
         self.assert_refused(self.train(self.folder / "no.yaml"), 2, "no.yaml")
         self.assertFalse((self.folder / "run").exists())
