@@ -1,5 +1,6 @@
 #include "operator/kube/held_actions.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -22,7 +23,48 @@ bool LeadsTheEpoch(const controller::ControllerMessage& message) {
          std::holds_alternative<controller::ReleasePushes>(message);
 }
 
+bool IsMembershipFor(controller::ConnectionId connection, const Action& action) {
+  const auto* send = std::get_if<controller::Send>(&action);
+  return send != nullptr && send->connection == connection &&
+         std::holds_alternative<controller::Membership>(send->message);
+}
+
+// The one that waits and that another makes needless.
+std::deque<Action>::iterator FindOlder(const Action& newer, std::deque<Action>& waiting) {
+  const auto* send = std::get_if<controller::Send>(&newer);
+  const bool stores = std::holds_alternative<controller::Persist>(newer);
+  if (!stores && (send == nullptr || !IsMembershipFor(send->connection, newer))) {
+    return waiting.end();
+  }
+  return std::ranges::find_if(waiting, [&](const Action& action) {
+    return stores ? std::holds_alternative<controller::Persist>(action)
+                  : IsMembershipFor(send->connection, action);
+  });
+}
+
+void AddEntries(controller::Persist from, controller::Persist& to) {
+  for (controller::Persist::Entry& entry : from.entries) {
+    const auto same = std::ranges::find(to.entries, entry.key, &controller::Persist::Entry::key);
+    if (same == to.entries.end()) {
+      to.entries.push_back(std::move(entry));
+    } else {
+      same->value = std::move(entry.value);
+    }
+  }
+}
+
 }  // namespace
+
+void AddAction(Action action, std::deque<Action>& waiting) {
+  const auto older = FindOlder(action, waiting);
+  if (older == waiting.end()) {
+    waiting.push_back(std::move(action));
+  } else if (auto* persist = std::get_if<controller::Persist>(&action)) {
+    AddEntries(std::move(*persist), std::get<controller::Persist>(*older));
+  } else {
+    *older = std::move(action);
+  }
+}
 
 std::vector<controller::Persist::Entry> HeldActions::entries() const {
   std::vector<controller::Persist::Entry> entries;
@@ -54,11 +96,11 @@ bool HeldActions::PassesOrKeeps(Action& action) {
       return true;
     }
   }
-  actions_.push_back(std::move(action));
+  AddAction(std::move(action), actions_);
   return false;
 }
 
-std::vector<Action> HeldActions::Release() {
+std::deque<Action> HeldActions::Release() {
   entries_.clear();
   unwelcomed_.clear();
   return std::exchange(actions_, {});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -8,6 +9,11 @@
 #include "operator/core/actions.h"
 
 namespace adamant::kube {
+
+/// Adds what a controller has decided to what waits. Of several states, and of several Memberships
+/// for a member, only the last counts: it takes the place of the one before, as each is as large as
+/// the job has buckets and there is one for each event.
+void AddAction(controller::Action action, std::deque<controller::Action>& waiting);
 
 /// What a controller has decided while its state could not be stored. What leads an epoch goes on
 /// without: members answer by epoch and snapshot, so repeating it later is harmless. Everything
@@ -28,11 +34,11 @@ class HeldActions {
   bool PassesOrKeeps(controller::Action& action);
 
   /// The entries are stored: what was kept, in order. Empties this.
-  std::vector<controller::Action> Release();
+  std::deque<controller::Action> Release();
 
  private:
   std::map<std::string, std::string> entries_;
-  std::vector<controller::Action> actions_;
+  std::deque<controller::Action> actions_;
   std::set<controller::ConnectionId> unwelcomed_;  // whose Welcome is kept
 };
 

@@ -267,7 +267,9 @@ void JobBody::Handle(const controller::Event& event) {
 }
 
 void JobBody::Perform(std::vector<Action> actions) {
-  std::ranges::move(actions, std::back_inserter(actions_));
+  for (Action& action : actions) {
+    AddAction(std::move(action), actions_);
+  }
   PerformAll();
 }
 
@@ -304,16 +306,8 @@ void JobBody::Do(Action& action) {
   // What should run follows from JobController::Wanted.
 }
 
-// What later events have to store is in the same write: it is newer.
 void JobBody::Persist(const controller::Persist& persist) {
   held_.Add(persist);
-  std::erase_if(actions_, [this](const Action& action) {
-    const auto* later = std::get_if<controller::Persist>(&action);
-    if (later != nullptr) {
-      held_.Add(*later);
-    }
-    return later != nullptr;
-  });
   if (!waits_) {
     StoreHeld().IgnoreError();  // it is held, and tried again
   }
@@ -324,7 +318,7 @@ absl::Status JobBody::StoreHeld() {
     const std::vector<controller::Persist::Entry> entries = held_.entries();
     ADAMANT_RETURN_IF_ERROR(Store(entries));
     if (held_.entries() == entries) {  // else something was added meanwhile
-      std::vector<Action> released = held_.Release();
+      std::deque<Action> released = held_.Release();
       std::ranges::move(released, std::inserter(actions_, actions_.begin()));
       PerformAll();
     }

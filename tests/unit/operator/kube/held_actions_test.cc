@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,6 +19,7 @@ using controller::Send;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::SizeIs;
 
 std::vector<std::pair<std::string, std::string>> EntriesOf(const HeldActions& held) {
   std::vector<std::pair<std::string, std::string>> entries;
@@ -27,6 +30,39 @@ std::vector<std::pair<std::string, std::string>> EntriesOf(const HeldActions& he
 }
 
 bool Passes(HeldActions& held, Action action) { return held.PassesOrKeeps(action); }
+
+TEST(AddActionTest, OfStatesAndMembershipsTheLastTakesThePlaceOfTheOneBefore) {
+  std::deque<Action> waiting;
+  const auto membership = [&](controller::ConnectionId connection, std::uint64_t version) {
+    AddAction(Send{connection, controller::Membership{.version = version}}, waiting);
+  };
+  AddAction(Persist{{{"state", "one"}, {"epoch/1", "row"}}}, waiting);
+  membership(1, 1);
+  AddAction(Send{1, controller::OpenEpoch{.epoch = 1}}, waiting);
+  membership(2, 1);
+  AddAction(Persist{{{"state", "two"}, {"epoch/2", "row"}}}, waiting);
+  membership(1, 2);
+  membership(3, 2);
+  ASSERT_THAT(waiting, SizeIs(5));
+  const Persist stored{{{"state", "two"}, {"epoch/1", "row"}, {"epoch/2", "row"}}};
+  EXPECT_EQ(std::get<Persist>(waiting[0]).entries, stored.entries);
+  const auto version = [&](std::size_t i) {
+    return std::get<controller::Membership>(std::get<Send>(waiting[i]).message).version;
+  };
+  EXPECT_EQ(version(1), 2u);
+  EXPECT_TRUE(std::holds_alternative<controller::OpenEpoch>(std::get<Send>(waiting[2]).message));
+  EXPECT_EQ(version(3), 1u) << "of another member";
+  EXPECT_EQ(version(4), 2u);
+}
+
+TEST(HeldActionsTest, OfSeveralMembershipsForAMemberTheLastIsKept) {
+  HeldActions held;
+  held.Add(Persist{{{"state", "one"}}});
+  for (const std::uint64_t version : {1, 2, 3}) {
+    EXPECT_FALSE(Passes(held, Send{1, controller::Membership{.version = version}}));
+  }
+  EXPECT_THAT(held.Release(), SizeIs(1));
+}
 
 TEST(HeldActionsTest, NothingIsHeldAtFirst) {
   HeldActions held;
@@ -84,7 +120,7 @@ TEST(HeldActionsTest, WhatMakesOrUnmakesMembersAndRecordsIsKept) {
     HeldActions held;
     held.Add(Persist{{{"state", "one"}}});
     EXPECT_FALSE(Passes(held, action)) << action.index();
-    const std::vector<Action> released = held.Release();
+    const std::deque<Action> released = held.Release();
     ASSERT_EQ(released.size(), 1u);
     EXPECT_EQ(released[0].index(), action.index());
   }
@@ -97,7 +133,7 @@ TEST(HeldActionsTest, WhatIsKeptComesOutInOrder) {
     EXPECT_FALSE(Passes(held, controller::Export{snapshot}));
     EXPECT_FALSE(Passes(held, controller::CloseConnection{snapshot}));
   }
-  const std::vector<Action> released = held.Release();
+  const std::deque<Action> released = held.Release();
   ASSERT_EQ(released.size(), 6u);
   for (std::uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(std::get<controller::Export>(released[2 * i]).snapshot, i + 1);
@@ -112,7 +148,7 @@ TEST(HeldActionsTest, WhoIsNotWelcomedYetIsToldNothingBeforeIt) {
   EXPECT_FALSE(Passes(held, Send{7, controller::Welcome{.term = 2}}));
   EXPECT_FALSE(Passes(held, Send{7, controller::OpenEpoch{.epoch = 2}}));
   EXPECT_TRUE(Passes(held, Send{8, controller::OpenEpoch{.epoch = 2}}));
-  const std::vector<Action> released = held.Release();
+  const std::deque<Action> released = held.Release();
   ASSERT_EQ(released.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<controller::Welcome>(std::get<Send>(released[0]).message));
   EXPECT_TRUE(std::holds_alternative<controller::OpenEpoch>(std::get<Send>(released[1]).message));
