@@ -52,6 +52,8 @@ struct ProcessExited {
   /// The body has ended it for the next to run on another node: no rule judges that, and the next
   /// gets another volume, if it may.
   bool moves = false;
+  /// Its volume was deleted: the next gets another one, whoever needs what was on it.
+  bool volume_deleted = false;
 };
 
 /// The answer to Export. Unavailable: a parameter server could not be read now.

@@ -135,7 +135,7 @@ class JobController {
   }
 
   /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
-  /// node is lost with a volume that others have copies of.
+  /// node is lost with a volume that others have copies of, and when the volume was deleted.
   [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }
 
   /// Some bucket cannot do without the volume that this parameter server uses.
@@ -172,7 +172,7 @@ class JobController {
   [[nodiscard]] std::string AlarmOf(MemberId id) const;
   [[nodiscard]] double LastLoss() const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
-  void LeaveVolume(MemberId id);
+  void LeaveVolume(const ProcessExited& event);
   void OnExported(const Exported& event, TimePoint now);
   void OnTimer(TimePoint now);
   void OnSuspendRequested(const SuspendRequested& event, TimePoint now);

@@ -24,9 +24,8 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
     placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
   }
-  const bool leaves_volume = event.moves || event.cause == LossCause::kNodeLost;
-  if (news && leaves_volume && !state_.recovery.going_back) {
-    LeaveVolume(event.id);
+  if (news) {
+    LeaveVolume(event);
   }
   if (!current || slot.liveness == Roster::Liveness::kAbsent) {
     return;
@@ -56,10 +55,17 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
 }
 
 // A server's disk may be bound to the node that is lost with it. Where it is needed, the next
-// process waits for it all the same.
-void JobController::LeaveVolume(MemberId id) {
-  if (id.role == Role::kParameterServer && !placement_.NeedsDiskOf(id.slot)) {
-    roster_.TakeNewVolume(id);
+// process waits for it all the same; for one that was deleted nobody can wait. What the empty one
+// lacks comes from other copies; a bucket of which there is none is lost as with any lost disk.
+void JobController::LeaveVolume(const ProcessExited& event) {
+  if (event.id.role != Role::kParameterServer) {
+    return;
+  }
+  const bool may_leave = event.moves || event.cause == LossCause::kNodeLost;
+  const bool leaves =
+      may_leave && !state_.recovery.going_back && !placement_.NeedsDiskOf(event.id.slot);
+  if (leaves || event.volume_deleted) {
+    roster_.TakeNewVolume(event.id);
   }
 }
 

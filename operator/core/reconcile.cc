@@ -51,7 +51,9 @@ ProcessExited Exit(const ObservedPod& pod) {
 
 ProcessExited Loss(const ObservedPod& pod) {
   std::string how = "is lost: its node is out of service";
-  if (pod.shut_out) {
+  if (!pod.deleted_claim.empty()) {
+    how = "begins anew on another volume: its claim " + pod.deleted_claim + " was deleted";
+  } else if (pod.shut_out) {
     how = "leaves its volume, which is on a node that takes no pods";
   } else if (!pod.node_out_of_service) {
     const auto away = std::chrono::duration_cast<std::chrono::seconds>(*pod.node_away);
@@ -62,7 +64,8 @@ ProcessExited Loss(const ObservedPod& pod) {
           .how = std::move(how),
           .proved = pod.node_out_of_service,
           .cause = LossCause::kNodeLost,
-          .reason = LossReason::kNodeLost};
+          .reason = LossReason::kNodeLost,
+          .volume_deleted = !pod.deleted_claim.empty()};
 }
 
 // By slot, the highest generation whose pod has ended: it is kept.
@@ -79,7 +82,8 @@ std::map<MemberId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods)
 
 // A pod whose container has not ended, as far as anybody can tell.
 void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience, PodPlan& plan) {
-  const bool given_up = IsGivenUp(pod, patience) || IsShutOut(pod, patience);
+  const bool given_up =
+      IsGivenUp(pod, patience) || IsShutOut(pod, patience) || !pod.deleted_claim.empty();
   if (given_up) {
     plan.exited.push_back(Loss(pod));
   }

@@ -37,6 +37,9 @@ struct ObservedPod {
   /// nobody needs that volume; absent: it does not.
   std::optional<std::chrono::milliseconds> shut_out{};
   bool moves = false;  ///< it was deleted for its process to run on another node
+  /// It has no node, and gets none, as this claim of its volume is gone, or going; empty: it is
+  /// not.
+  std::string deleted_claim{};
 };
 
 struct DeletePod {

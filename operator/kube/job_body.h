@@ -121,8 +121,11 @@ class JobBody {
   void HandleWaiting(const PodViews& pods);
   void HandleZones();
   void FindShutOut(const JobObjects& seen);
-  [[nodiscard]] std::string NodeOfVolume(const controller::StartProcess& process,
-                                         const JobObjects& seen) const;
+  struct Waiting;
+  void AskForClaim(const controller::StartProcess& process,
+                   const JobObjects& seen,
+                   Waiting& pod) const;
+  [[nodiscard]] std::string NodeOfVolume(const Json& claim, const JobObjects& seen) const;
   [[nodiscard]] Json ServersTolerations() const;
   absl::Status MoveServer(const JobObjects& seen);
   [[nodiscard]] static bool AllEnded(const PodViews& pods);
@@ -139,6 +142,7 @@ class JobBody {
   absl::Status Refused(const std::string& what, const absl::Status& why);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);
+  absl::Status MakeServersClaim(controller::MemberId server, std::uint64_t volume);
   absl::Status DeleteClaim(std::uint32_t slot, std::uint64_t volume);
   absl::Status DeleteLeftClaims();
   absl::Status DeleteAllClaims();
@@ -198,11 +202,12 @@ class JobBody {
   NodeAbsences absences_;
   std::map<controller::StartProcess, std::string> ran_on_;  // the nodes of pods, also of some gone
   std::map<std::string, std::string> zones_;                // by node, as the controller was told
-  // A pod that waits for the node that its volume is on.
+  // A parameter server's pod that waits for a node: maybe for the one that its volume is on.
   struct Waiting {
-    std::string node;                         // empty: it may run anywhere, as far as is known
-    Clock::TimePoint ask_at{};                // for the node, while that is empty
+    std::string node{};                       // empty: it may run anywhere, as far as is known
+    Clock::TimePoint ask_at{};                // for its claim
     std::optional<Clock::TimePoint> since{};  // the node takes no pods
+    std::string deleted_claim{};              // its claim, if that is gone or going
   };
   std::map<std::string, Waiting> shut_out_;  // by the pod's UID
   std::string moving_;                       // UID of the pod that was deleted to be elsewhere
@@ -210,6 +215,7 @@ class JobBody {
   std::chrono::minutes move_wait_{kFirstMoveWait};
   std::optional<Clock::TimePoint> next_loss_;           // when a node that is away will matter
   std::map<std::uint32_t, std::uint64_t> left_claims_;  // by slot: volumes up to it are deleted
+  std::map<std::string, std::string> claims_;           // of servers: UIDs of those made or found
   Budgets budgets_;
 
   // What was passed on last: the request, and the newest snapshot that had begun then.

@@ -19,6 +19,23 @@ absl::Status JobBody::CreateClaim(const Json& claim) {
   return claim.is_null() ? absl::OkStatus() : CreateOnce(kPersistentVolumeClaims, claim, unused);
 }
 
+// One that was deleted while no pod waited for it is there again under its name, and empty.
+absl::Status JobBody::MakeServersClaim(controller::MemberId server, std::uint64_t volume) {
+  const Json claim = ClaimObject(job_, *view_->job, server.slot, volume);
+  const std::string name = KeyOf(claim).name;
+  std::string uid;
+  ADAMANT_RETURN_IF_ERROR(CreateOnce(kPersistentVolumeClaims, claim, uid));
+  const auto [known, is_new] = claims_.try_emplace(name, uid);
+  if (!is_new && !uid.empty() && known->second != uid) {
+    known->second = uid;
+    Record(true,
+           "ClaimDeleted",
+           controller::ToString(server) + " begins anew on an empty volume: its claim " + name +
+               " was deleted, and is made again");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status JobBody::DeleteClaim(std::uint32_t slot, std::uint64_t volume) {
   const std::string name = ClaimName(job_.key.name, slot, volume);
   const absl::Status deleted = DeleteIfOwn(client_, kPersistentVolumeClaims, name, job_);

@@ -22,16 +22,23 @@ namespace {
 
 constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
 constexpr std::chrono::minutes kBetweenLooks{1};
-constexpr std::chrono::seconds kBetweenQuestions{5};  // for the node of a volume
+constexpr std::chrono::seconds kBetweenQuestions{5};  // for the claim of a pod that waits
 
 bool IsServer(const PodView& view) {
   return view.export_snapshot == 0 && view.pod.process.id.role == Role::kParameterServer;
 }
 
-// The first pod of a slot has a volume that may still be made anywhere.
-bool WaitsForItsNode(const PodView& view) {
+bool WaitsForANode(const PodView& view) {
   return IsServer(view) && view.node.empty() && view.pod.state == ObservedPod::State::kPending &&
-         !view.pod.deleting && view.pod.process.generation > 1;
+         !view.pod.deleting;
+}
+
+// The first pod of a slot has a volume that may still be made anywhere.
+bool IsFirst(const PodView& view) { return view.pod.process.generation == 1; }
+
+bool IsDeleted(const absl::StatusOr<Json>& claim) {
+  return absl::IsNotFound(claim.status()) ||
+         (claim.ok() && !StringAt(*claim, {"metadata", "deletionTimestamp"}).empty());
 }
 
 // The name of the node that has this host name; of one that is gone, that.
@@ -74,22 +81,26 @@ void JobBody::HandleZones() {
   }
 }
 
-// Which pods wait for a node that takes none, and since when.
+// Which pods of servers wait for a node that takes none, and since when; and which wait in vain, as
+// somebody has deleted their claim, which was made before them.
 void JobBody::FindShutOut(const JobObjects& seen) {
   const Clock::TimePoint now = context_.clock.Now();
   std::set<std::string> waiting;
   for (const auto& view : seen.pods) {
-    if (!seen.node_of || !WaitsForItsNode(*view)) {
+    if (!WaitsForANode(*view)) {
       continue;
     }
     waiting.insert(view->pod.uid);
-    Waiting& pod = shut_out_[view->pod.uid];
-    if (pod.node.empty() && now >= pod.ask_at) {
-      pod.node = NodeOfVolume(view->pod.process, seen);
+    // The claim of a first pod was made a moment ago.
+    const Clock::TimePoint ask_at = IsFirst(*view) ? now + kBetweenQuestions : now;
+    Waiting& pod = shut_out_.try_emplace(view->pod.uid, Waiting{.ask_at = ask_at}).first->second;
+    if (now >= pod.ask_at) {
+      AskForClaim(view->pod.process, seen, pod);
       pod.ask_at = now + kBetweenQuestions;
     }
-    const auto node = pod.node.empty() ? nullptr : seen.node_of(pod.node);
-    if (pod.node.empty() || (node != nullptr && TakesPods(*node, ServersTolerations()))) {
+    const auto node = pod.node.empty() || !seen.node_of ? nullptr : seen.node_of(pod.node);
+    if (!seen.node_of || IsFirst(*view) || pod.node.empty() ||
+        (node != nullptr && TakesPods(*node, ServersTolerations()))) {
       pod.since.reset();
     } else if (!pod.since) {
       pod.since = now;
@@ -98,17 +109,22 @@ void JobBody::FindShutOut(const JobObjects& seen) {
   std::erase_if(shut_out_, [&](const auto& entry) { return !waiting.contains(entry.first); });
 }
 
-// Empty where nobody says now that the volume is bound to one.
-std::string JobBody::NodeOfVolume(const controller::StartProcess& process,
-                                  const JobObjects& seen) const {
+void JobBody::AskForClaim(const controller::StartProcess& process,
+                          const JobObjects& seen,
+                          Waiting& pod) const {
   const std::string name =
       ClaimName(job_.key.name, process.id.slot, controller_->VolumeOf(process.id));
   const auto claim = client_.Get(kPersistentVolumeClaims, {job_.key.ns, name});
-  if (!claim.ok()) {
-    return "";
+  pod.deleted_claim = IsDeleted(claim) ? name : "";
+  if (claim.ok() && pod.node.empty()) {
+    pod.node = NodeOfVolume(*claim, seen);
   }
-  std::string node = StringAt(*claim, {"metadata", "annotations", kSelectedNode});
-  const std::string volume = StringAt(*claim, {"spec", "volumeName"});
+}
+
+// Empty where nobody says now that the volume of the claim is bound to one.
+std::string JobBody::NodeOfVolume(const Json& claim, const JobObjects& seen) const {
+  std::string node = StringAt(claim, {"metadata", "annotations", kSelectedNode});
+  const std::string volume = StringAt(claim, {"spec", "volumeName"});
   if (!node.empty() || volume.empty()) {
     return node;
   }

@@ -86,6 +86,9 @@ ObservedPod JobBody::ObserveOne(const PodView& view) const {
     pod.shut_out = std::chrono::floor<std::chrono::milliseconds>(context_.clock.Now() -
                                                                  *waiting->second.since);
   }
+  if (waiting != shut_out_.end()) {
+    pod.deleted_claim = waiting->second.deleted_claim;
+  }
   pod.moves = view.pod.uid == moving_;
   pod.node_out_of_service =
       node != nodes_.end() && node->second != nullptr && node->second->out_of_service;
@@ -258,8 +261,7 @@ absl::Status JobBody::CreatePod(const StartProcess& process) {
   const std::string name = controller::ToString(process.id);
   const std::uint64_t volume = controller_->VolumeOf(process.id);
   if (process.id.role == controller::Role::kParameterServer) {
-    const absl::Status claimed =
-        CreateClaim(ClaimObject(job_, *view_->job, process.id.slot, volume));
+    const absl::Status claimed = MakeServersClaim(process.id, volume);
     if (!claimed.ok()) {
       return Refused("the claim of " + name, claimed);
     }

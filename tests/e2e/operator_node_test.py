@@ -64,6 +64,19 @@ class LostNodeTest(NodesTestCase):
         self.assert_trained_on(job, EPOCHS, EXAMPLES)
         self.assert_event(job, f"Lost: {slot} was silent for 3 s")
 
+    def test_a_deleted_claim_gives_way_to_a_new_one(self):
+        job = self.start_training("claimless", **JOB)
+        slot, _ = self.choose_server(job)
+        claim = f"{job.name}-{slot}-1"
+        begin = time.monotonic()
+        for kind, name in (("persistentvolumeclaim", claim), ("pod", job.pod_of(slot))):
+            self.system.cluster.kubectl("delete", kind, "-n", "training", name, "--wait=false")
+        await_that(lambda: claim not in self.claims(job) and f"{job.name}-{slot}-2" in self.claims(job),
+                   "the server has another claim", 60)
+        measured("claim deleted → its server begins anew on another", time.monotonic() - begin)
+        self.assert_trained_on(job, EPOCHS, EXAMPLES)
+        self.assert_event(job, f"{slot} begins anew on (another volume: its claim {claim} was deleted|an empty volume)")
+
     def test_the_leading_operators_node_is_cut(self):
         job = self.start_training("headless", **JOB)
         leader, node = self.system.leader(), self.leaders_node()

@@ -99,8 +99,30 @@ void AdviseOnScheduling(std::string_view message, Advice& advice) {
         "see that nodes have the labels that affinity and nodeSelector in spec.pods.ROLE.spec ask "
         "for; a pod must also run where its volume is");
   }
-  if (Contains(message, "not found") && Contains(message, "persistentvolumeclaim")) {
-    advice.emplace_back("make the claim that the job names, or correct its name");
+}
+
+// A claim of the pod is not there, or is going. Only what the job names is the user's to make.
+void AdviseOnMissingClaims(const Json& pod,
+                           const Json& job,
+                           std::string_view message,
+                           Advice& advice) {
+  if (!Contains(message, "persistentvolumeclaim") ||
+      !(Contains(message, "not found") || Contains(message, "being deleted"))) {
+    return;
+  }
+  const Json* spec = Find(job, {"spec"});
+  const std::string named = spec == nullptr ? "" : spec->dump();
+  for (const std::string& claim : ClaimsOf(pod)) {
+    const std::string quoted = '"' + claim + '"';
+    if (!Contains(message, quoted)) {
+      continue;
+    }
+    if (Contains(named, quoted)) {
+      advice.emplace_back("make the claim that the job names, or correct its name");
+    } else {
+      advice.push_back("wait: claim " + claim +
+                       " is the operator's to make, and it soon starts another pod with a new one");
+    }
   }
 }
 
@@ -125,6 +147,7 @@ std::optional<Cause> Unscheduled(const Json& pod, const Observed& observed, Advi
     cause.because.push_back(std::move(claim));
   }
   AdviseOnScheduling(message, advice);
+  AdviseOnMissingClaims(pod, observed.job, message, advice);
   return cause;
 }
 

@@ -181,6 +181,18 @@ TEST(LostNodeTest, APodThatHasEndedBeforeKeepsItsOwnEnd) {
   EXPECT_THAT(plan.remove, IsEmpty());
 }
 
+TEST(ReconcileTest, APodWhoseClaimWasDeletedIsGivenUpForOneOnAnotherVolume) {
+  ObservedPod pod = Pod(kFirst, State::kPending);
+  pod.deleted_claim = "mnist-parameter-server-0-1";
+  const PodPlan plan = Plan({kFirst}, {pod});
+  ASSERT_THAT(plan.exited, SizeIs(1));
+  EXPECT_EQ(plan.exited[0].how,
+            "begins anew on another volume: its claim mnist-parameter-server-0-1 was deleted");
+  EXPECT_TRUE(plan.exited[0].volume_deleted);
+  EXPECT_FALSE(plan.exited[0].proved);
+  EXPECT_THAT(plan.remove, ElementsAre(DeletePod{.name = pod.name, .uid = pod.uid}));
+}
+
 TEST(ReconcileTest, OnlyTheNewestEndedPodOfASlotIsKept) {
   const ObservedPod first = Pod(kFirst, State::kEnded);
   const ObservedPod second = Pod(kSecond, State::kRunning);

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -59,6 +60,15 @@ class VolumesTest : public testing::Test {
                                       .how = "is given up",
                                       .proved = proved,
                                       .cause = LossCause::kNodeLost});
+  }
+
+  Harness::Actions DeleteVolumeOf(MemberId id) {
+    return job_->Handle(ProcessExited{.id = id,
+                                      .generation = job_->GenerationOf(id),
+                                      .how = "begins anew on another volume",
+                                      .proved = false,
+                                      .cause = LossCause::kNodeLost,
+                                      .volume_deleted = true});
   }
 
   // The others take over what the slot was primary of, and drop it.
@@ -200,6 +210,49 @@ TEST_F(VolumesTest, AProcessThatComesBackFromALostNodeIsRefused) {
             "parameter-server-0 incarnation 1 was given up; the slot is at 1");
   job_->Join(kServer0, "server-0 elsewhere");
   EXPECT_EQ(Sent<Refused>(job_->Join(kServer0, ToString(kServer0), 1)).size(), 1u);
+}
+
+TEST_F(VolumesTest, OneWhoseVolumeWasDeletedLearnsItsBucketsOnANewOne) {
+  Begin(2);
+  job_->Exit(kServer0);
+  job_->Pass(seconds(2), {kServer0});
+  ASSERT_EQ(job_->GenerationOf(kServer0), 2u);
+  DeleteVolumeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  LeaveOut(0);
+  job_->Join(kServer0, "server-0 anew");
+  job_->Tell(kServer0, StoredBuckets{});
+  AddLearners();
+  EXPECT_TRUE(HasAllCopies());
+  EXPECT_EQ(job_->state().phase, Phase::kRunning);
+}
+
+// Nobody can bring it back: to wait for it would be to wait for ever.
+TEST_F(VolumesTest, TheOnlyCopyIsLostWithADeletedVolumeAndTheJobSaysWhich) {
+  Begin(1);
+  job_->Exit(kServer0);
+  job_->Pass(seconds(2), {kServer0});
+  DeleteVolumeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 2u);
+  job_->Pass(seconds(5), {kServer0});
+  job_->Join(kServer0, "server-0 anew");
+  job_->Tell(kServer0, StoredBuckets{});
+  EXPECT_EQ(job_->state().phase, Phase::kFailed);
+  EXPECT_THAT(job_->state().message, testing::HasSubstr("is lost"));
+  EXPECT_THAT(job_->state().message, testing::HasSubstr("parameter-server-0: nothing is stored"));
+}
+
+// Who was not proved to be dead may have what was acknowledged: an empty volume is no proof.
+TEST_F(VolumesTest, ADeletedVolumeProvesNobodysDeath) {
+  Begin(1);
+  DeleteVolumeOf(kServer0);
+  job_->Pass(seconds(5), {kServer0});
+  job_->Join(kServer0, "server-0 anew");
+  job_->Tell(kServer0, StoredBuckets{});
+  job_->Pass(seconds(100));
+  EXPECT_EQ(job_->state().phase, Phase::kRunning);
+  EXPECT_EQ(job_->controller().Report().bucket_summary.states.count("Ready"), 1u);
+  EXPECT_NE(job_->controller().Report().bucket_summary.states.at("Ready"), 3u);
 }
 
 TEST_F(VolumesTest, AnEarlierVolumeIsNeededUntilEveryBucketHasItsCopiesAgain) {

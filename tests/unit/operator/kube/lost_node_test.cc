@@ -7,124 +7,18 @@
 #include <vector>
 
 #include "operator/core/messages.h"
-#include "tests/unit/operator/kube/job_body_rig.h"
+#include "tests/unit/operator/kube/lost_node_rig.h"
 
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
-using controller::Role;
 using std::chrono::seconds;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
-const Json kSpec = Json::parse(R"({
-    "distribution": {"workers": 1, "parameterServers": {"count": 2, "copies": 1, "buckets": 2}},
-    "detection": {"nodeUnreachable": "20s", "forceDelete": "30s"}})");
-constexpr char kLost[] = "mnist-parameter-server-0-1";
-constexpr char kReplacement[] = "mnist-parameter-server-0-2";
-
-const std::vector<std::string> kFirstPods = {"mnist-data-server-0-1",
-                                             "mnist-parameter-server-0-1",
-                                             "mnist-parameter-server-1-1",
-                                             "mnist-worker-0-1"};
-
-// Each server on a node of its own, the others on a third; the servers have nothing yet.
-class LostNodeTest : public JobBodyRig {
- protected:
-  LostNodeTest() {
-    for (const char* node : {"node1", "node2", "node3"}) {
-      SetNode(node, "True");
-    }
-    Lead(kSpec);
-    Work();
-    RunOn("node1", "mnist-parameter-server-0-1");
-    RunOn("node2", "mnist-parameter-server-1-1");
-    RunOn("node3", "mnist-data-server-0-1");
-    RunOn("node3", "mnist-worker-0-1");
-    Work();
-  }
-
-  [[nodiscard]] std::vector<std::string> ServersClaims() const {
-    std::vector<std::string> names = Names(kPersistentVolumeClaims);
-    std::erase(names, "mnist-output");
-    return names;
-  }
-
-  void Join(controller::ConnectionId connection, MemberId id) {
-    controller::Join join;
-    join.id = id;
-    join.uid = "process " + std::to_string(connection);
-    join.address = "address:1";
-    join.generation = NewestGeneration(id);
-    control_.Tell(connection, join);
-    control_.Tell(connection, controller::Heartbeat{});
-    if (id.role == Role::kParameterServer) {
-      control_.Tell(connection, controller::StoredBuckets{});
-    }
-    Work();
-  }
-
-  // Both servers join, and say that they serve what they are to.
-  void ServeAll() {
-    Join(1, {Role::kDataServer, 0});
-    Join(2, {Role::kParameterServer, 0});
-    Join(3, {Role::kParameterServer, 1});
-    const auto views = control_.Sent<controller::Membership>();
-    ASSERT_FALSE(views.empty());
-    const auto& buckets = views.back().second.buckets;
-    ASSERT_EQ(buckets.size(), 2u);
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      control_.Tell(buckets[i].primary.slot + 2,
-                    controller::BucketsReady{{{.bucket = i, .epoch = buckets[i].epoch}}});
-    }
-    Work();
-  }
-
-  // Second by second: a controller that sleeps for long does not count anybody as silent.
-  void WorkFor(seconds time) {
-    for (; time.count() > 0; --time) {
-      WorkAfter(seconds(1));
-    }
-  }
-
-  void SetCordoned(const std::string& name, bool cordoned) {
-    Json node = client_.Get(kNodes, {"", name}).value();
-    node["spec"]["unschedulable"] = cordoned;
-    ASSERT_TRUE(client_.Update(kNodes, node).ok());
-  }
-
-  void ChangeClaimOf(const std::string& pod, const Json& change) {
-    ASSERT_TRUE(
-        client_
-            .Patch(kPersistentVolumeClaims, {kJob.key.ns, ClaimOf(pod)}, PatchType::kMerge, change)
-            .ok());
-  }
-
-  // The server's volume is local.
-  void BindTo(const std::string& node, const std::string& pod) {
-    ChangeClaimOf(
-        pod, {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", node}}}}}});
-  }
-
-  void DeleteAtOnce(const std::string& pod) {
-    ASSERT_TRUE(client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = seconds(0)}).ok());
-  }
-
-  void Drain(const std::string& node, const std::string& pod) {
-    BindTo(node, pod);
-    SetCordoned(node, true);
-    DeleteAtOnce(pod);
-    Work();
-  }
-
-  [[nodiscard]] std::string ClaimOf(const std::string& pod_name) const {
-    const auto pod = client_.Get(kPods, {kJob.key.ns, pod_name});
-    return pod.ok() ? (*pod)["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] : Json("");
-  }
-};
+using LostNodeTest = LostNodeRig;
 
 TEST_F(LostNodeTest, UntilItsTimeIsOverNothingHappens) {
   SetNode("node1", "Unknown");

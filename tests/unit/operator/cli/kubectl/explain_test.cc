@@ -113,6 +113,32 @@ TEST(ExplainTest, AnUnboundClaimIsACauseWithTheProvisionersWord) {
   EXPECT_THAT(text, HasSubstr("kubectl get storageclass"));
 }
 
+Json WithoutItsClaim(const std::string& claim) {
+  Json pod = Pending("Unschedulable", "persistentvolumeclaim \"" + claim + "\" not found");
+  pod["spec"]["volumes"] =
+      Json::array({{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", claim}}}}});
+  return pod;
+}
+
+TEST(ExplainTest, AClaimThatTheJobNamesAndIsMissingIsTheUsersToMake) {
+  Json job = TheJob("Starting");
+  job["spec"]["data"]["train"]["idx"]["claim"] = "digits";
+  EXPECT_THAT(Explained(At(job, {WithoutItsClaim("digits")})),
+              HasSubstr("make the claim that the job names, or correct its name"));
+}
+
+TEST(ExplainTest, ADeletedClaimThatTheOperatorHadMadeIsNotTheUsersToMake) {
+  for (const std::string& end : {std::string("not found"), std::string("is being deleted")}) {
+    Json pod = WithoutItsClaim("mnist-parameter-server-0-1");
+    pod["status"]["conditions"][0]["message"] =
+        "persistentvolumeclaim \"mnist-parameter-server-0-1\" " + end;
+    const std::string text = Explained(At(TheJob("Running"), {pod}));
+    EXPECT_THAT(text, Not(HasSubstr("make the claim")));
+    EXPECT_THAT(text,
+                HasSubstr("wait: claim mnist-parameter-server-0-1 is the operator's to make"));
+  }
+}
+
 TEST(ExplainTest, AnImageThatCannotBePulledIsNamed) {
   for (const char* reason : {"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull"}) {
     const std::string text = Explained(
