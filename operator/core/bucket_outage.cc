@@ -28,7 +28,8 @@ void BucketOutage::TellIn(JobReport& report, Clock::TimePoint now, WallTime wall
       states += (states.empty() ? "" : ", ") + std::to_string(found->second) + " " + state;
     }
   }
-  const bool trains = report.phase == Phase::kRunning || report.phase == Phase::kEvaluating;
+  const bool trains =
+      report.phase == Phase::kRunning || report.phase == Phase::kEvaluating || report.goes_on;
   if (unserved == 0 || !trains) {
     begin_.reset();
     return;

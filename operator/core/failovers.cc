@@ -57,11 +57,14 @@ std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
   return caught_up;
 }
 
-BucketReport Failovers::ReportOf(std::uint32_t bucket, bool live) const {
+BucketReport Failovers::ReportOf(std::uint32_t bucket,
+                                 std::optional<std::size_t> live_copies) const {
   const Bucket& record = configurations_.At(bucket);
-  const auto service = live ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
+  const auto service =
+      live_copies ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
+  const std::size_t copies = live_copies.value_or(record.members.size());
   BucketReport report{.bucket = bucket,
-                      .state = std::string(StateOf(record, service, settings_)),
+                      .state = std::string(StateOf(record, service, copies, settings_)),
                       .record = record,
                       .rolled_back = state_.histories[bucket].rolled_back};
   if (const auto progress = progress_.find(bucket); progress != progress_.end()) {
@@ -89,6 +92,7 @@ std::optional<FailoverReport> Failovers::Last(TimePoint now) const {
 
 std::string_view StateOf(const Bucket& record,
                          Configurations::Service service,
+                         std::size_t live_copies,
                          const JobSettings& settings) {
   if (!record.created) {
     return "Creating";
@@ -96,10 +100,10 @@ std::string_view StateOf(const Bucket& record,
   if (service != Configurations::Service::kServed) {
     return service == Configurations::Service::kRestoring ? "Restoring" : "FailingOver";
   }
-  if (record.members.size() < settings.min_in_sync) {
+  if (live_copies < settings.min_in_sync) {
     return "Blocked";
   }
-  return record.members.size() < settings.copies ? "Degraded" : "Ready";
+  return live_copies < settings.copies ? "Degraded" : "Ready";
 }
 
 }  // namespace adamant::controller

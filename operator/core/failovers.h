@@ -69,8 +69,10 @@ class Failovers {
   /// Looks for buckets that have all their copies again; returns how long each was without.
   std::vector<double> OnRecordsChanged(TimePoint now);
 
-  /// `live`: the job runs; else the bucket is as good as its record.
-  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket, bool live) const;
+  /// `live_copies`: of its members, how many are known to run; nullopt: the job does not run, and
+  /// the bucket is as good as its record.
+  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket,
+                                      std::optional<std::size_t> live_copies) const;
   [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;
 
  private:
@@ -96,6 +98,7 @@ class Failovers {
 /// Creating, Restoring, FailingOver, Blocked, Degraded or Ready.
 std::string_view StateOf(const Bucket& record,
                          Configurations::Service service,
+                         std::size_t live_copies,
                          const JobSettings& settings);
 
 }  // namespace adamant::controller

@@ -92,6 +92,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     sequence_.GoOn();
   }
   const bool none_lives = !survivors.others && survivors.running.empty();
+  goes_on_ = !had_ended && !survivors.running.empty() && !state_.recovery.going_back;
   if (had_ended || none_lives || state_.schedule_epochs == 0) {
     state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number
   }

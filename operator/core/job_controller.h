@@ -51,6 +51,9 @@ struct JobReport {
   std::string message;
   bool invalid = false;   ///< failed because the data does not fit the manifest
   bool released = false;  ///< suspended as it could not start, not by the user
+  /// Starting, but of a job that another controller had begun to lead: its processes train on, if
+  /// they can, and which of its servers run is known by now.
+  bool goes_on = false;
   std::vector<MemberReport> members;
   std::vector<BucketReport> buckets{};
   BucketSummary bucket_summary{};
@@ -226,7 +229,8 @@ class JobController {
   LeadOut lead_out_;
   StartWatch start_watch_;
 
-  bool ready_ = false;  // the current step's commands have been sent
+  bool ready_ = false;    // the current step's commands have been sent
+  bool goes_on_ = false;  // it had begun under another controller, and processes of then may run
   struct Alarm {
     std::string text;
     TimePoint since{};

@@ -62,9 +62,11 @@ JobReport JobController::Report() const {
   }
   const bool live = wake_at_.has_value() && !IsFinal(state_.phase);
   for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
-    report.buckets.push_back(placement_.failovers().ReportOf(bucket, live));
+    const auto live_copies = live ? std::optional(placement_.LiveCopiesOf(bucket)) : std::nullopt;
+    report.buckets.push_back(placement_.failovers().ReportOf(bucket, live_copies));
     report.bucket_summary.Add(report.buckets.back());
   }
+  report.goes_on = goes_on_ && state_.phase == Phase::kStarting && placement_.KnowsWhoRuns();
   report.last_failover = placement_.failovers().Last(last_advance_);
   report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
   report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();

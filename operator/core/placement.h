@@ -78,6 +78,12 @@ class Placement {
   /// Every bucket is served and has its copies on servers that run.
   [[nodiscard]] bool HasAllCopies() const;
 
+  /// Of the members of its record those that run.
+  [[nodiscard]] std::size_t LiveCopiesOf(std::uint32_t bucket) const;
+
+  /// Of each server of an earlier controller it is known whether it runs.
+  [[nodiscard]] bool KnowsWhoRuns() const;
+
   /// A bucket cannot do without the disk of this slot: of its other members none runs, or too few
   /// to leave this one out while nothing proves its death, as whoever opens the disk next would. So
   /// it is with a bucket that nobody has served yet: it goes to another server only when that is

@@ -17,11 +17,27 @@ bool Placement::IsComplete(TimePoint now) const {
 }
 
 bool Placement::HasAllCopies() const {
-  return all_served_ && std::ranges::all_of(state_.buckets, [&](const Bucket& record) {
-           const auto there =
-               std::ranges::count_if(record.members, [&](Holder member) { return Runs(member); });
-           return there >= static_cast<std::ptrdiff_t>(settings_.copies);
-         });
+  if (!all_served_) {
+    return false;
+  }
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (LiveCopiesOf(bucket) < settings_.copies) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::size_t Placement::LiveCopiesOf(std::uint32_t bucket) const {
+  const auto runs = [&](Holder member) { return Runs(member); };
+  return static_cast<std::size_t>(std::ranges::count_if(configurations_.At(bucket).members, runs));
+}
+
+bool Placement::KnowsWhoRuns() const {
+  return std::ranges::none_of(roster_.slots(), [&](const Roster::Slot& slot) {
+    return slot.id.role == Role::kParameterServer && roster_.MayPush(slot) &&
+           !roster_.IsRunning(slot.id);
+  });
 }
 
 bool Placement::NeedsDiskOf(std::uint32_t slot) const {

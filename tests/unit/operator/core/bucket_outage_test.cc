@@ -1,6 +1,9 @@
 #include "operator/core/bucket_outage.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/unit/operator/core/harness.h"
 
 namespace adamant::controller {
 namespace {
@@ -42,6 +45,109 @@ TEST_F(BucketOutageTest, SaysNothingWhereSomethingElseIsToldOrNobodyTrains) {
             "data-server-0 loads");
   EXPECT_NE(MessageAt(9, {{"Blocked", 4}}, Phase::kEvaluating), "");
   EXPECT_EQ(MessageAt(9, {{"Blocked", 4}}, Phase::kFailed), "");
+}
+
+// Three servers hold three buckets twice, and two copies have to be live.
+class OutageOfSurvivorsTest : public testing::Test {
+ protected:
+  OutageOfSurvivorsTest() {
+    job_.Begin();
+    job_.JoinAll();
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      while (const auto learner = job_.state().buckets[i].learner) {
+        const Bucket record = job_.state().buckets[i];
+        job_.Tell({Role::kParameterServer, record.primary.slot},
+                  Proposals{{{.bucket = i,
+                              .epoch = record.epoch,
+                              .kind = Proposal::Kind::kAdd,
+                              .proposer = record.primary,
+                              .subject = *learner}}});
+      }
+    }
+    job_.Pass(std::chrono::seconds(1));
+  }
+
+  static JobSettings Settings() {
+    JobSettings settings = SmallJob();
+    settings.parameter_servers = 3;
+    settings.buckets = 3;
+    settings.copies = 2;
+    settings.min_in_sync = 2;
+    return settings;
+  }
+
+  void DeleteByForce(MemberId id) {
+    job_.Handle(ProcessExited{.id = id,
+                              .generation = job_.GenerationOf(id),
+                              .how = "is gone",
+                              .proved = false,
+                              .cause = LossCause::kDisruption});
+  }
+
+  void LeadAnew() {
+    job_.RestartController({.running = job_.controller().Wanted()});
+    outage_ = {};
+  }
+
+  // Of those that live.
+  void JoinAgain(const std::vector<MemberId>& members) {
+    for (const MemberId id : members) {
+      job_.Join(id, ToString(id), 1);
+      job_.Tell(id, Heartbeat{});
+      if (id.role == Role::kParameterServer) {
+        job_.Serve(id.slot);
+      }
+    }
+  }
+
+  // As a body asks for it, for so long.
+  std::string MessageAfter(std::chrono::seconds time, const std::vector<MemberId>& silent) {
+    std::string message;
+    for (; time.count() > 0; --time) {
+      job_.Pass(std::chrono::seconds(1), silent);
+      JobReport report = job_.controller().Report();
+      outage_.TellIn(report, job_.now(), BucketOutage::WallTime(std::chrono::seconds(0)));
+      message = report.message;
+    }
+    return message;
+  }
+
+  Harness job_{Settings()};
+  BucketOutage outage_;
+};
+
+TEST_F(OutageOfSurvivorsTest, TheNextControllerTellsItTooOnceItKnowsWhoLives) {
+  ASSERT_EQ(job_.state().phase, Phase::kRunning);
+  const std::vector<MemberId> dead = {kServer1, {Role::kParameterServer, 2}};
+  for (const MemberId id : dead) {
+    DeleteByForce(id);
+  }
+  const std::string told = MessageAfter(std::chrono::seconds(5), dead);
+  ASSERT_THAT(told, testing::HasSubstr("3 of 3 buckets have too few live copies"));
+  LeadAnew();
+  std::vector<MemberId> unheard = dead;
+  unheard.push_back(kServer0);
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(5), unheard), "") << "server 0 may live";
+  JoinAgain({kData0, kData1, kServer0, kWorker0, kWorker1});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(2), dead), "") << "others may take over";
+  EXPECT_THAT(MessageAfter(std::chrono::seconds(3), dead),
+              testing::HasSubstr("3 of 3 buckets have too few live copies"));
+}
+
+TEST_F(OutageOfSurvivorsTest, AMemberThatDoesNotRunIsNoLiveCopy) {
+  LeadAnew();
+  JoinAgain({kData0, kData1, kServer0, kServer1, {Role::kParameterServer, 2}, kWorker0, kWorker1});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(10), {}), "");
+  EXPECT_EQ(job_.controller().Report().bucket_summary.states.at("Ready"), 3u);
+  DeleteByForce(kServer1);
+  const auto states = job_.controller().Report().bucket_summary.states;
+  EXPECT_EQ(states.at("Ready"), 1u) << "the one that it does not hold";
+}
+
+TEST_F(OutageOfSurvivorsTest, AJobThatIsResumedStartsAsEver) {
+  job_.Handle(SuspendRequested{.reason = "by the user", .at_once = true});
+  job_.RestartController({.others = false, .running = {}, .resumes = true});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(10), {}), "");
 }
 
 }  // namespace
