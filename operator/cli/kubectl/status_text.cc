@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "operator/cli/console/status_view.h"
@@ -29,18 +32,38 @@ struct Shards {
   std::int64_t without_primary = 0;
   std::int64_t largest_epoch = 0;
   std::int64_t term = 0;
-  std::map<std::int64_t, std::int64_t, std::greater<>> by_copies;  // copies → buckets
+  std::map<std::int64_t, std::int64_t, std::greater<>> by_copies;  // live copies → buckets
 };
 
-Shards Summarise(const std::vector<Json>& maps) {
+// "parameter-server-1": those whose pods run. nullopt: of a job that has ended or is suspended, or
+// whose pods are not seen; then every copy that is recorded counts.
+std::optional<std::set<std::string>> LiveServers(const JobObjects& objects) {
+  const std::string phase = PhaseOf(objects.job);
+  if (objects.pods.empty() || IsOver(phase) || phase == "Suspended") {
+    return std::nullopt;
+  }
+  std::set<std::string> live;
+  for (const Json& pod : objects.pods) {
+    if (StringAt(pod, {"status", "phase"}) == "Running") {
+      live.insert(SlotOf(pod));
+    }
+  }
+  return live;
+}
+
+Shards Summarise(const JobObjects& objects) {
+  const auto live = LiveServers(objects);
+  const auto is_live = [&](const v1::Holder& member) {
+    return !live || live->contains("parameter-server-" + std::to_string(member.slot()));
+  };
   Shards shards;
-  for (const Json& object : maps) {
+  for (const Json& object : objects.shard_maps) {
     v1::ShardMap map;
     kube::ReadShardMap(object, map).IgnoreError();  // what is readable of it counts
     shards.term = std::max(shards.term, map.term());
     for (const v1::Bucket& bucket : map.buckets()) {
       ++shards.buckets;
-      ++shards.by_copies[bucket.members_size()];
+      ++shards.by_copies[std::count_if(bucket.members().begin(), bucket.members().end(), is_live)];
       shards.without_primary += bucket.has_primary() ? 0 : 1;
       shards.largest_epoch =
           std::max(shards.largest_epoch, static_cast<std::int64_t>(bucket.epoch()));
@@ -173,7 +196,7 @@ std::string StatusText(const JobObjects& objects) {
   }
   const bool live = !IsOver(phase) && phase != "Suspended";
   std::string text = cli::StatusText(AsJobStatus(objects.job), live);
-  text += ShardsText(Summarise(objects.shard_maps));
+  text += ShardsText(Summarise(objects));
   if (const std::string claim = StringAt(objects.job, {"status", "outputClaim"}); !claim.empty()) {
     text += "output       claim " + claim + "\n";
   }
@@ -194,7 +217,7 @@ std::string StatusJson(const JobObjects& objects) {
                       {"status", objects.job.value("status", Json::object())},
                       {"pods", OrderedJson::array()},
                       {"claims", OrderedJson::array()},
-                      {"shards", ShardsJson(Summarise(objects.shard_maps))}};
+                      {"shards", ShardsJson(Summarise(objects))}};
   for (const Json& pod : objects.pods) {
     json["pods"].push_back({{"name", kube::KeyOf(pod).name},
                             {"role", SlotOf(pod)},

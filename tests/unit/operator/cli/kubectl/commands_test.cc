@@ -7,6 +7,7 @@
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/job_objects.h"
+#include "operator/cli/kubectl/status_text.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 
 namespace adamant::kubectl {
@@ -36,6 +37,24 @@ TEST_F(CommandsTest, AMisspeltJobIsAnsweredWithTheNameThatIsNear) {
   EXPECT_EQ(std::string(shown.status().message()),
             R"(there is no job "mnsit" in namespace training; did you mean mnist?)");
   EXPECT_EQ(ExitCodeOf(shown.status()), cli::kBadInput);
+}
+
+// Records keep a server that is gone until it may be left out.
+TEST_F(CommandsTest, OnlyCopiesOnServersThatRunCount) {
+  Json pending = Waiting(ThePod("parameter-server", 1, 2), "ContainerCreating", "");
+  const Json bucket = Json::parse(R"({"epoch": 1, "generation": 1, "created": true,
+      "primary": {"slot": 0, "incarnation": 1},
+      "members": [{"slot": 0, "incarnation": 1}, {"slot": 1, "incarnation": 1}]})");
+  JobObjects objects;
+  objects.job = TheJob("Starting");
+  objects.pods = {ThePod("parameter-server", 0), pending};
+  objects.shard_maps = {{{"buckets", Json::array({bucket, bucket})}}};
+  EXPECT_THAT(StatusText(objects), HasSubstr("buckets      2: 2 with 1 copy; epochs up to 1"));
+  objects.pods[1] = ThePod("parameter-server", 1, 2);
+  EXPECT_THAT(StatusText(objects), HasSubstr("2 with 2 copies"));
+  objects.job = TheJob("Suspended");
+  objects.pods.clear();
+  EXPECT_THAT(StatusText(objects), HasSubstr("2 with 2 copies"));
 }
 
 TEST_F(CommandsTest, AnEmptyNamespaceIsSaidToBeEmpty) {
