@@ -87,6 +87,13 @@ std::optional<model::Graph> CheckModel(const v1::TrainingJob& job,
     problems.Add(Locate(given, "spec.model"), "spec.model", std::string(graph.status().message()));
     return std::nullopt;
   }
+  if (graph->parameters.empty()) {
+    const std::string path = FieldPath(kNetwork, "layers");
+    problems.Add(Locate(given, path),
+                 path,
+                 "no layer has parameters, so there is nothing to train; add a FullyConnected or "
+                 "Conv2d layer");
+  }
   return *std::move(graph);
 }
 
