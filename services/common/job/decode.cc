@@ -5,6 +5,7 @@
 #include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -77,6 +78,11 @@ bool FitsType(const FieldDescriptor& field, const Scalar& value) {
     return number >= 0 && number <= std::numeric_limits<std::uint32_t>::max();
   }
   return field.cpp_type() != FieldDescriptor::CPPTYPE_UINT64 || std::get<std::int64_t>(value) >= 0;
+}
+
+/// Whether a number that is not 0 is lost, or loses digits, among the floats of weights.
+bool IsTiny(double value) {
+  return value != 0 && std::abs(value) < double{std::numeric_limits<float>::min()};
 }
 
 /// One pass over a tree, filling messages.
@@ -338,6 +344,13 @@ class Decoder {
     if (!FitsType(field, *value) || !InRange(RulesOf(field), type, *value)) {
       problems_.Add(
           node.at, path, Shown(node) + " is out of range" + Allowed(RangeText(RulesOf(field))));
+      return std::nullopt;
+    }
+    if (const auto* const real = std::get_if<double>(&*value); real != nullptr && IsTiny(*real)) {
+      problems_.Add(node.at,
+                    path,
+                    Shown(node) + " is too close to 0" +
+                        Allowed(RangeText(RulesOf(field)) + "; the smallest above 0 is 1.2e-38"));
       return std::nullopt;
     }
     return value;

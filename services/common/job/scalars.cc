@@ -113,7 +113,9 @@ std::optional<double> ParseReal(std::string_view text) {
     // Too large or too close to 0: the exponent's sign tells.
     const bool tiny = text.find("e-") != std::string_view::npos ||
                       text.find("E-") != std::string_view::npos || number.substr(0, 2) == "0.";
-    return tiny ? 0 : std::copysign(std::numeric_limits<double>::max(), text[0] == '-' ? -1 : 1);
+    return std::copysign(
+        tiny ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<double>::max(),
+        text[0] == '-' ? -1 : 1);
   }
   return value;
 }

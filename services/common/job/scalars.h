@@ -9,7 +9,8 @@
 namespace adamant::job {
 
 // The notations of single values. Parsers return nullopt for anything else than the notation; what
-// exceeds the type comes out as its largest (or smallest) value, so that range checks see it.
+// exceeds the type comes out as its largest (or smallest) value, and what is closer to 0 than the
+// type can tell as the closest, so that range checks see it.
 
 /// "42", "-1".
 std::optional<std::int64_t> ParseInteger(std::string_view text);

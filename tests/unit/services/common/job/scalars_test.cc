@@ -45,7 +45,9 @@ TEST(ScalarsTest, RealsAreDecimalNumbers) {
 TEST(ScalarsTest, RealsBeyondTheTypeBecomeItsLimitsOrZero) {
   EXPECT_EQ(ParseReal("1e999"), std::numeric_limits<double>::max());
   EXPECT_EQ(ParseReal("-1e999"), std::numeric_limits<double>::lowest());
-  EXPECT_EQ(ParseReal("1e-999"), 0);
+  EXPECT_EQ(ParseReal("1e-999"), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(ParseReal("-1e-999"), -std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(ParseReal("0e-999"), 0);
 }
 
 TEST(ScalarsTest, BytesTakeBinaryAndDecimalSuffixes) {
