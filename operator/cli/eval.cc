@@ -171,9 +171,7 @@ int Eval(const EvalFlags& flags) {
     return kBadInput;
   }
   const job::ParseResult parsed = job::LoadJob(manifest);
-  for (const job::Diagnostic& problem : parsed.problems) {
-    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
-  }
+  PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
   }

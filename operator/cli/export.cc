@@ -78,9 +78,7 @@ int Export(const ExportFlags& flags) {
     return kBadInput;
   }
   const job::ParseResult parsed = job::LoadJob(paths.job());
-  for (const job::Diagnostic& problem : parsed.problems) {
-    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
-  }
+  PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
   }

@@ -39,9 +39,7 @@ struct PlanFlags {
 
 int Plan(const PlanFlags& flags) {
   const job::ParseResult parsed = job::LoadJob(flags.job);
-  for (const job::Diagnostic& problem : parsed.problems) {
-    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
-  }
+  PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
   }

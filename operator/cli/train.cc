@@ -149,9 +149,7 @@ int Prepare(TrainFlags& flags,
   }
   job::ParseResult parsed =
       job::LoadJob(flags.job, resume ? job::DataReading::kLabels : job::DataReading::kWhole);
-  for (const job::Diagnostic& problem : parsed.problems) {
-    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
-  }
+  PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
   }

@@ -5,6 +5,7 @@
 
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/print_error.h"
 #include "operator/cli/expectation.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -28,9 +29,7 @@ struct ValidateFlags {
 
 int Validate(const ValidateFlags& flags) {
   const job::ParseResult parsed = job::LoadJob(flags.job, job::DataReading::kWhole);
-  for (const job::Diagnostic& problem : parsed.problems) {
-    std::fprintf(stderr, "%s\n", job::Format(problem).c_str());
-  }
+  PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     std::fprintf(stderr,
                  "%s: %zu %s\n",

@@ -43,6 +43,12 @@ class InputTest(adamant.TestCase):
         for address in ("no.such.host.invalid:0", "192.0.2.1:0"):
             self.assert_refused(self.train(self.job(), "--metrics-listen", address), 2, "--metrics-listen: ", address)
             self.assertFalse((self.folder / "run").exists())
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            self.assert_refused(self.train(self.job(), "--metrics-listen", address), 4, "--metrics-listen: ", address)
+            self.assertFalse((self.folder / "run").exists())
         self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", "--seed", 3,
                                             "--validation-seed", 3), 2, "--validation-seed are the same")
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", ""), 2, "--run-dir: the name is empty")
@@ -93,6 +99,18 @@ class InputTest(adamant.TestCase):
         self.assert_refused(self.train(job), 2, f"{job}:", "spec.optimizer", "did you mean optimiser?",
                             "spec.runPolicy.epochs")
         self.assert_refused(adamant.adamant("validate", job), 2, "spec.optimizer", "2 problems")
+
+    def test_of_many_problems_the_first_are_shown(self):
+        job = self.job()
+        job.write_text(job.read_text() + "".join(f"x{i}: 1\n" for i in range(60000)))
+        for result in (self.train(job), adamant.adamant("validate", job)):
+            self.assert_refused(result, 2, "x19: unknown field", "and 59980 more\n")
+            self.assertNotIn("x20", result.stderr)
+        self.assertTrue(result.stderr.endswith("60000 problems\n"))
+        job.write_text(job.read_text() + "#" * (1 << 20))
+        result = adamant.adamant("validate", job)
+        self.assert_refused(result, 2, f"{job}: larger than the limit of 1048576 bytes\n")
+        self.assertNotIn(f"{job}: {job}", result.stderr)
 
     def test_the_plan_names_every_layer(self):
         planned = adamant.adamant("plan", self.job(), "--steps", 3, "--batch", 16)
@@ -165,7 +183,9 @@ class InputTest(adamant.TestCase):
     def test_a_run_that_is_running_already(self):
         run = self.run_in().train(self.job(epochs=10000))
         run.await_epoch(0)
-        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "in use")
+        again = adamant.adamant("train", "--resume", f"{run.folder}/./")
+        self.assert_refused(again, 4, f"adamant: {run.folder} is in use", f"`adamant status {run.folder}`")
+        self.assertEqual(again.stdout, "", "nothing that looks like a start")
 
     def test_a_folder_without_a_run(self):
         for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):

@@ -1,12 +1,29 @@
 #include "operator/cli/console/print_error.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 
 namespace adamant::cli {
+namespace {
+
+constexpr std::size_t kMostProblems = 20;  // what fits a screen
+
+}  // namespace
 
 void PrintError(std::string_view message) {
   std::fflush(stdout);
   std::fprintf(stderr, "adamant: %.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+void PrintProblems(const std::vector<job::Diagnostic>& problems) {
+  const std::size_t shown = std::min(problems.size(), kMostProblems);
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::fprintf(stderr, "%s\n", job::Format(problems[i]).c_str());
+  }
+  if (shown < problems.size()) {
+    std::fprintf(stderr, "and %zu more\n", problems.size() - shown);
+  }
 }
 
 }  // namespace adamant::cli

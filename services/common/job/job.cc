@@ -112,7 +112,11 @@ ParseResult LoadJob(const std::filesystem::path& path, DataReading reading) {
     return ParseJob(*text, path.string(), reading);
   }
   Problems problems(path.string());
-  problems.Add({}, "", std::string(text.status().message()));
+  std::string message(text.status().message());
+  if (const std::string file = path.string() + ": "; message.starts_with(file)) {
+    message.erase(0, file.size());  // the problem names it
+  }
+  problems.Add({}, "", std::move(message));
   ParseResult result;
   result.problems = problems.Take();
   return result;

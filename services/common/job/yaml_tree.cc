@@ -1,5 +1,6 @@
 #include "services/common/job/yaml_tree.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -18,6 +19,10 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxDepth = 32;
+
+std::string TooDeep() {
+  return "nested too deep (allowed: " + std::to_string(kMaxDepth) + " levels)";
+}
 
 Position PositionOf(const YAML::Mark& mark) {
   return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
@@ -166,8 +171,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void Open(YamlNode::Kind kind, Position at, const std::string& tag, YAML::anchor_t anchor) {
     if (skipped_ > 0 || open_.size() == kMaxDepth) {
       if (skipped_++ == 0) {
-        problems_.Add(
-            at, Path(), "nested too deep (allowed: " + std::to_string(kMaxDepth) + " levels)");
+        problems_.Add(at, Path(), TooDeep());
       }
       return;
     }
@@ -297,6 +301,11 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
           *probe.started, "", "a second document starts here; one file holds one TrainingJob");
     }
     return builder.TakeRoot();
+  } catch (const YAML::DeepRecursion& error) {
+    if (problems.empty()) {  // else the builder has said so, at kMaxDepth
+      problems.Add(PositionOf(error.mark), "", TooDeep());
+    }
+    return std::nullopt;
   } catch (const YAML::Exception& error) {
     const Position at = PositionOf(error.mark);
     if (const std::optional<Position> tab = IndentingTab(text, at.line)) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -180,6 +181,28 @@ TEST(JobTest, MoreThanAMegabyteIsRefused) {
   const ParseResult result = ParseJob(manifest, "job.yaml");
   ASSERT_EQ(result.problems.size(), 1U);
   EXPECT_THAT(result.problems[0].message, HasSubstr("(allowed: 1048576)"));
+}
+
+TEST(JobTest, AFileThatIsTooLargeIsNamedOnce) {
+  const std::string path = testing::TempDir() + "adamant_large_job.yaml";
+  std::ofstream(path) << std::string((std::size_t{1} << 20) + 1, '#');
+  const ParseResult result = LoadJob(path);
+  EXPECT_EQ(ProblemsOf(result), path + ": larger than the limit of 1048576 bytes\n");
+  std::filesystem::remove(path);
+}
+
+TEST(JobTest, ListsThatTheParserGivesUpAreCalledTooDeepOnce) {
+  for (const char* open : {"[", "- ", "{a: "}) {
+    std::string lists;
+    for (int i = 0; i < 5000; ++i) {
+      lists += open;
+    }
+    const ParseResult result = ParseJob(lists, "job.yaml");
+    EXPECT_EQ(result.job, nullptr);
+    EXPECT_THAT(result.problems,
+                ElementsAre(Field(&Diagnostic::message, "nested too deep (allowed: 32 levels)")))
+        << ProblemsOf(result);
+  }
 }
 
 TEST(JobTest, TheDigitsExampleIsValid) {
