@@ -121,6 +121,25 @@ int CheckMetricsAddress(const std::string& address) {
   return absl::IsInvalidArgument(listener.status()) ? kBadInput : kCannotRun;
 }
 
+// A folder's name as messages show it: "runs/a" for "runs/./a/".
+std::string Plain(const std::string& folder) {
+  const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).string();
+}
+
+// Whether there is a run in the folder that nobody else runs; an ExitCode if not.
+int CheckResumable(const local::RunPaths& paths) {
+  if (!local::CanBeResumed(paths)) {
+    PrintError(paths.root.string() + " holds no run to resume: it has no job.yaml");
+    return kBadInput;
+  }
+  if (const absl::Status free = local::RunLock::CheckFree(paths); !free.ok()) {
+    PrintError(std::string(free.message()));
+    return kCannotRun;
+  }
+  return kOk;
+}
+
 // Loads the manifest and settles the run directory; an ExitCode if that fails. `changes`: what is
 // to be told of a run that goes on.
 int Prepare(TrainFlags& flags,
@@ -140,12 +159,11 @@ int Prepare(TrainFlags& flags,
     return kBadInput;
   }
   if (resume) {
-    flags.run_dir = flags.resume;
-    flags.job = local::RunPaths(flags.run_dir).job().string();
-    if (!local::CanBeResumed(local::RunPaths(flags.run_dir))) {
-      PrintError(flags.run_dir + " holds no run to resume: it has no job.yaml");
-      return kBadInput;
+    flags.run_dir = Plain(flags.resume);
+    if (const int code = CheckResumable(local::RunPaths(flags.run_dir)); code != kOk) {
+      return code;
     }
+    flags.job = local::RunPaths(flags.run_dir).job().string();
   }
   job::ParseResult parsed =
       job::LoadJob(flags.job, resume ? job::DataReading::kLabels : job::DataReading::kWhole);

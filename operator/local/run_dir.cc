@@ -56,6 +56,12 @@ struct flock Range(off_t begin, off_t bytes) {
   return range;
 }
 
+absl::Status InUse(const RunPaths& paths) {
+  return absl::AbortedError(paths.root.string() +
+                            " is in use by another adamant; look at it with `adamant status " +
+                            paths.root.string() + "`");
+}
+
 }  // namespace
 
 absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
@@ -68,9 +74,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
     const int error = errno;
     close(descriptor);
     if (error == EAGAIN || error == EACCES) {
-      return absl::AbortedError(paths.root.string() +
-                                " is in use by another adamant; look at it with `adamant status " +
-                                paths.root.string() + "`");
+      return InUse(paths);
     }
     return SystemError(error, "cannot lock", paths.lock());
   }
@@ -91,6 +95,11 @@ absl::StatusOr<bool> RunLock::IsControlled(const RunPaths& paths) {
     return SystemError(error, "cannot look at the lock", paths.lock());
   }
   return range.l_type != F_UNLCK;
+}
+
+absl::Status RunLock::CheckFree(const RunPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool controlled, IsControlled(paths));
+  return controlled ? InUse(paths) : absl::OkStatus();
 }
 
 RunLock::~RunLock() {

@@ -56,6 +56,9 @@ class RunLock {
   /// Errors: those of the file system.
   static absl::StatusOr<bool> IsControlled(const RunPaths& paths);
 
+  /// Error: Aborted when a controller has the run; says how to look at it. As IsControlled.
+  static absl::Status CheckFree(const RunPaths& paths);
+
   ~RunLock();
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&& other) noexcept;
