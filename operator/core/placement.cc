@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace adamant::controller {
+namespace {
+
+std::string Updates(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " update" : " updates");
+}
+
+}  // namespace
 
 Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbox, Roster& roster)
     : settings_(settings),
@@ -124,9 +131,11 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
       outbox_.Tell(Note::Kind::kRestored,
                    from,
                    "bucket " + std::to_string(bucket) + " restored from " + ToString(from) + ": " +
-                       std::to_string(lost) + " updates rolled back");
+                       Updates(lost) + " rolled back");
+      ++restored_.less;
+      restored_.updates += lost;
     } else {
-      ++restored_whole_;
+      ++restored_.whole;
     }
     outbox_.StateChanged();
   }
@@ -227,15 +236,20 @@ void Placement::TellRestored() {
       return;
     }
   }
-  if (const std::uint32_t count = std::exchange(restored_whole_, 0); count > 0) {
-    const std::string which = " (" + std::to_string(count) + " of " +
-                              std::to_string(configurations_.size()) + " buckets)";
-    outbox_.Tell(Note::Kind::kRestored,
-                 state_.epoch,
-                 state_.recovery.going_back ? "the parameters are back" + which
-                                            : "parameters were read back from disk" + which +
-                                                  ", and no update is known to be lost");
+  const auto [whole, less, updates] = std::exchange(restored_, {});
+  if (whole == 0) {
+    return;
   }
+  const std::string which =
+      " (" + std::to_string(whole) + " of " + std::to_string(configurations_.size()) + " buckets)";
+  const std::string lost = less == 0 ? ", and no update is known to be lost"
+                                     : ", and no update of these is known to be lost; of " +
+                                           std::to_string(less) + " more " + Updates(updates) +
+                                           (updates == 1 ? " was" : " were") + " rolled back";
+  outbox_.Tell(Note::Kind::kRestored,
+               state_.epoch,
+               state_.recovery.going_back ? "the parameters are back" + which
+                                          : "parameters were read back from disk" + which + lost);
 }
 
 // Nobody of the record can serve it.
@@ -316,7 +330,7 @@ bool Placement::HasCheckpointRunning() const {
 
 void Placement::OnGoingBack() {
   went_back_ = false;
-  restored_whole_ = 0;
+  restored_ = {};
   all_served_ = false;
   first_served_.reset();
   timer_.reset();

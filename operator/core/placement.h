@@ -149,7 +149,13 @@ class Placement {
   bool may_roll_back_ = false;
   bool went_back_ = false;
   bool at_checkpoint_ = false;  // rolled back to it, and not all buckets have been served since
-  std::uint32_t restored_whole_ = 0;  // buckets that lost nothing, not told yet
+  // Of buckets that came back from disk and are not told of together yet.
+  struct Restored {
+    std::uint32_t whole = 0;    // buckets that lost nothing
+    std::uint32_t less = 0;     // buckets that lost updates
+    std::uint64_t updates = 0;  // that these lost
+  };
+  Restored restored_;
   bool rolled_back_ = false;
   bool changed_ = false;              // records, since the last publication
   std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed

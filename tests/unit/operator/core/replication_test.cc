@@ -283,6 +283,47 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
                                 HasSubstr("buckets), and no update is known to be lost"))));
 }
 
+TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
+  const Holder first = record(0).primary;
+  Heartbeat heartbeat;
+  heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
+                                                            .epoch = record(0).epoch,
+                                                            .committed = 9,
+                                                            .updates = 100,
+                                                            .serving = true}}};
+  job_.Tell({Role::kParameterServer, first.slot}, heartbeat);
+  std::vector<Holder> holders;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) {
+    holders.push_back(job_.HolderOf(slot));
+    job_.Exit({Role::kParameterServer, slot});
+  }
+  for (const Holder& holder : holders) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back(
+          {.bucket = bucket, .generation = 1, .updates = 99, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions;
+  for (const Holder& holder : holders) {
+    Harness::Append(actions, job_.Serve(holder.slot, 99));
+  }
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  EXPECT_THAT(
+      texts,
+      ElementsAre(AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
+                  AllOf(HasSubstr(" buckets), and no update of these is known to be lost"),
+                        HasSubstr("; of 1 more 1 update was rolled back"))));
+}
+
 TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
   job_.Tell(kData0, EpochEnded{1});
   job_.CloseParts();
