@@ -16,6 +16,7 @@
 #include "operator/operator_metrics.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/log.h"
+#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/http/probes.h"
 #include "services/common/metrics/exposer.h"
@@ -132,10 +133,12 @@ int Main(int argc, char** argv) {
 }  // namespace adamant
 
 int main(int argc, char** argv) {
+  adamant::PrepareProcess("adamant-operator");
   try {
     return adamant::Main(argc, argv);
   } catch (const std::exception& error) {  // of a library; ours are values
-    std::fprintf(stderr, "adamant-operator: %s\n", error.what());
-    return adamant::kFailed;
+    const char* const hint = adamant::HintAtLimits(error);
+    std::fprintf(stderr, "adamant-operator: %s%s\n", error.what(), hint);
+    return *hint != '\0' ? adamant::kExitCannotRun : adamant::kFailed;
   }
 }

@@ -14,6 +14,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/run_app.h"
 #include "operator/cli/kubectl/app.h"
+#include "services/common/base/process.h"
 
 namespace adamant::cli {
 namespace {
@@ -92,11 +93,12 @@ void AddVersion(CLI::App& app, int& exit_code) {
 }  // namespace adamant::cli
 
 int main(int argc, char** argv) {
+  adamant::PrepareProcess("adamant");
   try {
     const std::filesystem::path program = argc > 0 ? argv[0] : "";
     return adamant::cli::MainOf(program.filename().string(), argc, argv);
   } catch (const std::exception& error) {  // of a library; ours are values
-    std::fprintf(stderr, "adamant: %s\n", error.what());
+    std::fprintf(stderr, "adamant: %s%s\n", error.what(), adamant::HintAtLimits(error));
     return adamant::cli::kCannotRun;
   }
 }

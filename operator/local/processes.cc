@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 
 #include "services/common/base/files.h"
+#include "services/common/base/process.h"
 
 // The header of glibc 2.36 forgets to say that these are C functions.
 extern "C" {
@@ -53,6 +56,18 @@ constexpr int kBadConfiguration = 2;
 int WaitFor(int descriptor, siginfo_t& info, rusage& used) {
   return static_cast<int>(
       syscall(SYS_waitid, P_PIDFD, descriptor, &info, WEXITED | WNOHANG, &used));
+}
+
+/// The last line of a log, which may be large; "" if there is none.
+std::string LastLine(const std::filesystem::path& log) {
+  constexpr std::streamoff kMost = 1024;
+  std::ifstream file(log, std::ios::binary | std::ios::ate);
+  file.seekg(std::max<std::streamoff>(file.tellg() - std::streampos(kMost), 0));
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    last = line.empty() ? last : line;
+  }
+  return last;
 }
 
 }  // namespace
@@ -100,8 +115,11 @@ absl::Status Processes::Start(const Command& command) {
     waitpid(pid, nullptr, 0);
     return status;
   }
-  children_.push_back(
-      {.pid = pid, .descriptor = descriptor, .id = command.id, .generation = command.generation});
+  children_.push_back({.pid = pid,
+                       .descriptor = descriptor,
+                       .id = command.id,
+                       .generation = command.generation,
+                       .log = command.log});
   return absl::OkStatus();
 }
 
@@ -151,9 +169,13 @@ std::vector<controller::ProcessExited> Processes::Reap() {
 std::string Processes::Describe(const Child& child,
                                 const siginfo_t& info,
                                 std::int64_t peak_kilobytes) {
+  if (info.si_code == CLD_EXITED && info.si_status == kCannotRun) {
+    return "could not be run";
+  }
   if (info.si_code == CLD_EXITED) {
-    return info.si_status == kCannotRun ? "could not be run"
-                                        : "exited with code " + std::to_string(info.si_status);
+    const std::string how = "exited with code " + std::to_string(info.si_status);
+    const std::string why = info.si_status == kExitCannotRun ? LastLine(child.log) : "";
+    return why.empty() ? how : how + ": " + why;
   }
   std::string how = "was killed by signal " + std::to_string(info.si_status);
   if (info.si_status == SIGKILL && !child.killed && oom_kills_.TakeOne()) {

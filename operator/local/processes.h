@@ -42,6 +42,7 @@ class Processes final : public Launcher {
     int descriptor = -1;  // pidfd: signals through it cannot hit another process
     controller::MemberId id;
     std::uint64_t generation = 0;
+    std::filesystem::path log;
     bool killed = false;  // by us
   };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -55,13 +56,18 @@ constexpr char kGoOn[] = "go on with --resume";
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
 
-// What to do about a full disk.
+// What to do about a full disk, or a file that may not grow.
 absl::Status WithAdvice(const absl::Status& status, const std::string& then) {
-  return absl::IsResourceExhausted(status)
-             ? absl::Status(
-                   status.code(),
-                   std::string(status.message()) + "; make room on that disk, then " + then)
-             : status;
+  if (!absl::IsResourceExhausted(status)) {
+    return status;
+  }
+  const std::string message(status.message());
+  const bool limited = message.find(std::strerror(EFBIG)) != std::string::npos;
+  return {status.code(),
+          message +
+              (limited ? "; raise the limit of file sizes (ulimit -f), then "
+                       : "; make room on that disk, then ") +
+              then};
 }
 
 std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {

@@ -74,6 +74,7 @@ absl::Status SystemError(int error, std::string_view what, const std::filesystem
       return absl::PermissionDeniedError(message);
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:  // a limit of file sizes is a full disk to who writes
       return absl::ResourceExhaustedError(message);
     default:
       return absl::UnavailableError(message);

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
+#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
@@ -31,16 +33,20 @@ constexpr std::chrono::seconds kLeaveTimeout(3);
 constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
 
-std::string NameOf(v1::Role role) {
+constexpr char kPrefix[] = "adamant-";
+
+const char* ProgramOf(v1::Role role) {
   switch (role) {
     case v1::DATA_SERVER:
-      return "data-server";
+      return "adamant-data-server";
     case v1::PARAMETER_SERVER:
-      return "parameter-server";
+      return "adamant-parameter-server";
     default:
-      return "worker";
+      return "adamant-worker";
   }
 }
+
+std::string NameOf(v1::Role role) { return ProgramOf(role) + std::strlen(kPrefix); }
 
 // A name that no other process start has.
 absl::StatusOr<std::string> NewUid() {
@@ -279,6 +285,7 @@ absl::Status Serve(v1::Role role,
 }  // namespace
 
 int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& factory) {
+  PrepareProcess(ProgramOf(role));
   rpc::TuneMalloc();
   auto parsed = ParseFlags(argc, argv, NameOf(role));
   if (const int* exit_code = std::get_if<int>(&parsed)) {

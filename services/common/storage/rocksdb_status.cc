@@ -2,12 +2,19 @@
 
 #include <rocksdb/status.h>
 
+#include <cerrno>
 #include <string>
+#include <system_error>
 
 namespace adamant::storage {
 namespace {
 
+// As SystemError has it. RocksDB tells a limit of file sizes by its text alone.
 bool IsDiskFull(const rocksdb::Status& status) {
+  if (status.IsIOError() &&
+      status.ToString().find(std::generic_category().message(EFBIG)) != std::string::npos) {
+    return true;
+  }
   return status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||
          status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
 }

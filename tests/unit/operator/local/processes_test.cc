@@ -63,6 +63,19 @@ TEST_F(ProcessesTest, ExitCodesAreToldAndOutputGoesToTheLog) {
   EXPECT_TRUE(processes_.empty());
 }
 
+TEST_F(ProcessesTest, WhyThisMachineDoesNotLetAProcessRunIsTheLastLineOfItsLog) {
+  for (const std::string& before : {std::string(), std::string("head -c 5000 /dev/zero; ")}) {
+    ASSERT_TRUE(processes_.Start(Shell(before + "echo; echo out; echo 'no threads'; exit 4")).ok());
+    const auto exits = AwaitExit();
+    ASSERT_EQ(exits.size(), 1u);
+    EXPECT_EQ(exits[0].how, "exited with code 4: no threads");
+  }
+  ASSERT_TRUE(processes_.Start(Shell("rm " + Log().string() + "; exit 4")).ok());
+  const auto exits = AwaitExit();
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].how, "exited with code 4");
+}
+
 TEST_F(ProcessesTest, CodeTwoIsBadConfiguration) {
   ASSERT_TRUE(processes_.Start(Shell("exit 2")).ok());
   EXPECT_TRUE(AwaitExit().at(0).bad_configuration);

@@ -1,0 +1,68 @@
+#include "services/common/base/process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+
+namespace adamant {
+namespace {
+
+constexpr char kLimits[] =
+    "; limits of memory, threads or processes are likely (ulimit -v, ulimit -u, or those of a "
+    "control group: memory.max, pids.max)";
+
+const char* program_name = "adamant";
+std::terminate_handler otherwise = nullptr;
+
+bool IsLack(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return true;
+  }
+  const auto* const failed = dynamic_cast<const std::system_error*>(&error);
+  return failed != nullptr && (failed->code() == std::errc::resource_unavailable_try_again ||
+                               failed->code() == std::errc::not_enough_memory);
+}
+
+[[noreturn]] void OnTerminate() {
+  const std::exception_ptr current = std::current_exception();
+  if (current == nullptr) {  // such an error destroyed a thread that runs, on its way
+    ExitForLack(kNoThread);
+  }
+  try {
+    std::rethrow_exception(current);
+  } catch (const std::exception& error) {
+    if (IsLack(error)) {
+      ExitForLack(error.what());
+    }
+  } catch (...) {  // not ours to explain
+  }
+  otherwise();
+  std::abort();
+}
+
+}  // namespace
+
+void PrepareProcess(const char* program) {
+  program_name = program;
+  otherwise = std::set_terminate(OnTerminate);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+// Without memory of its own: there may be none. No destructors: they may wait for other threads.
+void ExitForLack(const char* what) {
+  char line[512];
+  const int length = std::snprintf(line, sizeof(line), "%s: %s%s\n", program_name, what, kLimits);
+  const auto bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof(line) - 1);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, bytes);
+  _exit(kExitCannotRun);
+}
+
+const char* HintAtLimits(const std::exception& error) { return IsLack(error) ? kLimits : ""; }
+
+}  // namespace adamant

@@ -1,0 +1,88 @@
+"""What becomes of programs that may have little memory, few threads, or small files."""
+
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+import adamant
+
+HINT = "limits of memory, threads or processes are likely (ulimit -v, ulimit -u"
+MEBIBYTES = (240, 200, 160, 140, 120, 100)  # of address space; threads have 8 each for their stacks
+PROGRAMS = ("adamant-data-server", "adamant-parameter-server", "adamant-worker")
+
+
+LARGE = """
+        - {name: fc1, kind: FullyConnected, outputs: 256}
+        - {name: fc2, kind: FullyConnected, outputs: 10}"""
+
+
+def limited(mebibytes, program, *arguments):
+    """Runs a program that may have so much memory, for two seconds at most."""
+    return subprocess.run(["timeout", "-s", "KILL", "2", adamant.binary_folder() / program, *map(str, arguments)],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20,) * 2))
+
+
+class LimitsTest(adamant.TestCase):
+
+    def assert_told(self, program, *arguments):
+        """With ever less memory, the program never aborts, and ends at least once with one clear line and the code of
+        what this machine does not let run. How much it needs depends on the machine."""
+        told = False
+        for mebibytes in MEBIBYTES:
+            result = limited(mebibytes, program, *arguments)
+            self.assertNotEqual(result.returncode, -signal.SIGABRT, result.stderr)
+            if result.returncode == 4 and HINT in result.stderr:
+                self.assertRegex(result.stderr.splitlines()[-1], f"^{program}: .*; limits of memory")
+                told = True
+        self.assertTrue(told, f"{program} {arguments}: {result.stderr}")
+
+    def test_too_little_memory_or_too_few_threads_are_told(self):
+        run = self.folder / "run"
+        self.assert_told("adamant", "train", self.job(), "--run-dir", run)
+        for command in (["status", run], ["train", "--resume", run]):
+            self.assert_told("adamant", *command)
+        for program in PROGRAMS:
+            self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program)
+
+    def test_a_process_that_ends_for_such_a_lack_is_told_with_its_reason(self):
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for program in adamant.binary_folder().glob("adamant-*"):
+            (programs / program.name).symlink_to(program)
+        worker = programs / "adamant-worker"
+        worker.unlink()
+        worker.write_text("#!/bin/sh\necho hello\necho 'adamant-worker: lacks threads' >&2\nexit 4\n")
+        worker.chmod(0o755)
+        run = self.run_in()
+        run.start(self.job(restarts=1), "--run-dir", run.folder, "--bin-dir", programs)
+        code, output = run.wait()
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, r"the job failed: worker-[01] exited with code 4: adamant-worker: lacks threads and the ")
+
+    def test_files_that_may_not_grow_are_a_full_disk(self):
+        run = self.run_in()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500 << 10, before[1]))
+        try:
+            run.train(self.job(epochs=10000, layers=LARGE))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and "File too large" not in "".join(self.alarms(run)):
+            time.sleep(0.05)
+        run.process.send_signal(signal.SIGINT)
+        code, output = run.wait(timeout=30)
+        self.assertEqual(code, 3, output)
+        self.assertRegex("".join(self.alarms(run)), "disk full: .*File too large")
+        self.assertNotIn("signal 25", output)
+
+    @staticmethod
+    def alarms(run):
+        return [event["text"] for event in run.events() if event["event"] == "alarm"]
+
+
+if __name__ == "__main__":
+    unittest.main()
