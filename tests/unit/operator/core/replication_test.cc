@@ -64,6 +64,17 @@ class ReplicationTest : public testing::Test {
                 {.bucket = bucket, .epoch = record(bucket).epoch, .proposer = by, .last_lsn = 1});
   }
 
+  // The first bucket has taken as many.
+  void TellOfHundredUpdates(std::uint32_t server) {
+    Heartbeat heartbeat;
+    heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
+                                                              .epoch = record(0).epoch,
+                                                              .committed = 9,
+                                                              .updates = 100,
+                                                              .serving = true}}};
+    job_.Tell({Role::kParameterServer, server}, heartbeat);
+  }
+
   [[nodiscard]] const Bucket& record(std::uint32_t bucket) const {
     return job_.state().buckets[bucket];
   }
@@ -223,13 +234,7 @@ TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
 TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
   const Holder first = record(0).primary;
   const Holder second = Secondary(0);
-  Heartbeat heartbeat;
-  heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
-                                                            .epoch = record(0).epoch,
-                                                            .committed = 9,
-                                                            .updates = 100,
-                                                            .serving = true}}};
-  job_.Tell({Role::kParameterServer, first.slot}, heartbeat);
+  TellOfHundredUpdates(first.slot);
   job_.Exit({Role::kParameterServer, first.slot});
   job_.Exit({Role::kParameterServer, second.slot});
   EXPECT_EQ(StateOf(0), "Restoring");
@@ -285,13 +290,7 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
 
 TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
   const Holder first = record(0).primary;
-  Heartbeat heartbeat;
-  heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
-                                                            .epoch = record(0).epoch,
-                                                            .committed = 9,
-                                                            .updates = 100,
-                                                            .serving = true}}};
-  job_.Tell({Role::kParameterServer, first.slot}, heartbeat);
+  TellOfHundredUpdates(first.slot);
   std::vector<Holder> holders;
   for (std::uint32_t slot = 0; slot < 3; ++slot) {
     holders.push_back(job_.HolderOf(slot));

@@ -185,6 +185,19 @@ class JobBodyRig : public testing::Test {
     return objects.value_or(std::vector<Json>());
   }
 
+  /// The events that warn: "Lost: parameter-server-0 …".
+  [[nodiscard]] std::vector<std::string> Warnings() {
+    events_.Step();
+    std::vector<std::string> texts;
+    for (const Json& event : List(kEvents)) {
+      if (event["type"] == "Warning") {
+        texts.push_back(event["reason"].get<std::string>() + ": " +
+                        event["message"].get<std::string>());
+      }
+    }
+    return texts;
+  }
+
   FakeClock clock_;
   FakeSleeper sleeper_{clock_};
   MemoryApiServer server_{clock_};

@@ -105,19 +105,6 @@ class LostNodeRig : public JobBodyRig {
     ASSERT_TRUE(client_.Delete(kPersistentVolumeClaims, {kJob.key.ns, ClaimOf(pod)}).ok());
   }
 
-  /// "Lost: parameter-server-0 …"
-  [[nodiscard]] std::vector<std::string> Warnings() {
-    events_.Step();
-    std::vector<std::string> texts;
-    for (const Json& event : List(kEvents)) {
-      if (event["type"] == "Warning") {
-        texts.push_back(event["reason"].get<std::string>() + ": " +
-                        event["message"].get<std::string>());
-      }
-    }
-    return texts;
-  }
-
   void DeleteAtOnce(const std::string& pod) {
     ASSERT_TRUE(
         client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = std::chrono::seconds(0)}).ok());

@@ -66,17 +66,6 @@ class RefusedJobTest : public JobBodyRig {
     return "";
   }
 
-  [[nodiscard]] std::vector<std::string> Warnings() const {
-    std::vector<std::string> texts;
-    for (const Json& event : List(kEvents)) {
-      if (event["type"] == "Warning") {
-        texts.push_back(event["reason"].get<std::string>() + ": " +
-                        event["message"].get<std::string>());
-      }
-    }
-    return texts;
-  }
-
   /// Takes the name: an object that no TrainingJob owns.
   void Take(const Resource& resource, const std::string& name) {
     const Json object = {{"metadata", {{"namespace", kJob.key.ns}, {"name", name}}}};
