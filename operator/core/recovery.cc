@@ -139,9 +139,7 @@ void TakeRates(const JobSettings& settings, JobState& state) {
   }
   std::vector<LayerRate> taken;
   for (const auto& [layer, rate] : settings.layer_rates) {
-    const auto before = std::find_if(recovery.layer_rates.begin(),
-                                     recovery.layer_rates.end(),
-                                     [&](const LayerRate& own) { return own.layer == layer; });
+    const auto before = std::ranges::find(recovery.layer_rates, layer, &LayerRate::layer);
     const bool same = before != recovery.layer_rates.end() && before->rate == rate;
     taken.push_back({.layer = layer, .rate = rate, .factor = 1});
     if (!known) {
