@@ -52,9 +52,9 @@ void LazyDigits::Draw(std::uint64_t index) {
   }
   const std::uint64_t bytes = digits_->example_bytes();
   DrawDigit(options_.seed, index, std::span(digits_->images).subspan(index * bytes, bytes));
+  ++drawn_;  // before anyone who waits for it can ask how many there are
   state = State::kDrawn;
   state.notify_all();
-  ++drawn_;
 }
 
 void LazyDigits::DrawRest() {

@@ -64,9 +64,9 @@ void LazyIdx::ReadBlock(std::uint64_t block) {
     on_failure_(absl::DataLossError(file_.path() + ": offset " + std::to_string(offset + *got) +
                                     ": the file has become shorter than it was"));
   }
+  read_ += count;  // before anyone who waits for it can ask how many there are
   state = State::kRead;
   state.notify_all();
-  read_ += count;
 }
 
 void LazyIdx::ReadRest() {

@@ -19,6 +19,7 @@ REPAIRED = {
     "field_without_value": "the API server drops what is null",
     "integer_is_hexadecimal": "kubectl reads 0x as a number",
     "pods_spec_without_value": "the API server drops what is null",
+    "optimiser_decay_below_double": "the API server reads what is below any double as 0",
     "section_without_value": "the API server drops what is null",
     "status_given": "the API server drops a status that users give",
     "yaml_alias_of_anchor": "kubectl resolves aliases",
