@@ -1,5 +1,6 @@
 #include "services/common/base/process.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,11 +47,31 @@ bool IsLack(const std::exception& error) {
   std::abort();
 }
 
+// Whether even so much as malloc asks for when its heap cannot grow is refused.
+bool IsMemoryExhausted() {
+  constexpr std::size_t kBytes = 1 << 20;
+  void* const got =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got == MAP_FAILED) {
+    return true;
+  }
+  munmap(got, kBytes);
+  return false;
+}
+
+// gRPC's allocator aborts without a word. Returning from here ends the process as ever.
+void OnAbort(int /*signal*/) {
+  if (IsMemoryExhausted()) {
+    ExitForLack("out of memory");
+  }
+}
+
 }  // namespace
 
 void PrepareProcess(const char* program) {
   program_name = program;
   otherwise = std::set_terminate(OnTerminate);
+  std::signal(SIGABRT, OnAbort);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

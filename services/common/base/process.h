@@ -8,8 +8,8 @@ namespace adamant {
 constexpr int kExitCannotRun = 4;
 
 /// What each program of ours does first of all. From then on
-/// - a lack of memory or threads that nobody has caught ends the process with one line on standard
-///   error and kExitCannotRun, where it would abort;
+/// - a lack of memory or threads that nobody has caught, or for which a library aborts, ends the
+///   process with one line on standard error and kExitCannotRun, where it would abort;
 /// - a file that would exceed the limit of file sizes (`ulimit -f`) cannot be written (EFBIG),
 ///   where SIGXFSZ would kill the process.
 /// `program` is its name in that line, and lives as long as the process. Threads: before others.

@@ -11,15 +11,17 @@
 namespace adamant::rpc {
 namespace {
 
-// What gRPC says before it aborts as it cannot start the threads of a server.
-bool IsLackOfThreads(std::string_view message) {
-  return message.starts_with("assertion failed") && message.ends_with("created()");
-}
+// After which gRPC aborts; of threads that it cannot start, where that is what is asserted.
+bool IsAssertion(std::string_view message) { return message.starts_with("assertion failed"); }
+bool IsOfThreads(std::string_view message) { return message.ends_with("created()"); }
 
 // Whoever called gRPC gets a status and decides whether it is an error; this is the detail.
 void LogLine(gpr_log_func_args* line) {
-  LogInfo("gRPC", {{"detail", line->message}, {"file", line->file}, {"line", line->line}});
-  if (IsLackOfThreads(line->message)) {
+  const bool aborts = IsAssertion(line->message);
+  Log(aborts ? LogLevel::kError : LogLevel::kInfo,
+      "gRPC",
+      {{"detail", line->message}, {"file", line->file}, {"line", line->line}});
+  if (aborts && IsOfThreads(line->message)) {
     ExitForLack(kNoThread);
   }
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -41,6 +42,21 @@ TEST(ProcessDeathTest, ALackOfMemoryOrThreadsIsOneLineAndTheExitCodeOfThisMachin
   EXPECT_EXIT((PrepareProcess(kProgram), std::terminate()),
               exits,
               "^adamant-test: a thread could not be started: out of memory or threads; limits");
+}
+
+// As gRPC does as its allocator gets none.
+[[noreturn]] void AbortWithoutMemory() {
+  PrepareProcess(kProgram);
+  const rlimit limit{.rlim_cur = 4096, .rlim_max = 4096};
+  setrlimit(RLIMIT_AS, &limit);
+  std::abort();
+}
+
+TEST(ProcessDeathTest, ALibraryThatAbortsForLackOfMemoryIsToldLikewise) {
+  EXPECT_EXIT(AbortWithoutMemory(),
+              testing::ExitedWithCode(kExitCannotRun),
+              "^adamant-test: out of memory; limits of memory");
+  EXPECT_EXIT((PrepareProcess(kProgram), std::abort()), testing::KilledBySignal(SIGABRT), "^$");
 }
 
 TEST(ProcessDeathTest, OtherErrorsThatNobodyCatchesAbortAsEver) {
