@@ -53,6 +53,7 @@ class PlainDisplay : public Display {
   void OnOpening(const Opening& opening) override {
     Say(opening.job + ": " + opening.summary);
     Say("run directory: " + opening.run_dir);
+    epoch_completion_ = opening.epoch_completion;
   }
 
   void OnNote(const Note& note) override {
@@ -123,6 +124,7 @@ class PlainDisplay : public Display {
   }
 
   double evaluation_seconds_ = 0;
+  double epoch_completion_ = 1;
   std::uint64_t epochs_ = 0;  // of the job
 
  private:
@@ -175,11 +177,12 @@ class BarDisplay final : public PlainDisplay {
   }
 
   [[nodiscard]] std::string Bar(const JobReport& report) const {
-    const double share = report.total_examples == 0
-                             ? 0
-                             : std::min(1.0,
-                                        static_cast<double>(report.counted_examples) /
-                                            static_cast<double>(report.total_examples));
+    const double share =
+        report.total_examples == 0
+            ? 0
+            : std::min(1.0,
+                       static_cast<double>(report.counted_examples) /
+                           (epoch_completion_ * static_cast<double>(report.total_examples)));
     std::string text = Text("epoch %llu/%llu ", Wide(report.epoch), Wide(report.epochs));
     std::string tail = Text(" %3.0f%%", 100 * share);
     if (report.training_loss > 0) {
@@ -190,7 +193,7 @@ class BarDisplay final : public PlainDisplay {
     }
     if (report.phase == Phase::kRunning) {
       tail += report.examples_per_second > 0 ? Text("  %.0f/s", report.examples_per_second) : "";
-      const double left = SecondsLeft(report, evaluation_seconds_);
+      const double left = SecondsLeft(report, evaluation_seconds_, epoch_completion_);
       tail += left < 0 ? "" : "  ETA " + FormatSeconds(left);
     } else {
       tail += "  " + std::string(controller::PhaseName(report.phase));
@@ -346,15 +349,14 @@ bool MayDoBetter(std::string_view message) {
          message.find("begin the job anew") == std::string_view::npos;
 }
 
-double SecondsLeft(const JobReport& report, double evaluation_seconds) {
+double SecondsLeft(const JobReport& report, double evaluation_seconds, double epoch_completion) {
   if (report.examples_per_second <= 0 || report.total_examples == 0) {
     return -1;
   }
-  const auto total = static_cast<double>(report.total_examples);
+  const double total = epoch_completion * static_cast<double>(report.total_examples);
   const auto epochs = static_cast<double>(report.epochs - std::min(report.epoch, report.epochs));
   const double examples =
-      total * (epochs + 1) -
-      static_cast<double>(std::min(report.counted_examples, report.total_examples));
+      total * (epochs + 1) - std::min(static_cast<double>(report.counted_examples), total);
   return examples / report.examples_per_second + (epochs + 1) * evaluation_seconds;
 }
 

@@ -22,7 +22,8 @@ void AddOutput(CLI::App& command, Output& output);
 struct Opening {
   std::string job;
   std::string run_dir;
-  std::string summary;  ///< "2 workers, 3 parameter servers, …"
+  std::string summary;          ///< "2 workers, 3 parameter servers, …"
+  double epoch_completion = 1;  ///< share of an epoch's examples at which it may end
 };
 struct Ending {
   controller::JobReport report;
@@ -56,7 +57,10 @@ std::string ProgressLine(const controller::JobReport& report);
 /// nothing fails again, and so does one that diverged and is not to go back.
 bool MayDoBetter(std::string_view message);
 
-/// Seconds until the last epoch ends at the present speed; negative when it cannot be told.
-double SecondsLeft(const controller::JobReport& report, double evaluation_seconds);
+/// Seconds until the last epoch ends at the present speed, if each ends with the share
+/// `epoch_completion` of its examples; negative when it cannot be told.
+double SecondsLeft(const controller::JobReport& report,
+                   double evaluation_seconds,
+                   double epoch_completion);
 
 }  // namespace adamant::cli

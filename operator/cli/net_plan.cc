@@ -52,7 +52,7 @@ class Thread {
     }
   }
 
-  absl::StatusOr<graph::StepProfile> Profile(int steps) {
+  absl::StatusOr<graph::StepProfile> Profile(const graph::ProfileOptions& options) {
     ADAMANT_ASSIGN_OR_RETURN(
         const auto context,
         graph::Context::Create(job_.graph,
@@ -67,7 +67,7 @@ class Thread {
       label = static_cast<std::int32_t>(rng.Below(static_cast<std::uint64_t>(job_.graph.classes)));
     }
     BeginMostSteps();
-    return context->Profile(steps, weights_.span(), update_);
+    return context->Profile(options, weights_.span(), update_);
   }
 
  private:
@@ -142,23 +142,21 @@ absl::StatusOr<std::string> NetPlan(v1::TrainingJob job, const NetPlanOptions& o
   }
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // takes no time
   ADAMANT_ASSIGN_OR_RETURN(const worker::WorkerJob read, worker::ReadJob(job, std::nullopt));
-  ADAMANT_ASSIGN_OR_RETURN(const graph::StepProfile profile, Thread(read).Profile(options.steps));
+  ADAMANT_ASSIGN_OR_RETURN(const graph::StepProfile profile, Thread(read).Profile(options.profile));
   return TextOf(read, profile, kernels::ProductSpeed());
 }
 
 absl::StatusOr<std::string> QuickNetPlan(const v1::TrainingJob& job) {
   constexpr double kSlowCore = 50e9;  // FLOP/s
   constexpr int kFewExamples = 16;
-  constexpr double kMostSteps = 7;
+  constexpr int kMostSteps = 7;
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   const double example = static_cast<double>(graph.flop_per_example) / kSlowCore;
   int batch = job.spec().data().batch_size();
   if (batch * example > 1) {
     batch = std::min(batch, kFewExamples);
   }
-  const double steps = 1 / (batch * example);
-  return NetPlan(job,
-                 {.batch = batch, .steps = static_cast<int>(std::clamp(steps, 1.0, kMostSteps))});
+  return NetPlan(job, {.batch = batch, .profile = {.steps = kMostSteps, .seconds = 1}});
 }
 
 }  // namespace adamant::cli

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "services/common/graph/profile.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -11,8 +12,8 @@ class TrainingJob;
 namespace adamant::cli {
 
 struct NetPlanOptions {
-  int batch = 0;   ///< examples of a batch; 0: the job's
-  int steps = 31;  ///< that are timed, >= 1
+  int batch = 0;                  ///< examples of a batch; 0: the job's
+  graph::ProfileOptions profile;  ///< of the steps that are timed
 };
 
 /// How this machine trains the job's net: a table of its layers with kernel, layout, memory and

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -26,16 +28,31 @@ constexpr char kExamples[] = R"(Examples:
   ADAMANT_MAX_CPU_ISA=AVX2 adamant plan job.yaml --batch 128
       The same without AVX-512, with batches of 128.
 
-Times are medians of steps on random data, on one thread. A layer is named below the table if it
-reaches less than a quarter of the core's speed and takes more than a tenth of the step. Where more
-than one thread trains, lines below say what becomes of rate and momentum. The last line is what
-memory the job is expected to take on one machine.)";
+Times are medians of 31 steps on random data, or of as many as are begun in 10 seconds, on one
+thread. A layer is named below the table if it reaches less than a quarter of the core's speed and
+takes more than a tenth of the step. Where more than one thread trains, lines below say what becomes
+of rate and momentum. The last line is what memory the job is expected to take on one machine.)";
 
 struct PlanFlags {
   std::string job;
   int batch = 0;  // 0: the job's
-  int steps = 31;
+  int steps = 0;  // 0: as many as kExamples says
 };
+
+graph::ProfileOptions ProfileOptionsOf(const PlanFlags& flags) {
+  graph::ProfileOptions options;
+  if (flags.steps > 0) {
+    options.steps = flags.steps;
+  } else {
+    options.seconds = 10;
+  }
+  if (isatty(STDERR_FILENO) != 0) {
+    options.on_step = [steps = options.steps](int done) {
+      std::fprintf(stderr, "\r\033[Kstep %d of %d", done, steps);
+    };
+  }
+  return options;
+}
 
 int Plan(const PlanFlags& flags) {
   const job::ParseResult parsed = job::LoadJob(flags.job);
@@ -44,7 +61,10 @@ int Plan(const PlanFlags& flags) {
     return kBadInput;
   }
   const absl::StatusOr<std::string> plan =
-      NetPlan(*parsed.job, {.batch = flags.batch, .steps = flags.steps});
+      NetPlan(*parsed.job, {.batch = flags.batch, .profile = ProfileOptionsOf(flags)});
+  if (isatty(STDERR_FILENO) != 0) {
+    std::fprintf(stderr, "\r\033[K");  // what tells of steps
+  }
   if (!plan.ok()) {
     PrintError(std::string(plan.status().message()));
     return absl::IsInvalidArgument(plan.status()) ? kBadInput : kCannotRun;
@@ -73,9 +93,8 @@ void AddPlan(CLI::App& app, int& exit_code) {
   command.add_option("JOB", flags->job, "Manifest of the job (YAML)")->required();
   command.add_option("--batch", flags->batch, "Examples of a batch [the job's]")
       ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--steps", flags->steps, "Steps that are timed")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  command.add_option("--steps", flags->steps, "Steps that are timed [31, or those of 10 seconds]")
+      ->check(CLI::Range(1, 1000));
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Plan(*flags); });
 }

@@ -272,8 +272,10 @@ int Train(TrainFlags flags) {
     return code;
   }
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
-  display->OnOpening(
-      {.job = job->metadata().name(), .run_dir = flags.run_dir, .summary = Summary(*job)});
+  display->OnOpening({.job = job->metadata().name(),
+                      .run_dir = flags.run_dir,
+                      .summary = Summary(*job),
+                      .epoch_completion = job->spec().run_policy().epoch_completion()});
   const std::vector<std::string> warnings = WarningsOf(flags, *job);
   WritePlan(*job, flags.run_dir);
   const absl::StatusOr<local::RunOutcome> outcome =

@@ -79,9 +79,11 @@ class Context {
   /// Forward over the first `batch` examples, without dropout.
   StepResult Evaluate(std::int64_t batch, std::span<const float> weights);
 
-  /// Takes `steps` steps as Train does, of the largest batch, with whatever is in input and labels:
+  /// Takes steps as Train does, of the largest batch, with whatever is in input and labels:
   /// medians. Allocates.
-  StepProfile Profile(int steps, std::span<const float> weights, kernels::GradientSink& sink);
+  StepProfile Profile(const ProfileOptions& options,
+                      std::span<const float> weights,
+                      kernels::GradientSink& sink);
 
   /// How the nodes are executed, in this order; without times.
   [[nodiscard]] std::vector<NodeProfile> Nodes() const;

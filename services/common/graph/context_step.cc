@@ -88,12 +88,14 @@ void Context::RunBackward(Call& call, kernels::GradientSink& sink) {
   }
 }
 
-StepProfile Context::Profile(int steps,
+StepProfile Context::Profile(const ProfileOptions& options,
                              std::span<const float> weights,
                              kernels::GradientSink& sink) {
   std::vector<std::vector<double>> of_nodes(nodes_.size());
   std::vector<double> of_steps;
-  for (int step = 0; step < steps; ++step) {
+  const Stopwatch all;
+  for (int step = 0; step == 0 || (step < options.steps && all.Seconds() < options.seconds);
+       ++step) {
     const std::vector<double> seconds = TimeCalls(weights, sink);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       of_nodes[i].push_back(seconds[i]);
@@ -101,6 +103,9 @@ StepProfile Context::Profile(int steps,
     const Stopwatch whole;
     Train(max_batch_, weights, sink, 0);
     of_steps.push_back(whole.Seconds());
+    if (options.on_step) {
+      options.on_step(step + 1);
+    }
   }
   StepProfile profile = {
       .nodes = Nodes(), .seconds = Median(of_steps), .memory_bytes = block_bytes_};

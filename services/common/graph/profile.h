@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +27,12 @@ std::string LayoutName(const NodeProfile& node);
 
 /// "conv1: batch-innermost AVX-512 (batch innermost); …": what executes the nodes, in their order.
 std::string KernelList(std::span<const NodeProfile> nodes);
+
+struct ProfileOptions {
+  int steps = 31;                                            ///< at most; one at least is taken
+  double seconds = std::numeric_limits<double>::infinity();  ///< after which none is begun
+  std::function<void(int done)> on_step = {};                ///< after each
+};
 
 /// A step of training of the largest batch, node by node in the order of execution.
 struct StepProfile {

@@ -40,13 +40,14 @@ TEST(TextTest, IsCutRatherThanOverrun) {
 
 TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
   controller::JobReport report;
-  EXPECT_LT(SecondsLeft(report, 1), 0);
+  EXPECT_LT(SecondsLeft(report, 1, 1), 0);
   report.epoch = 2;
   report.epochs = 4;
   report.counted_examples = 500;
   report.total_examples = 1000;
   report.examples_per_second = 100;
-  EXPECT_DOUBLE_EQ(SecondsLeft(report, 1), 25 + 3);
+  EXPECT_DOUBLE_EQ(SecondsLeft(report, 1, 1), 25 + 3);
+  EXPECT_DOUBLE_EQ(SecondsLeft(report, 1, 0.75), 17.5 + 3) << "epochs that end with 750 of them";
 }
 
 TEST(LineTest, WhatIsNotKnownIsLeftOut) {

@@ -276,6 +276,24 @@ TEST(ContextTest, TheListOfKernelsNamesEveryLayerOnceInOrder) {
   EXPECT_NE(list.find("reference (channels first)"), std::string::npos) << list;
 }
 
+struct Ignore final : kernels::GradientSink {
+  void Take(std::size_t /*begin*/, std::span<float> /*gradient*/) override {}
+};
+
+TEST(ContextTest, AProfileTakesAsManyStepsAsItMayAndOneAtLeast) {
+  const model::Graph graph = ReferenceGraph("adam-mnist");
+  auto context = MakeContext(graph, 2, Backend::kReference);
+  const std::vector<float> weights = InitialWeights(graph, 2);
+  Ignore sink;
+  std::vector<int> told;
+  const auto on_step = [&told](int done) { told.push_back(done); };
+  context->Profile({.steps = 3, .on_step = on_step}, weights, sink);
+  EXPECT_THAT(told, testing::ElementsAre(1, 2, 3));
+  told.clear();
+  context->Profile({.steps = 3, .seconds = 0, .on_step = on_step}, weights, sink);
+  EXPECT_THAT(told, testing::ElementsAre(1));
+}
+
 TEST(ContextTest, SizesOutsideTheLimitsAreRefused) {
   const model::Graph graph = ReferenceGraph("adam-mnist");
   for (const std::int64_t batch : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 21}) {
