@@ -156,6 +156,11 @@ absl::StatusOr<std::size_t> InputFile::Read(std::span<std::uint8_t> out) {
 absl::StatusOr<std::size_t> InputFile::ReadAt(std::uint64_t offset,
                                               std::span<std::uint8_t> out) const {
   ADAMANT_CHECK(!impl_->compressed, "a gzip stream is read front to back");
+  return ReadFileAt(offset, out);
+}
+
+absl::StatusOr<std::size_t> InputFile::ReadFileAt(std::uint64_t offset,
+                                                  std::span<std::uint8_t> out) const {
   std::size_t filled = 0;
   while (filled < out.size()) {
     const ssize_t count = pread(impl_->descriptor,
@@ -175,6 +180,7 @@ absl::StatusOr<std::size_t> InputFile::ReadAt(std::uint64_t offset,
 
 const std::string& InputFile::path() const { return impl_->path; }
 bool InputFile::compressed() const { return impl_->compressed; }
+std::uint64_t InputFile::file_bytes() const { return impl_->file_bytes; }
 std::uint64_t InputFile::offset() const { return impl_->offset; }
 
 std::uint64_t InputFile::max_content_bytes() const {

@@ -31,9 +31,16 @@ class InputFile {
   [[nodiscard]] absl::StatusOr<std::size_t> ReadAt(std::uint64_t offset,
                                                    std::span<std::uint8_t> out) const;
 
+  /// The same from an offset of the file as it is, compressed or not. Threads: any.
+  [[nodiscard]] absl::StatusOr<std::size_t> ReadFileAt(std::uint64_t offset,
+                                                       std::span<std::uint8_t> out) const;
+
   [[nodiscard]] const std::string& path() const;
 
   [[nodiscard]] bool compressed() const;
+
+  /// The file's size when it was opened, compressed or not.
+  [[nodiscard]] std::uint64_t file_bytes() const;
 
   /// Content bytes read so far.
   [[nodiscard]] std::uint64_t offset() const;
