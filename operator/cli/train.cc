@@ -100,7 +100,8 @@ int CompareWithStart(const TrainFlags& flags,
     return kCannotRun;
   }
   if (!resumption->refused.empty()) {
-    PrintError(flags.job + " is not what the run was started with; nothing was started:");
+    PrintError(flags.job +
+               " or its data is not what the run was started with; nothing was started:");
     for (const std::string& line : resumption->refused) {
       std::fprintf(stderr, "  %s\n", line.c_str());
     }
@@ -215,6 +216,9 @@ int ExitCodeOf(const local::RunOutcome& outcome) {
   if (!outcome.stored.ok()) {
     return kCannotRun;
   }
+  if (outcome.report.invalid) {
+    return kBadInput;
+  }
   switch (outcome.report.phase) {
     case controller::Phase::kSucceeded:
       return kOk;
@@ -284,7 +288,8 @@ int Train(TrainFlags flags) {
                      .bin_dir = bin_dir,
                      .metrics_listen = flags.metrics_listen,
                      .warnings = warnings,
-                     .changes = changes},
+                     .changes = changes,
+                     .accept_changes = flags.accept_changes},
                     *display);
   if (!outcome.ok()) {
     const std::string few = FewFiles(kUsualFiles);

@@ -41,7 +41,11 @@ controller::DataServerProgress DecodeProgress(const v1::DataServerProgress& serv
                                          .job_examples = server.job_examples(),
                                          .training_examples = server.training_examples(),
                                          .decided_epoch = server.decided_epoch(),
-                                         .unattended = {}};
+                                         .unattended = {},
+                                         .data_files = {}};
+  for (const v1::DataFile& file : server.data_files()) {
+    decoded.data_files.push_back({.field = file.field(), .fingerprint = file.fingerprint()});
+  }
   for (const v1::UnattendedEpoch& epoch : server.unattended()) {
     decoded.unattended.push_back({.epoch = epoch.epoch(),
                                   .counted = epoch.counted(),
@@ -195,6 +199,11 @@ void Fill(const controller::Welcome& welcome, v1::ControllerMessage& message) {
   encoded.set_incarnation(welcome.incarnation);
   encoded.set_job_uid(welcome.job_uid);
   encoded.set_attempt(welcome.attempt);
+  for (const controller::DataFile& file : welcome.data_files) {
+    v1::DataFile& added = *encoded.add_data_files();
+    added.set_field(file.field);
+    added.set_fingerprint(file.fingerprint);
+  }
 }
 
 void Fill(const controller::Membership& view, v1::ControllerMessage& message) {

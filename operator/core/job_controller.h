@@ -114,6 +114,10 @@ class JobController {
   /// have left.
   std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
 
+  /// The data may be other data than until now: what is read next is what the job goes on with.
+  /// Before Begin.
+  void ForgetDataFiles() { state_.data_files.clear(); }
+
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
 
@@ -170,6 +174,7 @@ class JobController {
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnFailure(MemberId from, const Failure& failure, TimePoint now);
+  void OnDataFiles(MemberId from, const std::vector<DataFile>& files);
   void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   [[nodiscard]] std::string AlarmOf(MemberId id) const;

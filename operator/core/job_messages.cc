@@ -6,6 +6,11 @@
 
 // What members say.
 namespace adamant::controller {
+namespace {
+
+constexpr std::size_t kMostDataFiles = 4;  // images and labels, to train and to validate
+
+}  // namespace
 
 void JobController::OnReceived(const Received& event, TimePoint now) {
   if (const auto* join = std::get_if<Join>(&event.message)) {
@@ -49,15 +54,18 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
   if (joined == Roster::Joined::kReplaced) {
     ForgetMember(join.id, now);
   }
-  roster_.SendTo(join.id,
-                 Welcome{.term = state_.term,
-                         .incarnation = roster_.IncarnationOf(join.id),
-                         .job_uid = state_.job_uid,
-                         .training_examples = TrainingExamples(settings_, state_),
-                         .rate_factor = state_.recovery.rate_factor,
-                         .layer_factors = LayerFactors(state_.recovery),
-                         .attempt = state_.recovery.attempt,
-                         .schedule_epochs = state_.schedule_epochs});
+  roster_.SendTo(
+      join.id,
+      Welcome{.term = state_.term,
+              .incarnation = roster_.IncarnationOf(join.id),
+              .job_uid = state_.job_uid,
+              .training_examples = TrainingExamples(settings_, state_),
+              .rate_factor = state_.recovery.rate_factor,
+              .layer_factors = LayerFactors(state_.recovery),
+              .attempt = state_.recovery.attempt,
+              .schedule_epochs = state_.schedule_epochs,
+              .data_files =
+                  join.id.role == Role::kDataServer ? state_.data_files : std::vector<DataFile>{}});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   }
@@ -115,6 +123,24 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
             " examples, but the job began with " +
             std::to_string(TrainingExamples(settings_, state_)) +
             "; all data servers need the same files, and these must stay as they are");
+  }
+}
+
+// One that was told the job's files has compared them itself; this is for those that began at once.
+void JobController::OnDataFiles(MemberId from, const std::vector<DataFile>& files) {
+  for (const DataFile& file : files) {
+    const auto known = std::ranges::find(state_.data_files, file.field, &DataFile::field);
+    if (known != state_.data_files.end() && known->fingerprint != file.fingerprint) {
+      state_.invalid = true;
+      return End(Phase::kFailed,
+                 file.field + ": " + ToString(from) +
+                     " reads another file than the job began with; all data servers need the same "
+                     "files, and these must stay as they are");
+    }
+    if (known == state_.data_files.end() && state_.data_files.size() < kMostDataFiles) {
+      state_.data_files.push_back(file);
+      outbox_.StateChanged();
+    }
   }
 }
 
@@ -190,7 +216,8 @@ void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, 
     }
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
-    if (data->training_examples > 0) {
+    OnDataFiles(id, data->data_files);
+    if (data->training_examples > 0 && !IsFinal(state_.phase)) {
       OnExamplesCounted(id, data->training_examples, now);
     }
     if (ready_) {

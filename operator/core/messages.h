@@ -84,6 +84,13 @@ struct WorkerProgress {
   double weight_growth = 0;
 };
 
+struct DataFile {
+  std::string field{};
+  std::uint64_t fingerprint = 0;
+
+  bool operator==(const DataFile&) const = default;
+};
+
 struct UnattendedEpoch {
   std::uint64_t epoch = 0;
   std::uint64_t counted = 0;
@@ -101,6 +108,7 @@ struct DataServerProgress {
   std::uint64_t training_examples = 0;
   std::uint64_t decided_epoch = 0;
   std::vector<UnattendedEpoch> unattended{};
+  std::vector<DataFile> data_files{};
 };
 
 struct BucketProgress {
@@ -265,7 +273,8 @@ struct Welcome {
   double rate_factor = 1;               ///< on the job's learning rate
   std::map<std::string, double> layer_factors{};  ///< on those that layers have of their own
   std::uint64_t attempt = 1;
-  std::uint64_t schedule_epochs = 0;  ///< JobState's; 0: those of the job
+  std::uint64_t schedule_epochs = 0;   ///< JobState's; 0: those of the job
+  std::vector<DataFile> data_files{};  ///< JobState's, for data servers
 };
 
 struct Member {

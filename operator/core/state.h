@@ -277,6 +277,7 @@ struct JobState {
   std::uint64_t starts = 1;           ///< one more for each time that it was resumed
   std::uint64_t schedule_epochs = 0;  ///< over which a schedule of the whole job goes, since it was
                                       ///< started or resumed; 0: not known
+  std::vector<DataFile> data_files{};  ///< as the first data server that read them told
 
   bool operator==(const JobState&) const = default;
 };
@@ -290,7 +291,8 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
-/// released, and 9, which did not know the rates that the factor is on.
+/// released, 9, which did not know the rates that the factor is on, and 10, which did not know the
+/// data's files.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

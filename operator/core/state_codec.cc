@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 10;
+constexpr std::uint64_t kStateVersion = 11;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -224,6 +224,9 @@ void WalkState(Codec& codec, Value& value) {
     codec.Field(value.recovery.rate);
     codec.Field(value.recovery.layer_rates);
   }
+  if (codec.version() >= 11) {
+    codec.Field(value.data_files);
+  }
 }
 
 template <class Codec, class Value>
@@ -284,6 +287,9 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.layer);
     codec.Field(value.rate);
     codec.Field(value.factor);
+  } else if constexpr (std::is_same_v<T, DataFile>) {
+    codec.Field(value.field);
+    codec.Field(value.fingerprint);
   } else if constexpr (std::is_same_v<T, Recovery>) {
     WalkRecovery(codec, value);
   } else if constexpr (std::is_same_v<T, EpochResult>) {

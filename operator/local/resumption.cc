@@ -1,16 +1,23 @@
 #include "operator/local/resumption.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "operator/core/actions.h"
+#include "operator/core/state.h"
+#include "operator/local/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/changes.h"
+#include "services/common/job/data_files.h"
 #include "services/common/job/job.h"
 
 namespace adamant::local {
@@ -65,6 +72,10 @@ constexpr Rule kRules[] = {
     {"spec.runPolicy.seed", Answer::kRefused, "the weights were drawn from the seed as it was"},
 };
 
+// What is in a file that is named as before.
+constexpr Rule kOtherData{
+    "", Answer::kIfAccepted, "or put that file back, or begin a new run with this one"};
+
 bool IsWithin(std::string_view path, std::string_view rule) {
   return rule.empty() ||
          (path.starts_with(rule) && (path.size() == rule.size() || path[rule.size()] == '.'));
@@ -105,14 +116,23 @@ bool IsDamaged(const std::string& text) {
          (line == std::string::npos || Checked(text.substr(line + 1)) != text);
 }
 
-}  // namespace
+// Sorts a change in: `line` says what it is.
+void Judge(const std::string& line, const Rule& rule, bool accept_changes, Resumption& resumption) {
+  if (rule.answer == Answer::kTaken || (rule.answer == Answer::kIfAccepted && accept_changes)) {
+    resumption.taken.push_back(line);
+  } else if (rule.answer == Answer::kIfAccepted) {
+    resumption.refused.push_back(Refusal(line, "--accept-changes takes it", rule.why));
+  } else {
+    resumption.refused.push_back(Refusal(line, rule.why));
+  }
+}
 
-absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
-                                            const RunPaths& paths,
-                                            bool accept_changes) {
-  Resumption resumption;
+absl::Status CompareManifests(const v1::TrainingJob& job,
+                              const RunPaths& paths,
+                              bool accept_changes,
+                              Resumption& resumption) {
   if (std::error_code error; !std::filesystem::exists(paths.started(), error)) {
-    return resumption;
+    return absl::OkStatus();
   }
   ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(paths.started(), kMaxBytes));
   const job::ParseResult started =
@@ -125,16 +145,67 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                paths.job().string() + " says");
   }
   for (const job::Change& change : job::ChangesBetween(*started.job, job)) {
-    const Rule rule = RuleOf(change);
-    const std::string line = job::Format(change);
-    if (rule.answer == Answer::kTaken || (rule.answer == Answer::kIfAccepted && accept_changes)) {
-      resumption.taken.push_back(line);
-    } else if (rule.answer == Answer::kIfAccepted) {
-      resumption.refused.push_back(Refusal(line, "--accept-changes takes it", rule.why));
-    } else {
-      resumption.refused.push_back(Refusal(line, rule.why));
+    Judge(job::Format(change), RuleOf(change), accept_changes, resumption);
+  }
+  return absl::OkStatus();
+}
+
+// The files that the job began with. None where the state is not there yet, or cannot be read: who
+// runs the job says so, and its data servers compare, too.
+std::vector<controller::DataFile> KnownFiles(const RunPaths& paths) {
+  if (std::error_code error; !std::filesystem::exists(paths.controller(), error)) {
+    return {};
+  }
+  const absl::StatusOr<StateCopies::Stored> stored =
+      StateCopies::Read({paths.controller(), paths.controller_copy()});
+  if (!stored.ok()) {
+    return {};
+  }
+  const auto found = stored->snapshot.entries.find(controller::kStateKey);
+  const absl::StatusOr<controller::JobState> state = found == stored->snapshot.entries.end()
+                                                         ? absl::NotFoundError("no state")
+                                                         : controller::DecodeState(found->second);
+  return state.ok() ? state->data_files : std::vector<controller::DataFile>{};
+}
+
+absl::Status CompareData(const v1::TrainingJob& job,
+                         const RunPaths& paths,
+                         bool accept_changes,
+                         Resumption& resumption) {
+  const std::vector<controller::DataFile> known = KnownFiles(paths);
+  const v1::Data& data = job.spec().data();
+  for (const auto& [set, source] :
+       {std::pair("train", &data.train()), std::pair("validation", &data.validation())}) {
+    if (known.empty() || !source->has_idx()) {
+      continue;
+    }
+    const dataset::IdxPaths files{.images = source->idx().images(),
+                                  .labels = source->idx().labels()};
+    ADAMANT_ASSIGN_OR_RETURN(
+        const std::vector<job::DataFile> found,
+        job::FingerprintFiles({.paths = files,
+                               .names = files,
+                               .fields = {.images = "idx.images", .labels = "idx.labels"}},
+                              set));
+    for (const job::DataFile& file : found) {
+      const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
+      if (begun != known.end() && begun->fingerprint != file.fingerprint) {
+        Judge(
+            file.field + ": " + job::OtherFile(file.name), kOtherData, accept_changes, resumption);
+      }
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
+                                            const RunPaths& paths,
+                                            bool accept_changes) {
+  Resumption resumption;
+  ADAMANT_RETURN_IF_ERROR(CompareManifests(job, paths, accept_changes, resumption));
+  ADAMANT_RETURN_IF_ERROR(CompareData(job, paths, accept_changes, resumption));
   return resumption;
 }
 

@@ -13,8 +13,9 @@ class TrainingJob;
 
 namespace adamant::local {
 
-/// How the manifest of a run that is to go on differs from the one that it was started with last.
-/// Each is a line: the field, its values, and of what is refused why, or what to do.
+/// How the manifest of a run that is to go on differs from the one that it was started with last,
+/// and its data from what it began with. Each is a line: the field, its values, and of what is
+/// refused why, or what to do.
 struct Resumption {
   std::vector<std::string> taken;
   std::vector<std::string> refused;  ///< not empty: the run must not go on
@@ -22,6 +23,7 @@ struct Resumption {
 
 /// Compares. With `accept_changes` what can be taken only if it is meant is taken. A run that has
 /// never started, or whose version did not store what it started with, has no differences.
+/// Of the data job::FingerprintFiles reads what it needs.
 /// Errors: DataLoss when what is stored cannot be read; those of the file system.
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,

@@ -85,6 +85,7 @@ class Runner {
         metrics_listen_(options.metrics_listen),
         warnings_(options.warnings),
         changes_(options.changes),
+        accept_changes_(options.accept_changes),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -120,6 +121,7 @@ class Runner {
   const std::string metrics_listen_;
   const std::vector<std::string> warnings_;
   const std::vector<std::string> changes_;
+  const bool accept_changes_;
   Observer& observer_;
   const SystemClock clock_;
   const StopSignals signals_;
@@ -184,6 +186,9 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));
+    if (accept_changes_) {
+      controller_->ForgetDataFiles();
+    }
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
     return absl::DataLossError("the controller's state is missing from " +

@@ -23,6 +23,8 @@ struct RunOptions {
   std::string metrics_listen = {};         ///< host:port of /metrics; empty: none
   std::vector<std::string> warnings = {};  ///< of the manifest, to be told first
   std::vector<std::string> changes = {};   ///< of the manifest since the run was started; likewise
+  bool accept_changes =
+      false;  ///< the data may be other data than before: what is read first counts
   Launcher* launcher = nullptr;  ///< borrowed; its processes may outlive this one; null: the
                                  ///< processes are children of this one and end with it
 };

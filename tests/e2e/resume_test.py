@@ -1,6 +1,8 @@
 """Runs that were stopped go on: from what is stored, and as what they were."""
 
+import gzip
 import json
+import os
 import signal
 import time
 import unittest
@@ -213,6 +215,92 @@ class ResumeTest(adamant.TestCase):
         self.assertEqual(output.count("spec.runPolicy.targetAccuracy, 1, was not reached: top-1 is 0."), 1, output)
         self.assertIn("was not reached", adamant.adamant("status", run.folder).stdout)
         self.assertIn("was not reached", [event for event in run.events() if event["event"] == "alarm"][-1]["text"])
+
+    def run_on_files(self, compressed=True):
+        """A stopped run on files of digits."""
+        self.draw(1)
+        for file in () if compressed else (self.folder / "data").iterdir():
+            file.write_bytes(gzip.decompress(file.read_bytes()))
+        files = {"train": "train", "validation": "t10k"}
+        sources = {field: "{idx: {" + ", ".join(f"{kind}: {self.data_file(prefix, kind)}" for kind in ("images", "labels"))
+                          + "}}" for field, prefix in files.items()}
+        return self.stopped_run(**sources)
+
+    def data_file(self, prefix, kind):
+        return self.folder / "data" / f"{prefix}-{kind}-idx{3 if kind == 'images' else 1}-ubyte.gz"
+
+    def draw(self, seed):
+        adamant.adamant("data", "digits", "--out", self.folder / "data", "--train", 3000, "--validation", 500,
+                        "--seed", seed).check_returncode()
+
+    def test_other_data_is_refused_unless_it_is_meant(self):
+        run = self.run_on_files()
+        epochs = len(run.rows()) + 2
+        self.edit(run, ("epochs: 1000", f"epochs: {epochs}"))
+        self.draw(7)
+        files = {f"spec.data.{field}.idx.{kind}": self.data_file(prefix, kind)
+                 for field, prefix in (("train", "train"), ("validation", "t10k")) for kind in ("images", "labels")}
+        events = (run.folder / "events.jsonl").read_text()
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        self.assertIn("or its data is not what the run was started with; nothing was started:\n", output)
+        for field, file in files.items():
+            self.assertIn(f"  {field}: {file} is not the file that the job began with: its content differs "
+                          "(--accept-changes takes it, or put that file back, or begin a new run with this one)\n", output)
+        self.assertEqual((run.folder / "events.jsonl").read_text(), events)
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
+        self.assertEqual(code, 0, output)
+        for field, file in files.items():
+            self.assertIn(f"changed since the run was started: {field}: {file} is not the file", output)
+        self.assert_counted_once(run, epochs, 3000)
+        self.edit(run, (f"epochs: {epochs}", f"epochs: {epochs + 1}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("is not the file", output)
+        self.assert_counted_once(run, epochs + 1, 3000)
+
+    def test_other_data_of_the_same_size_that_is_not_compressed_is_refused(self):
+        run = self.run_on_files(compressed=False)
+        labels = self.data_file("t10k", "labels")
+        content = bytearray(labels.read_bytes())
+        content[300] = (content[300] + 1) % 10
+        labels.write_bytes(content)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        self.assertIn(f"spec.data.validation.idx.labels: {labels} is not the file that the job began with", output)
+        self.assertEqual(output.count("is not the file"), 1, output)
+
+    def test_the_same_data_goes_on_wherever_it_is_and_however_new(self):
+        run = self.run_on_files()
+        epochs = len(run.rows()) + 1
+        self.edit(run, ("epochs: 1000", f"epochs: {epochs}"))
+        for prefix in ("train", "t10k"):
+            images, labels = (self.data_file(prefix, kind) for kind in ("images", "labels"))
+            os.utime(labels, (0, 0))
+            copy = self.folder / "copy"
+            copy.write_bytes(images.read_bytes())
+            copy.replace(images)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, epochs, 3000)
+
+    def test_a_data_server_that_comes_back_refuses_other_data(self):
+        run = self.run_on_files()
+        run.resume()
+        run.await_epoch(len(run.rows()) + 1)
+        self.draw(7)
+        while not run.kill("data-server-0"):
+            time.sleep(0.01)
+        code, output = run.wait()
+        self.assertEqual(code, 2, output)
+        self.assertIn(f"spec.data.train.idx.images: {self.data_file('train', 'images')} is not the file that the job began "
+                      "with: its content differs; put that file back, or begin another job", output)
+        self.draw(1)
+        epochs = len(run.rows()) + 1
+        self.edit(run, ("epochs: 1000", f"epochs: {epochs}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assert_counted_once(run, epochs, 3000)
 
     def test_accepting_changes_needs_a_run(self):
         result = adamant.adamant("train", self.job(), "--accept-changes", "--run-dir", self.folder / "run")

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -20,6 +21,7 @@
 #include "services/common/job/warm_start_of.h"
 #include "services/data_server/core/batch_builder.h"
 #include "services/data_server/rpc/batch_pipeline.h"
+#include "services/data_server/rpc/check_files.h"
 #include "services/data_server/rpc/data_metrics.h"
 #include "services/data_server/rpc/data_source.h"
 #include "services/data_server/rpc/dealer_loop.h"
@@ -96,27 +98,34 @@ unsigned PipelineThreads(const TransformOptions& transforms) {
   return transforms.any() ? std::min(cores, kMaxPipelineThreads) : 1;
 }
 
+// What the job learns from.
+struct JobData {
+  std::vector<v1::DataFile> files;
+  LoadedData train;
+  LoadedData validation;
+};
+
 // All that exists between Start and Stop.
 class Running {
  public:
   Running(const v1::Welcome& welcome,
           WorkDealerOptions dealer,
-          const LoadedData& train,
-          const LoadedData& validation,
+          const JobData& data,
           const DataMetrics& metrics,
           service::ControllerLink& controller)
       : job_{.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
         train_examples_(dealer.train_examples),
+        files_(data.files),
         metrics_(metrics),
         transforms_(TransformsOf(welcome.job().spec().data().transformations())),
         builder_({.seed = Seed(welcome),
                   .parts = dealer.parts,
                   .batch_size = dealer.batch_size,
                   .transforms = transforms_,
-                  .fetch_train = train.fetch,
-                  .fetch_validation = validation.fetch},
-                 train.set,
-                 validation.set),
+                  .fetch_train = data.train.fetch,
+                  .fetch_validation = data.validation.fetch},
+                 data.train.set,
+                 data.validation.set),
         pipeline_({.threads = PipelineThreads(transforms_),
                    .cache_bytes = static_cast<std::uint64_t>(welcome.job().spec().data().cache()),
                    .seed = Seed(welcome),
@@ -125,8 +134,9 @@ class Running {
                   metrics),
         loop_(
             {.dealer = dealer,
-             .normalisation = NormalisationOf(
-                 welcome.job().spec().data().transformations().normalise(), train.set->channels),
+             .normalisation =
+                 NormalisationOf(welcome.job().spec().data().transformations().normalise(),
+                                 data.train.set->channels),
              .job = job_},
             {.send = [&controller](const v1::MemberMessage& message) { controller.Send(message); },
              .fail = [&controller](const absl::Status& status) { controller.Fail(status, true); }},
@@ -146,6 +156,7 @@ class Running {
     return busy_.Look(turns, clock_.Now());
   }
   [[nodiscard]] std::uint64_t train_examples() const { return train_examples_; }
+  [[nodiscard]] const std::vector<v1::DataFile>& files() const { return files_; }
 
  private:
   static std::uint64_t Seed(const v1::Welcome& welcome) {
@@ -154,6 +165,7 @@ class Running {
 
   const JobAttempt job_;
   const std::uint64_t train_examples_;
+  const std::vector<v1::DataFile> files_;
   const DataMetrics& metrics_;
   const TransformOptions transforms_;
   const BatchBuilder builder_;
@@ -176,23 +188,13 @@ class DataServerService final : public service::Service {
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {
-    const v1::Data& data = welcome.job().spec().data();
-    const DataShape shape = ShapeOf(welcome.job());
-    const DataPlaces places{.data_root = welcome.data_root(),
-                            .fetched = context_.flags.data_dir / "fetched"};
-    service::ControllerLink& controller = context_.controller;
-    ADAMANT_ASSIGN_OR_RETURN(const LoadedData train,
-                             LoadData(data.train(), "train", places, shape, controller));
-    ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), train.set->size()));
-    ADAMANT_ASSIGN_OR_RETURN(const LoadedData validation,
-                             LoadData(data.validation(), "validation", places, shape, controller));
+    ADAMANT_ASSIGN_OR_RETURN(const JobData data, Load(welcome));
     WorkDealerOptions dealer = DealerOptionsOf(
-        welcome, context_.flags.slot, static_cast<std::uint32_t>(train.set->size()));
-    dealer.validation_examples = static_cast<std::uint32_t>(validation.set->size());
-    dealer.most_frequent = validation.set->most_frequent();
+        welcome, context_.flags.slot, static_cast<std::uint32_t>(data.train.set->size()));
+    dealer.validation_examples = static_cast<std::uint32_t>(data.validation.set->size());
+    dealer.most_frequent = data.validation.set->most_frequent();
     ADAMANT_RETURN_IF_ERROR(CheckParts(dealer));
-    auto running = std::make_shared<Running>(
-        welcome, dealer, train, validation, metrics_, context_.controller);
+    auto running = std::make_shared<Running>(welcome, dealer, data, metrics_, context_.controller);
     MutexLock lock(mutex_);
     running_ = std::move(running);
     return absl::OkStatus();
@@ -226,6 +228,7 @@ class DataServerService final : public service::Service {
     proto.set_retrained_examples(progress.retrained_examples);
     proto.set_job_examples(progress.job_examples);
     proto.set_training_examples(running->train_examples());
+    proto.mutable_data_files()->Add(running->files().begin(), running->files().end());
     proto.set_decided_epoch(progress.decided_epoch);
     for (const UnattendedEpoch& epoch : progress.unattended) {
       v1::UnattendedEpoch& entry = *proto.add_unattended();
@@ -240,6 +243,22 @@ class DataServerService final : public service::Service {
   void Stop() override { GetRunning()->loop().Stop(); }
 
  private:
+  absl::StatusOr<JobData> Load(const v1::Welcome& welcome) {
+    const v1::Data& source = welcome.job().spec().data();
+    const DataShape shape = ShapeOf(welcome.job());
+    const DataPlaces places{.data_root = welcome.data_root(),
+                            .fetched = context_.flags.data_dir / "fetched"};
+    service::ControllerLink& controller = context_.controller;
+    JobData data;
+    ADAMANT_ASSIGN_OR_RETURN(data.files, CheckFiles(welcome, places, controller));
+    ADAMANT_ASSIGN_OR_RETURN(data.train,
+                             LoadData(source.train(), "train", places, shape, controller));
+    ADAMANT_RETURN_IF_ERROR(CheckCount(welcome.job(), data.train.set->size()));
+    ADAMANT_ASSIGN_OR_RETURN(
+        data.validation, LoadData(source.validation(), "validation", places, shape, controller));
+    return data;
+  }
+
   absl::Status Serve(rpc::FrameStream& stream) {
     const std::shared_ptr<Running> running = GetRunning();
     return running != nullptr ? running->Serve(stream)

@@ -64,10 +64,7 @@ absl::StatusOr<LoadedData> Read(const job::IdxSource& source,
                                 const DataShape& shape) {
   absl::StatusOr<LoadedData> data = Open(source, {.classes = shape.classes});
   if (!data.ok()) {
-    const std::string text = AboutField(set, job::ProblemOf(data.status(), source));
-    return absl::IsUnavailable(data.status()) || absl::IsDataLoss(data.status())
-               ? absl::Status(data.status().code(), text)
-               : absl::InvalidArgumentError(text);
+    return AboutFiles(data.status(), set, source);
   }
   const std::string misfit =
       job::Misfit(source,

@@ -98,4 +98,12 @@ std::string AboutField(const std::string& set, const job::DataProblem& problem) 
   return "spec.data." + set + "." + problem.field + ": " + problem.message;
 }
 
+absl::Status AboutFiles(const absl::Status& error,
+                        const std::string& set,
+                        const job::IdxSource& source) {
+  const std::string text = AboutField(set, job::ProblemOf(error, source));
+  return absl::IsUnavailable(error) || absl::IsDataLoss(error) ? absl::Status(error.code(), text)
+                                                               : absl::InvalidArgumentError(text);
+}
+
 }  // namespace adamant::data_server

@@ -35,4 +35,10 @@ absl::StatusOr<job::IdxSource> LocateData(const v1::DataSource& source,
 /// "spec.data.train.idx.images: …"
 std::string AboutField(const std::string& set, const job::DataProblem& problem);
 
+/// An error of reading the files of `source`, with the field that names them: InvalidArgument but
+/// for Unavailable and DataLoss, which stay what they are.
+absl::Status AboutFiles(const absl::Status& error,
+                        const std::string& set,
+                        const job::IdxSource& source);
+
 }  // namespace adamant::data_server

@@ -23,6 +23,7 @@
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/dataset/digits.h"
+#include "services/common/dataset/idx.h"
 #include "services/common/job/job.h"
 #include "services/common/rpc/door.h"
 #include "services/common/rpc/server.h"
@@ -193,7 +194,7 @@ class DataServerProcessTest : public testing::Test {
   }
 
   // Starts the program and answers its Join.
-  void Spawn(const v1::TrainingJob& job) {
+  void Spawn(const v1::TrainingJob& job, const std::vector<v1::DataFile>& known = {}) {
     controller_ = std::make_unique<fakes::FakeController>();
     std::vector<std::string> flags = {DATA_SERVER_PATH,
                                       "--controller",
@@ -219,6 +220,7 @@ class DataServerProcessTest : public testing::Test {
     welcome.set_job_uid(kJobUid);
     welcome.set_data_root(folder_);
     *welcome.mutable_job() = job;
+    welcome.mutable_data_files()->Assign(known.begin(), known.end());
     controller_->Send(message);
   }
 
@@ -446,6 +448,30 @@ TEST_F(DataServerProcessTest, BadDataFailsTheJobWithItsReason) {
   EXPECT_TRUE(failure->failure().fatal());
   EXPECT_EQ(failure->failure().message(),
             "spec.data.train.idx.images: there is no file " + (folder_ / "images").string());
+  EXPECT_EQ(Await(), 1);
+}
+
+TEST_F(DataServerProcessTest, ReportsItsFilesAndRefusesOthersBeforeItLetsAnybodyIn) {
+  v1::TrainingJob job = Job();
+  const dataset::IdxPaths paths = dataset::MnistPaths(folder_.string(), "train");
+  ASSERT_TRUE(dataset::WriteIdx(train_, paths).ok());
+  v1::IdxFiles& files = *job.mutable_spec()->mutable_data()->mutable_train()->mutable_idx();
+  files.set_images(paths.images);
+  files.set_labels(paths.labels);
+  Start(job);
+  const auto known = controller_->ReceiveHeartbeat().data_server().data_files();
+  ASSERT_EQ(known.size(), 2);
+  EXPECT_EQ(known[0].field(), "spec.data.train.idx.images");
+  EXPECT_EQ(Signal(SIGTERM), 0);
+
+  const dataset::Dataset other = dataset::GenerateDigits({.seed = 3, .examples = kExamples});
+  ASSERT_TRUE(dataset::WriteIdx(other, paths).ok());
+  Spawn(job, {known.begin(), known.end()});
+  const auto failure = controller_->Receive();
+  ASSERT_TRUE(failure.has_value() && failure->has_failure());
+  EXPECT_TRUE(failure->failure().invalid());
+  EXPECT_TRUE(failure->failure().message().starts_with(
+      "spec.data.train.idx.images: " + paths.images + " is not the file that the job began with"));
   EXPECT_EQ(Await(), 1);
 }
 

@@ -59,6 +59,21 @@ TEST(CodecTest, HeartbeatsOfEveryRoleAreRead) {
   EXPECT_EQ(std::get<controller::ParameterServerProgress>(server.progress).alarm, "disk full");
 }
 
+TEST(CodecTest, TheFilesOfTheDataAreReadAndTold) {
+  v1::MemberMessage message;
+  v1::DataFile& file = *message.mutable_heartbeat()->mutable_data_server()->add_data_files();
+  file.set_field("spec.data.train.idx.images");
+  file.set_fingerprint(0xfedcba9876543210);
+  const auto heartbeat = std::get<controller::Heartbeat>(*Decode(message));
+  const auto files = std::get<controller::DataServerProgress>(heartbeat.progress).data_files;
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].field, file.field());
+  EXPECT_EQ(files[0].fingerprint, file.fingerprint());
+  const v1::ControllerMessage told = Encode(controller::Welcome{.data_files = files});
+  ASSERT_EQ(told.welcome().data_files_size(), 1);
+  EXPECT_EQ(told.welcome().data_files(0).SerializeAsString(), file.SerializeAsString());
+}
+
 TEST(CodecTest, OfAWorkerWhoseLossIsNotFiniteNothingIsSummed) {
   v1::MemberMessage message;
   v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();

@@ -55,6 +55,13 @@ class Harness {
     return Begin(survivors);
   }
 
+  /// The same, by a user who knows that the data may be other data.
+  Actions RestartWithOtherData() {
+    controller_ = JobController::Restore(settings_, stored_state_).value();
+    controller_->ForgetDataFiles();
+    return Begin();
+  }
+
   Actions Handle(const Event& event, bool more = false) {
     return Keep(controller_->Handle(event, now_, more));
   }

@@ -258,6 +258,66 @@ TEST(StartTest, ServersThatCountDifferentExamplesAreAnInvalidJob) {
   EXPECT_THAT(job.state().message, HasSubstr("spec.data.train: data-server-1 has 50000 examples"));
 }
 
+Heartbeat Read(std::uint64_t images, const std::string& field = "spec.data.train.idx.images") {
+  return {.progress = DataServerProgress{.training_examples = kExamples,
+                                         .data_files = {{.field = field, .fingerprint = images}}}};
+}
+
+Welcome WelcomeOf(const Harness::Actions& actions) {
+  return std::get<Welcome>(Pick<Send>(actions).at(0).message);
+}
+
+TEST(StartTest, TheFirstDataServerSaysWhatTheFilesAreAndTheNextOnesAreTold) {
+  Harness job;
+  job.Begin();
+  EXPECT_THAT(WelcomeOf(job.Join(kData0, "a")).data_files, IsEmpty());
+  const auto actions = job.Tell(kData0, Read(5));
+  ASSERT_TRUE(std::holds_alternative<Persist>(actions.front())) << "it is stored first";
+  const DataFile file{.field = "spec.data.train.idx.images", .fingerprint = 5};
+  EXPECT_THAT(job.state().data_files, testing::ElementsAre(file));
+  EXPECT_THAT(WelcomeOf(job.Join(kData1, "b")).data_files, testing::ElementsAre(file));
+  EXPECT_THAT(WelcomeOf(job.Join(kWorker0, "c")).data_files, IsEmpty());
+  EXPECT_THAT(Pick<Persist>(job.Tell(kData1, Read(5))), IsEmpty());
+  job.RestartController();
+  EXPECT_THAT(WelcomeOf(job.Join(kData0, "d")).data_files, testing::ElementsAre(file));
+}
+
+TEST(StartTest, ServersThatReadDifferentFilesAreAnInvalidJobBeforeTrainingBegins) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Join(kData1, "b");
+  job.Tell(kData0, Read(5, "spec.data.validation.idx.labels"));
+  const auto actions = job.Tell(kData1, Read(6, "spec.data.validation.idx.labels"));
+  EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
+  EXPECT_EQ(job.state().phase, Phase::kFailed);
+  EXPECT_TRUE(job.controller().Report().invalid);
+  EXPECT_THAT(job.state().message,
+              HasSubstr("spec.data.validation.idx.labels: data-server-1 reads another file"));
+}
+
+TEST(StartTest, OfFilesNoMoreAreKeptThanThereCanBe) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  for (char field = 'a'; field <= 'z'; ++field) {
+    job.Tell(kData0, Read(1, std::string(1, field)));
+  }
+  EXPECT_THAT(job.state().data_files, SizeIs(4));
+}
+
+TEST(StartTest, FilesThatMayChangeAreTakenAsTheyAreReadNext) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Tell(kData0, Read(5));
+  job.RestartWithOtherData();
+  EXPECT_THAT(WelcomeOf(job.Join(kData0, "b")).data_files, IsEmpty());
+  job.Tell(kData0, Read(6));
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  EXPECT_EQ(job.state().data_files.at(0).fingerprint, 6u);
+}
+
 TEST(StartTest, AnInvalidJobEndsWithTheMessageAsItIs) {
   Harness job(UncountedJob());
   job.Begin();

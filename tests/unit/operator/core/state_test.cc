@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 11;
+  bytes[0] = 12;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 11"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 10"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 12"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 11"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoRates = 2 * sizeof(std::uint64_t);  // what version 9 had not
+constexpr std::size_t kNoFiles = sizeof(std::uint64_t);  // what version 10 had not
+
+constexpr std::size_t kNoRates = 2 * sizeof(std::uint64_t) + kNoFiles;  // what version 9 had not
 
 constexpr std::size_t kNoStarts = 4 * sizeof(std::uint64_t) + kNoRates;  // what version 8 had not
 
@@ -107,6 +109,20 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion10IsReadAsOneWhoseDataIsNotKnown) {
+  const JobState state = Example();
+  const absl::StatusOr<JobState> read = DecodeState(AsVersion(10, state, kNoFiles));
+  EXPECT_EQ(read.value(), state);
+  EXPECT_TRUE(read->data_files.empty());
+}
+
+TEST(StateCodecTest, TheFilesOfTheDataComeBack) {
+  JobState state = Example();
+  state.data_files = {{.field = "spec.data.train.idx.images", .fingerprint = 0xfedcba9876543210},
+                      {.field = "spec.data.train.idx.labels", .fingerprint = 1}};
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion9IsReadAsOneWhoseRatesAreNotKnown) {
   JobState state = Example();
