@@ -62,11 +62,10 @@ absl::Status WithAdvice(const absl::Status& status, const std::string& then) {
     return status;
   }
   const std::string message(status.message());
-  const bool limited = message.find(std::strerror(EFBIG)) != std::string::npos;
   return {status.code(),
           message +
-              (limited ? "; raise the limit of file sizes (ulimit -f), then "
-                       : "; make room on that disk, then ") +
+              (IsFileSizeLimit(message) ? "; raise the limit of file sizes (ulimit -f), then "
+                                        : "; make room on that disk, then ") +
               then};
 }
 

@@ -62,7 +62,7 @@ class LimitsTest(adamant.TestCase):
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"the job failed: worker-[01] exited with code 4: adamant-worker: lacks threads and the ")
 
-    def test_files_that_may_not_grow_are_a_full_disk(self):
+    def test_files_that_may_not_grow_are_treated_as_a_full_disk_and_not_called_one(self):
         run = self.run_in()
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (500 << 10, before[1]))
@@ -76,7 +76,8 @@ class LimitsTest(adamant.TestCase):
         run.process.send_signal(signal.SIGINT)
         code, output = run.wait(timeout=30)
         self.assertEqual(code, 3, output)
-        self.assertRegex("".join(self.alarms(run)), "disk full: .*File too large")
+        self.assertRegex("".join(self.alarms(run)), r"cannot write: a file may not grow \(ulimit -f\): .*File too large")
+        self.assertNotIn("disk full", output)
         self.assertNotIn("signal 25", output)
 
     @staticmethod

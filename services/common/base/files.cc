@@ -81,6 +81,17 @@ absl::Status SystemError(int error, std::string_view what, const std::filesystem
   }
 }
 
+bool IsFileSizeLimit(std::string_view message) {
+  return message.find(std::generic_category().message(EFBIG)) != std::string_view::npos;
+}
+
+std::string DescribeFull(const absl::Status& full) {
+  const std::string message(full.message());
+  return (IsFileSizeLimit(message) ? "cannot write: a file may not grow (ulimit -f): "
+                                   : "disk full: ") +
+         message;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes) {
   const File file(path, O_RDONLY);
   if (file.get() < 0) {

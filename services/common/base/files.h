@@ -29,6 +29,13 @@ absl::Status WriteFile(const std::filesystem::path& path, std::string_view conte
 /// where it is none.
 std::filesystem::path EndOfLinks(std::filesystem::path path);
 
+/// Whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells of,
+/// rather than a full disk.
+bool IsFileSizeLimit(std::string_view message);
+
+/// What is said of a ResourceExhausted: "disk full: …", or what is true of a limit of file sizes.
+std::string DescribeFull(const absl::Status& full);
+
 /// The status for a failed system call: what was done, to which path, and the system's reason for
 /// `error` (an errno).
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path);

@@ -2,17 +2,16 @@
 
 #include <rocksdb/status.h>
 
-#include <cerrno>
 #include <string>
-#include <system_error>
+
+#include "services/common/base/files.h"
 
 namespace adamant::storage {
 namespace {
 
 // As SystemError has it. RocksDB tells a limit of file sizes by its text alone.
 bool IsDiskFull(const rocksdb::Status& status) {
-  if (status.IsIOError() &&
-      status.ToString().find(std::generic_category().message(EFBIG)) != std::string::npos) {
+  if (status.IsIOError() && IsFileSizeLimit(status.ToString())) {
     return true;
   }
   return status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/common/base/failpoint.h"
+#include "services/common/base/files.h"
 #include "services/parameter_server/core/lazy_writer.h"
 
 namespace adamant::parameter_server {
@@ -71,7 +72,7 @@ absl::Status Flusher::Flush() {
   const auto outcome = Write();
   const MutexLock lock(mutex_);
   if (absl::IsResourceExhausted(outcome.status())) {
-    alarm_ = "disk full: " + std::string(outcome.status().message());
+    alarm_ = DescribeFull(outcome.status());
     not_before_ = clock_.Now() + kRetryAfter;
     return absl::OkStatus();
   }

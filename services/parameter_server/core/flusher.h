@@ -40,7 +40,7 @@ class Flusher {
   /// load it anew.
   absl::Status Flush();
 
-  /// "disk full: …", or empty when all is well.
+  /// Of DescribeFull ("disk full: …"), or empty when all is well.
   [[nodiscard]] std::string alarm() const;
 
   [[nodiscard]] FlushTotals totals() const;

@@ -184,7 +184,7 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] const Flusher& flusher() const { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
 
-  /// "disk full: …", or empty when all is well.
+  /// Of DescribeFull ("disk full: …"), or empty when all is well.
   [[nodiscard]] std::string alarm() const;
 
   [[nodiscard]] JobAttempt attempt() const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "services/common/base/failpoint.h"
+#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/entry_record.h"
 #include "services/parameter_server/core/parameter_server.h"
@@ -120,7 +121,7 @@ absl::Status ParameterServer::DoStorage() {
 
 void ParameterServer::RaiseDiskFull(const absl::Status& status) {
   const MutexLock lock(mutex_);
-  alarm_ = "disk full: " + std::string(status.message());
+  alarm_ = DescribeFull(status);
   storage_not_before_ = clock_.Now() + kRetryAfter;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/storage/segment_store.h"
 #include "services/common/storage/set_aside.h"
@@ -52,7 +53,7 @@ absl::StatusOr<ShardFolder> OpenWithRoom(const std::function<absl::StatusOr<Shar
     }
     v1::MemberMessage message;
     message.mutable_heartbeat()->mutable_parameter_server()->set_alarm(
-        "disk full: " + std::string(folder.status().message()));
+        DescribeFull(folder.status()));
     controller.Send(message);
     std::this_thread::sleep_for(pause);
   }

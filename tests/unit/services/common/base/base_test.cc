@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -127,6 +128,17 @@ TEST_F(WriteFileTest, ADeviceIsWrittenThrough) {
 }
 
 TEST(FilesTest, WrittenFileIsReadBackAndLimitIsKept) {
+TEST(FilesTest, AFileThatMayNotGrowIsNotCalledAFullDisk) {
+  const absl::Status full = SystemError(ENOSPC, "cannot write", "/data/file");
+  const absl::Status limited = SystemError(EFBIG, "cannot write", "/data/file");
+  EXPECT_TRUE(absl::IsResourceExhausted(full));
+  EXPECT_TRUE(absl::IsResourceExhausted(limited));
+  EXPECT_EQ(DescribeFull(full), "disk full: cannot write /data/file: No space left on device");
+  EXPECT_EQ(
+      DescribeFull(limited),
+      "cannot write: a file may not grow (ulimit -f): cannot write /data/file: File too large");
+}
+
   const auto path =
       std::filesystem::temp_directory_path() / ("adamant_files_test_" + std::to_string(getpid()));
   ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
