@@ -45,6 +45,7 @@ struct ProcessExited {
   std::uint64_t generation = 0;
   std::string how{};               ///< "was killed by signal 9"; continues "worker-1 …"
   bool bad_configuration = false;  ///< another start would end the same way
+  bool cannot_run = false;         ///< it lacked memory or threads: its machine does not let it run
   bool proved = true;  ///< it cannot run any more; else it is only given up (its node is lost)
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known

@@ -18,7 +18,7 @@ LossAction ActionWithoutRule(const Loss& loss) {
   if (loss.cause != LossCause::kExit) {
     return LossAction::kIgnore;
   }
-  return loss.bad_configuration ? LossAction::kFail : LossAction::kRestart;
+  return loss.bad_configuration || loss.cannot_run ? LossAction::kFail : LossAction::kRestart;
 }
 
 }  // namespace

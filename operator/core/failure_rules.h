@@ -50,6 +50,7 @@ struct Loss {
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
   bool bad_configuration = false;  ///< another start would end the same way
+  bool cannot_run = false;         ///< likewise, as its machine does not let it run
   LossReason reason = LossReason::kFailed;
   bool intended = false;  ///< by the operator itself: no rule is for that
 };
@@ -74,8 +75,9 @@ struct Verdict {
   std::string rule{};  ///< that decided: "spec.runPolicy.failureRules[1]"; empty: none fits
 };
 
-/// The first rule that fits decides. Where none does, a bad configuration fails the job, another
-/// exit costs a restart, and what was not the process's own doing costs nothing.
+/// The first rule that fits decides. Where none does, a bad configuration fails the job, and so
+/// does a machine that does not let a process run; another exit costs a restart, and what was not
+/// the process's own doing costs nothing.
 Verdict Judge(std::span<const FailureRule> rules, Role role, const Loss& loss);
 
 }  // namespace adamant::controller

@@ -42,6 +42,8 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
             .cause = event.cause,
             .exit_code = event.exit_code,
             .bad_configuration = event.bad_configuration,
+            // What has run before may run again once others have given back what it lacks.
+            .cannot_run = event.cannot_run && !slot.has_run,
             .reason = event.reason,
             .intended = event.moves},
            now);

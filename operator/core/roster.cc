@@ -136,6 +136,7 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
     slot.since = now;
   }
   slot.liveness = Liveness::kRunning;
+  slot.has_run = true;
   slot.loss.reset();
   slot.connection = connection;
   slot.address = join.address;
@@ -179,9 +180,10 @@ absl::Status Roster::Conclude(Slot& slot) {
   const std::string by = verdict.rule.empty() ? "" : " (" + verdict.rule + ")";
   const bool counted = verdict.action == LossAction::kRestart;
   if (verdict.action == LossAction::kFail) {
-    return absl::FailedPreconditionError(
-        name + " " + loss.how + ": " +
-        (by.empty() ? "its configuration is refused" : verdict.rule + " fails the job"));
+    return absl::FailedPreconditionError(name + " " + loss.how + ": " +
+                                         (!by.empty()       ? verdict.rule + " fails the job"
+                                          : loss.cannot_run ? "this machine does not let it run"
+                                                            : "its configuration is refused"));
   }
   if (counted && state_.restarts >= settings_.restart_limit) {
     return absl::ResourceExhaustedError(name + " " + loss.how + by + " and the restart budget of " +

@@ -42,6 +42,7 @@ class Roster {
     bool started = false;         ///< kRunning: has said something since it joined, so it is ready
     bool exited = false;          ///< kAbsent, kWaiting: its last process has ended
     bool leaving = false;         ///< kRunning: was told to stop, as it is one too many
+    bool has_run = false;         ///< some process of it has joined this controller
     TimePoint since{};            ///< kRunning: when it joined this controller
     std::optional<Loss> loss{};   ///< kWaiting: what to do about it is decided when it has ended
     std::string last_words{};     ///< why its last process cannot go on, where it has said so
@@ -101,7 +102,8 @@ class Roster {
 
   /// The lost process has ended, or never was: plans its restart as failureRules want it.
   /// Errors: the job is to fail, saying what died and why that is the end: FailedPrecondition by a
-  /// rule or for a bad configuration, ResourceExhausted when the restart budget is spent.
+  /// rule, for a bad configuration, or where its machine does not let it run; ResourceExhausted
+  /// when the restart budget is spent.
   absl::Status Conclude(Slot& slot);
 
   /// Workers that the settings' number lacks get their slots, and those of lower ones that are free

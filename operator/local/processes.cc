@@ -160,6 +160,7 @@ std::vector<controller::ProcessExited> Processes::Reap() {
                      .how = Describe(child, info, used.ru_maxrss),
                      .bad_configuration = exited && (info.si_status == kBadConfiguration ||
                                                      info.si_status == kCannotRun),
+                     .cannot_run = exited && info.si_status == kExitCannotRun,
                      .exit_code = exited ? info.si_status : 128 + info.si_status});
     return true;
   });

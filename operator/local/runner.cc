@@ -335,7 +335,8 @@ void Runner::Start(const controller::StartProcess& start) {
     events_.Push(
         controller::ProcessExited{.id = start.id,
                                   .generation = start.generation,
-                                  .how = "could not be started: " + std::string(status.message())});
+                                  .how = "could not be started: " + std::string(status.message()),
+                                  .cannot_run = true});
   }
 }
 

@@ -47,24 +47,66 @@ class LimitsTest(adamant.TestCase):
         for program in PROGRAMS:
             self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program)
 
-    def test_a_process_that_ends_for_such_a_lack_is_told_with_its_reason(self):
+    def test_from_too_little_memory_to_enough_libraries_neither_crash_nor_hang(self):
+        """oneDNN would write code through a null pointer, and RocksDB wait for itself. Below what loads the libraries the
+        system's loader says so (127)."""
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        for command in (["plan", self.job()], ["eval", run.folder], ["status", run.folder],
+                        ["export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx"]):
+            codes = []
+            for mebibytes in range(60, 400, 2):
+                result = limited(mebibytes, "adamant", *command, seconds=60)
+                self.assertIn(result.returncode, (0, 4, 127), f"{command} with {mebibytes} MB: {result.stderr}")
+                codes.append(result.returncode)
+                if result.returncode == 0:
+                    break
+                self.assertRegex(result.stderr, "adamant: ")
+            self.assertEqual((codes.count(0), 4 in codes), (1, True), f"{command}: {codes}")
+
+    def worker_that(self, script):
+        """A folder of the programs, in which the worker is a script; $WORKER is the real one."""
         programs = self.folder / "bin"
         programs.mkdir()
         for program in adamant.binary_folder().glob("adamant-*"):
             (programs / program.name).symlink_to(program)
         worker = programs / "adamant-worker"
         worker.unlink()
-        worker.write_text("#!/bin/sh\necho hello\necho 'adamant-worker: lacks threads' >&2\nexit 4\n")
+        worker.write_text(f"#!/bin/sh\nWORKER={adamant.binary_folder() / worker.name}\n{script}\n")
         worker.chmod(0o755)
         run = self.run_in()
-        run.start(self.job(restarts=1), "--run-dir", run.folder, "--bin-dir", programs)
+        run.start(self.job(restarts=1000), "--run-dir", run.folder, "--bin-dir", programs)
         code, output = run.wait()
         self.assertEqual(code, 1, output)
-        self.assertRegex(output, r"the job failed: worker-[01] exited with code 4: adamant-worker: lacks threads and the ")
+        self.assertRegex(output, r"the job failed: worker-[01] exited with code 4: adamant-worker: lacks threads: "
+                                 "this machine does not let it run")
+        self.assertNotIn("restarting", [event["event"] for event in run.events()])
+
+    def test_a_process_that_has_run_is_started_again_until_it_lacks_nothing(self):
+        lack = self.folder / "lack"
+        programs = self.worker_that(f"if mv {lack} {lack}.over; then echo 'lacks threads' >&2; exit 4; fi\nexec $WORKER \"$@\"")
+        run = self.run_in()
+        run.start(self.job(epochs=10000), "--run-dir", run.folder, "--bin-dir", programs)
+        run.await_epoch(1)
+        lack.touch()
+        self.assertTrue(run.kill("worker-0"))
+        told = lambda kind: [event["text"] for event in run.events()
+                             if event["event"] == kind and event["member"] == "worker-0"]
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(told("joined")) < 2:
+            time.sleep(0.01)
+        self.assertEqual(len(told("joined")), 2, told("lost"))
+        self.assertIn("worker-0 exited with code 4: lacks threads", told("lost"))
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=30)[0], 3)
 
     def test_files_that_may_not_grow_are_treated_as_a_full_disk_and_not_called_one(self):
         run = self.run_in()
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        return programs
+
+    def test_a_process_that_has_never_run_for_such_a_lack_fails_the_job_with_its_reason(self):
+        programs = self.worker_that("echo hello\necho 'adamant-worker: lacks threads' >&2\nexit 4")
         resource.setrlimit(resource.RLIMIT_FSIZE, (500 << 10, before[1]))
         try:
             run.train(self.job(epochs=10000, layers=LARGE))

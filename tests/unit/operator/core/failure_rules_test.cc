@@ -31,6 +31,7 @@ TEST(JudgeTest, WithoutARuleOnlyAnExitCosts) {
   EXPECT_EQ(action({.cause = LossCause::kDisruption}), LossAction::kIgnore);
   EXPECT_EQ(action({.cause = LossCause::kNodeLost}), LossAction::kIgnore);
   EXPECT_EQ(action(Exited(2, true)), LossAction::kFail);
+  EXPECT_EQ(action({.exit_code = 4, .cannot_run = true}), LossAction::kFail);
   EXPECT_EQ(Judge({}, Role::kWorker, Exited(1)).rule, "");
 }
 
@@ -93,6 +94,49 @@ class FailureRulesTest : public testing::Test {
                                     .exit_code = code});
   }
 };
+
+// Of memory or threads.
+class LackTest : public testing::Test {
+ protected:
+  LackTest() { job_.Begin(); }
+
+  void EndForLack() {
+    job_.Handle(ProcessExited{.id = kWorker0,
+                              .generation = job_.GenerationOf(kWorker0),
+                              .how = "exited with code 4: no threads",
+                              .cannot_run = true,
+                              .exit_code = 4});
+  }
+
+  Harness job_;
+};
+
+TEST_F(LackTest, AProcessThatItsMachineHasNeverLetRunIsNotStartedAgain) {
+  EndForLack();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().message,
+            "worker-0 exited with code 4: no threads: this machine does not let it run");
+  EXPECT_EQ(job_.state().restarts, 0u);
+}
+
+TEST_F(LackTest, AProcessThatHasRunMayLackSomethingForAWhile) {
+  job_.JoinAll();
+  EndForLack();
+  for (std::uint32_t lacks = 1; lacks <= 3; ++lacks) {
+    EXPECT_EQ(job_.state().phase, Phase::kRunning) << lacks;
+    EXPECT_EQ(job_.state().restarts, lacks);
+    while (Pick<StartProcess>(job_.Pass(std::chrono::milliseconds(100), {kWorker0})).empty()) {
+    }
+    EndForLack();  // and does not even join
+  }
+}
+
+TEST_F(LackTest, AUserWhoResumesWithTooLittleIsToldAtOnce) {
+  job_.JoinAll();
+  job_.RestartController();
+  EndForLack();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+}
 
 TEST_F(FailureRulesTest, ARuleFailsTheJobAndTheMessageNamesIt) {
   Harness job = RunningJob(

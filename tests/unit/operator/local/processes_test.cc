@@ -59,6 +59,7 @@ TEST_F(ProcessesTest, ExitCodesAreToldAndOutputGoesToTheLog) {
   EXPECT_EQ(exits[0].how, "exited with code 1");
   EXPECT_EQ(exits[0].exit_code, 1);
   EXPECT_FALSE(exits[0].bad_configuration);
+  EXPECT_FALSE(exits[0].cannot_run);
   EXPECT_EQ(ReadFile(Log(), 100).value(), "out\nerr\n");
   EXPECT_TRUE(processes_.empty());
 }
@@ -69,6 +70,7 @@ TEST_F(ProcessesTest, WhyThisMachineDoesNotLetAProcessRunIsTheLastLineOfItsLog) 
     const auto exits = AwaitExit();
     ASSERT_EQ(exits.size(), 1u);
     EXPECT_EQ(exits[0].how, "exited with code 4: no threads");
+    EXPECT_TRUE(exits[0].cannot_run);
   }
   ASSERT_TRUE(processes_.Start(Shell("rm " + Log().string() + "; exit 4")).ok());
   const auto exits = AwaitExit();
