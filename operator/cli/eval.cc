@@ -182,7 +182,7 @@ int Eval(const EvalFlags& flags) {
   const absl::StatusOr<Evaluation> evaluation = EvaluateModel(*parsed.job, model);
   if (!evaluation.ok()) {
     PrintError(std::string(evaluation.status().message()));
-    return kBadInput;
+    return absl::IsResourceExhausted(evaluation.status()) ? kCannotRun : kBadInput;
   }
   if (!flags.predictions.empty()) {
     const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);

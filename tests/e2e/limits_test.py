@@ -1,6 +1,7 @@
 """What becomes of programs that may have little memory, few threads, or small files."""
 
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ import adamant
 
 HINT = "limits of memory, threads or processes are likely (ulimit -v, ulimit -u"
 MEBIBYTES = (240, 200, 160, 140, 120, 100)  # of address space; threads have 8 each for their stacks
+CRASHES = (-signal.SIGABRT, -signal.SIGSEGV)
 PROGRAMS = ("adamant-data-server", "adamant-parameter-server", "adamant-worker")
 
 
@@ -18,34 +20,41 @@ LARGE = """
         - {name: fc2, kind: FullyConnected, outputs: 10}"""
 
 
-def limited(mebibytes, program, *arguments):
-    """Runs a program that may have so much memory, for two seconds at most."""
-    return subprocess.run(["timeout", "-s", "KILL", "2", adamant.binary_folder() / program, *map(str, arguments)],
-                          capture_output=True, text=True, timeout=60, check=False,
+def limited(mebibytes, program, *arguments, seconds=2):
+    """Runs a program that may have so much memory, for so long at most."""
+    return subprocess.run(["timeout", "-s", "KILL", str(seconds), adamant.binary_folder() / program, *map(str, arguments)],
+                          capture_output=True, text=True, check=False,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20,) * 2))
 
 
 class LimitsTest(adamant.TestCase):
 
-    def assert_told(self, program, *arguments):
-        """With ever less memory, the program never aborts, and ends at least once with one clear line and the code of
-        what this machine does not let run. How much it needs depends on the machine."""
+    def assert_told(self, program, *arguments, new=None, never=()):
+        """With ever less memory, the program never aborts or crashes or ends with a code of `never`, and ends at least once
+        with one clear line and the code of what this machine does not let run. How much it needs depends on the machine.
+        `new`: a folder that it makes."""
         told = False
         for mebibytes in MEBIBYTES:
+            if new is not None:
+                shutil.rmtree(new, ignore_errors=True)
             result = limited(mebibytes, program, *arguments)
-            self.assertNotEqual(result.returncode, -signal.SIGABRT, result.stderr)
+            self.assertNotIn(result.returncode, (*CRASHES, *never), result.stderr)
             if result.returncode == 4 and HINT in result.stderr:
                 self.assertRegex(result.stderr.splitlines()[-1], f"^{program}: .*; limits of memory")
                 told = True
         self.assertTrue(told, f"{program} {arguments}: {result.stderr}")
 
     def test_too_little_memory_or_too_few_threads_are_told(self):
-        run = self.folder / "run"
-        self.assert_told("adamant", "train", self.job(), "--run-dir", run)
-        for command in (["status", run], ["train", "--resume", run]):
+        new = self.folder / "new"
+        self.assert_told("adamant", "train", self.job(), "--run-dir", new, new=new)
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(1)
+        run.kill_all()
+        for command in (["status", run.folder], ["train", "--resume", run.folder]):
             self.assert_told("adamant", *command)
         for program in PROGRAMS:
-            self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program)
+            self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program,
+                             never=(1,))
 
     def test_from_too_little_memory_to_enough_libraries_neither_crash_nor_hang(self):
         """oneDNN would write code through a null pointer, and RocksDB wait for itself. Below what loads the libraries the
@@ -74,6 +83,10 @@ class LimitsTest(adamant.TestCase):
         worker.unlink()
         worker.write_text(f"#!/bin/sh\nWORKER={adamant.binary_folder() / worker.name}\n{script}\n")
         worker.chmod(0o755)
+        return programs
+
+    def test_a_process_that_has_never_run_for_such_a_lack_fails_the_job_with_its_reason(self):
+        programs = self.worker_that("echo hello\necho 'adamant-worker: lacks threads' >&2\nexit 4")
         run = self.run_in()
         run.start(self.job(restarts=1000), "--run-dir", run.folder, "--bin-dir", programs)
         code, output = run.wait()
@@ -103,10 +116,6 @@ class LimitsTest(adamant.TestCase):
     def test_files_that_may_not_grow_are_treated_as_a_full_disk_and_not_called_one(self):
         run = self.run_in()
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        return programs
-
-    def test_a_process_that_has_never_run_for_such_a_lack_fails_the_job_with_its_reason(self):
-        programs = self.worker_that("echo hello\necho 'adamant-worker: lacks threads' >&2\nexit 4")
         resource.setrlimit(resource.RLIMIT_FSIZE, (500 << 10, before[1]))
         try:
             run.train(self.job(epochs=10000, layers=LARGE))

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <list>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -78,7 +79,8 @@ class HttpServer::Daemon {
                                MHD_OPTION_END);
     if (daemon_ == nullptr) {
       close(listener.socket);
-      return absl::UnavailableError("cannot serve HTTP at " + address_ + ": no thread or memory");
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                              "cannot serve HTTP at " + address_);
     }
     return absl::OkStatus();
   }

@@ -32,7 +32,7 @@ class HttpServer {
 
   /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses.
   /// Errors: InvalidArgument when it is none; Unavailable when it cannot be listened at. Both name
-  /// it.
+  /// it. Throws std::system_error where there is no thread or memory, as std::thread does.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
                                                            Handler handler);
   ~HttpServer();

@@ -19,7 +19,8 @@ class Backend {
   /// the same kernels in every process.
   [[nodiscard]] virtual std::optional<double> Cost(const Spec& spec) const = 0;
 
-  /// The kernel for a spec that has a Cost. Errors: Internal when a library refuses a shape.
+  /// The kernel for a spec that has a Cost. Errors: Internal when a library refuses a shape. Throws
+  /// std::bad_alloc where there is no memory for it, or for code that the library generates.
   virtual absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) = 0;
 };
 

@@ -1,3 +1,4 @@
+#include <new>
 #include <string>
 
 #include "services/common/base/status_macros.h"
@@ -24,9 +25,13 @@ class OneDnnBackend final : public Backend {
 
   absl::StatusOr<std::unique_ptr<Kernel<float>>> Make(const Spec& spec) override {
     const ThreadMode alone;  // primitives remember the team they were made for
+    internal::RequireRoomForCode();
     try {
       return Choose(spec);
     } catch (const dnnl::error& error) {
+      if (error.status == dnnl_out_of_memory) {
+        throw std::bad_alloc();
+      }
       return absl::InternalError(spec.layer.name + ": oneDNN has no kernel for " +
                                  ToString(spec.inputs[0]) + " -> " + ToString(spec.output) +
                                  " at batch " + std::to_string(spec.batch) + ": " + error.what());

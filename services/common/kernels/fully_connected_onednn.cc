@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "services/common/base/check.h"
@@ -38,6 +39,9 @@ void Multiply(Matrix a, Matrix b, float beta, float* c) {
                                           beta,
                                           c,
                                           columns);
+  if (status == dnnl_out_of_memory) {
+    throw std::bad_alloc();
+  }
   ADAMANT_CHECK(status == dnnl_success, "matrix sizes are positive");
 }
 
@@ -52,6 +56,7 @@ class FullyConnected final : public Kernel<float> {
         in_(spec.inputs[0][0]),
         out_(spec.output[0]),
         piece_rows_(PieceRows(batch_, in_, out_)) {
+    PrepareProducts();
     if (spec.training) {
       gradient_.resize(static_cast<std::size_t>(piece_rows_ * in_));
     }

@@ -1,12 +1,33 @@
 #include "services/common/kernels/operation_onednn.h"
 
 #include <algorithm>
+#include <new>
 
 #include "services/common/base/check.h"
+#include "services/common/base/room.h"
 
 namespace adamant::kernels::internal {
 
 using dnnl::memory;
+
+void RequireRoomForCode() {
+  constexpr std::size_t kBytes = std::size_t{16} << 20;
+  if (!HasRoomFor(kBytes)) {
+    throw std::bad_alloc();
+  }
+}
+
+void PrepareProducts() {
+  static const dnnl_status_t kPrepared = [] {
+    RequireRoomForCode();
+    constexpr int kSide = 4;
+    const float factor[kSide * kSide] = {};
+    float product[kSide * kSide];
+    return dnnl_sgemm(
+        'N', 'N', kSide, kSide, kSide, 1, factor, kSide, factor, kSide, 0, product, kSide);
+  }();
+  ADAMANT_CHECK(kPrepared == dnnl_success, "a product of small matrices");
+}
 
 void OneDnn::Reserve(const memory::desc& scratch) {
   const auto bytes = static_cast<memory::dim>(std::max<std::size_t>(scratch.get_size(), 64));

@@ -32,6 +32,16 @@ class OneDnn {
   dnnl::memory scratch_;
 };
 
+/// Throws std::bad_alloc unless there is room for the code that oneDNN generates for a primitive,
+/// or for all products. Where there is none, oneDNN 2.6 writes it through a null pointer: its
+/// assembler is built without exceptions, and nobody looks at its error. Another thread may take
+/// the room meanwhile, which is unlikely, as this asks for more than twice what has been seen.
+void RequireRoomForCode();
+
+/// Generates the code of dnnl_sgemm, which else the first product does, once that is needed.
+/// Throws: as RequireRoomForCode.
+void PrepareProducts();
+
 /// Attributes of every primitive: scratch memory comes from us.
 dnnl::primitive_attr UserScratch();
 

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <vector>
 
+#include "services/common/kernels/operation_onednn.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 
@@ -24,6 +25,7 @@ double ProductSpeed() {
   constexpr double kFlop = 2.0 * kSide * kSide * kSide;
   constexpr int kRepetitions = 8;
   const ThreadMode mode;
+  internal::PrepareProducts();
   const std::vector<float> a(kSide * kSide, 0.5f);
   const std::vector<float> b(kSide * kSide, 0.25f);
   std::vector<float> c(kSide * kSide);

@@ -127,6 +127,9 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   result.max_write_buffer_number = 3;  // one fills while two are written
   result.max_background_jobs = 2;      // one writes buffers, one merges tables
   // Dirty pages go to disk little by little, so that a sync does not wait for all of them.
+  // There are few tables. Of 16 threads, where one could not be started, version 7.8 would wait for
+  // itself: it clears away what it has begun, which takes the lock that it holds.
+  result.max_file_opening_threads = 1;
   result.bytes_per_sync = std::uint64_t{1} << 20;
   result.wal_bytes_per_sync = std::uint64_t{1} << 20;
   result.info_log = std::make_shared<NoLog>();

@@ -21,6 +21,7 @@
 #include "services/common/base/huge_pages.h"
 #include "services/common/base/parallel_for.h"
 #include "services/common/base/rng.h"
+#include "services/common/base/room.h"
 
 namespace adamant {
 namespace {
@@ -127,7 +128,6 @@ TEST_F(WriteFileTest, ADeviceIsWrittenThrough) {
   EXPECT_TRUE(WriteFile("/dev/null", "content").ok());
 }
 
-TEST(FilesTest, WrittenFileIsReadBackAndLimitIsKept) {
 TEST(FilesTest, AFileThatMayNotGrowIsNotCalledAFullDisk) {
   const absl::Status full = SystemError(ENOSPC, "cannot write", "/data/file");
   const absl::Status limited = SystemError(EFBIG, "cannot write", "/data/file");
@@ -139,6 +139,7 @@ TEST(FilesTest, AFileThatMayNotGrowIsNotCalledAFullDisk) {
       "cannot write: a file may not grow (ulimit -f): cannot write /data/file: File too large");
 }
 
+TEST(FilesTest, WrittenFileIsReadBackAndLimitIsKept) {
   const auto path =
       std::filesystem::temp_directory_path() / ("adamant_files_test_" + std::to_string(getpid()));
   ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
@@ -197,6 +198,11 @@ std::string MappingFlags(const void* address) {
     }
   }
   return "";
+}
+
+TEST(RoomTest, WhatNoAddressSpaceHoldsIsNotThere) {
+  EXPECT_TRUE(HasRoomFor(4096));
+  EXPECT_FALSE(HasRoomFor(std::size_t{1} << 60));
 }
 
 TEST(HugePagesTest, AreAskedForUnderLargeMemoryAndNotBesideIt) {

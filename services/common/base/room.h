@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+
+namespace adamant {
+
+/// Whether the process could get so many bytes of memory now, by its limits and the system's. Gives
+/// them back. Threads: any.
+bool HasRoomFor(std::size_t bytes);
+
+}  // namespace adamant
