@@ -12,6 +12,8 @@
 
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
+#include "services/common/storage/set_aside.h"
 
 namespace adamant::local {
 namespace {
@@ -136,6 +138,18 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
     }
   }
   return status;
+}
+
+std::string SetStrangerAside(const std::filesystem::path& data) {
+  const absl::Status strange = storage::CheckIsFolder(data);
+  if (strange.ok()) {
+    return "";
+  }
+  const absl::Status moved = storage::SetAside(data);
+  return std::string(strange.message()) + "; " +
+         (moved.ok() ? "it is kept as " + data.string() +
+                           ".damaged, and the process begins with an empty folder"
+                     : std::string(moved.message()));
 }
 
 bool CanBeResumed(const RunPaths& paths) {

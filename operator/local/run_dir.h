@@ -73,6 +73,10 @@ class RunLock {
 /// of the file system.
 absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 
+/// What is in the place of a process's folder and is no folder goes aside (storage::SetAside), so
+/// that the process begins with an empty one. Returns what is to be told; "" where nothing is.
+std::string SetStrangerAside(const std::filesystem::path& data);
+
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 

@@ -42,6 +42,7 @@
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/resolve.h"
+#include "services/common/storage/file_kinds.h"
 
 namespace adamant::local {
 namespace {
@@ -153,6 +154,7 @@ class Runner {
 absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
+  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(paths_.data()));
   ADAMANT_ASSIGN_OR_RETURN(store_,
                            StateCopies::Open({paths_.controller(), paths_.controller_copy()}));
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
@@ -318,6 +320,13 @@ bool Runner::Persist(const controller::Persist& persist) {
 void Runner::Start(const controller::StartProcess& start) {
   ADAMANT_FAILPOINT("controller/start_process");
   const std::string name = controller::ToString(start.id);
+  const std::filesystem::path data = paths_.data() / name;
+  if (std::string strange = SetStrangerAside(data); !strange.empty()) {
+    Tell({.kind = controller::Note::Kind::kAlarm,
+          .member = start.id,
+          .epoch = controller_->state().epoch,
+          .text = std::move(strange)});
+  }
   const absl::Status status =
       launcher_.Start({.id = start.id,
                        .generation = start.generation,
@@ -329,7 +338,7 @@ void Runner::Start(const controller::StartProcess& start) {
                                      "--generation",
                                      std::to_string(start.generation),
                                      "--data-dir",
-                                     (paths_.data() / name).string()},
+                                     data.string()},
                        .log = paths_.logs() / (name + ".log")});
   if (!status.ok()) {
     events_.Push(

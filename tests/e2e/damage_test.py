@@ -19,7 +19,7 @@ import damage  # noqa: E402
 ALL = os.environ.get("ADAMANT_ALL_DAMAGE") == "1"
 SEED = int(os.environ.get("ADAMANT_FAULT_SEED", "1"))
 
-STATE = list(itertools.product((*damage.NEEDLESS, *damage.NEEDED), damage.DAMAGES, ("stopped", "killed"),
+STATE = list(itertools.product((*damage.NEEDLESS, *damage.NEEDED), damage.OF_STORES, ("stopped", "killed"),
                                ("controller", "controller.copy")))
 
 # What people read, and what is of use while the run goes on; each is made anew or gone on with.
@@ -93,6 +93,46 @@ class DamageTest(adamant.TestCase):
             self.assertTrue(aside.is_dir())
             alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
             self.assertTrue(any(f"kept as {aside}" in text for text in alarms), alarms)
+
+    def test_what_is_in_the_place_of_a_folder_goes_aside_where_others_have_its_data(self):
+        run = self.run_to_damage()
+        for name, make in itertools.product(("", "shards", "shards/records", "shards/segments"), (pathlib.Path.touch, os.mkfifo)):
+            with self.subTest(name=name, make=make.__name__):
+                self.stop(run, "stopped")
+                path = run.folder / "data" / "parameter-server-0" / name
+                aside = pathlib.Path(f"{path if name in ('', 'shards') else path.parent}.damaged")
+                for old in (path, aside):
+                    if old.is_dir():
+                        shutil.rmtree(old)
+                    else:  # where rmtree would wait, if it is a FIFO
+                        old.unlink(missing_ok=True)
+                make(path)
+                self.go_on(run)
+                self.assertTrue(aside.exists())
+                alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
+                self.assertTrue(any(f"{path}: is a" in text for text in alarms), alarms)
+
+    def test_without_the_folder_of_all_data_a_run_ends_at_once(self):
+        run = self.run_to_damage()
+        self.stop(run, "killed")
+        shutil.rmtree(run.folder / "data")
+        for make in (pathlib.Path.touch, os.mkfifo):
+            make(run.folder / "data")
+            result = adamant.adamant("train", "--resume", run.folder)
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertIn(f"{run.folder / 'data'}: is a", result.stderr)
+            (run.folder / "data").unlink()
+
+    def test_with_one_copy_what_is_no_file_is_named_and_nothing_is_started_again(self):
+        run = self.run_in().train(self.job(epochs=100_000, restarts=100_000, copies=1))
+        run.await_epoch(1)
+        self.stop(run, "stopped")
+        path = run.folder / "data" / "parameter-server-0" / "shards" / "records" / "CURRENT"
+        damage.apply("fifo", path, self.random)
+        code, output = run.resume().wait(timeout=60)
+        self.assertEqual(code, 1, output)
+        self.assertIn(f"{path}: is a FIFO", output)
+        self.assertNotIn("restarting", [event["event"] for event in run.events()])
 
     def test_what_the_run_was_started_with_is_named_when_it_cannot_be_read_and_not_needed(self):
         run = self.run_to_damage()

@@ -1,9 +1,10 @@
-"""Damage to what processes keep on disk: a bit flipped, the end cut, the file gone, of any kind of file they have."""
+"""Damage to what processes keep on disk: a bit flipped, the end cut, the file gone, or no file, of any kind that they have."""
 
 import os
 import re
 
 DAMAGES = ("bit", "cut", "gone")
+OF_STORES = (*DAMAGES, "folder", "fifo")  # and what is there in place of the file
 
 # Of a store that keeps records (RocksDB): without these, or with others, it has all that it had. They are made anew.
 NEEDLESS = ("OPTIONS-*", "IDENTITY", "LOCK", "MARK")
@@ -34,8 +35,10 @@ def apply(damage, path, random):
     """In place, as a process may have the file open. Flipped bits spare the end of a log, which may be cut, and the foot
     of a table, which is padded."""
     size = path.stat().st_size
-    if damage == "gone":
+    if damage in ("gone", "folder", "fifo"):
         path.unlink()
+        if damage != "gone":
+            {"folder": os.mkdir, "fifo": os.mkfifo}[damage](path)
     elif damage == "cut":
         os.truncate(path, size * random.randrange(100) // 100)
     elif size > 0:

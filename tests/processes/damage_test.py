@@ -2,7 +2,7 @@
 """Every kind of damage to every kind of file of servers and controllers, at rest and while they run, with three copies
 and with one: nothing wrong is served; it is noticed where it can be; it is healed where a copy lives.
 
-Some cells of the table, by ADAMANT_FAULT_SEED; all of them, which takes half an hour, where ADAMANT_ALL_DAMAGE=1.
+Some cells of the table, by ADAMANT_FAULT_SEED; all of them, which takes an hour, where ADAMANT_ALL_DAMAGE=1.
 """
 
 import itertools
@@ -23,8 +23,8 @@ SMALL = (32,) * 12  # shards of 4 KB and one of 100 KB
 OF_A_STORE = (*damage.NEEDLESS, *damage.NEEDED)
 
 # (kind of file, damage, when)
-OF_SERVERS = list(itertools.product((*OF_A_STORE, damage.SEGMENT), damage.DAMAGES, ("stopped", "killed", "running")))
-OF_CONTROLLERS = list(itertools.product(OF_A_STORE, damage.DAMAGES, ("killed", "running")))
+OF_SERVERS = list(itertools.product((*OF_A_STORE, damage.SEGMENT), damage.OF_STORES, ("stopped", "killed", "running")))
+OF_CONTROLLERS = list(itertools.product(OF_A_STORE, damage.OF_STORES, ("killed", "running")))
 
 
 def sample(cells, number):

@@ -12,6 +12,7 @@
 
 #include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
 #include "services/common/storage/rocksdb_status.h"
 
 namespace adamant::storage {
@@ -117,6 +118,7 @@ absl::Status WriteMark(rocksdb::Env& env,
                        const std::filesystem::path& folder,
                        const FileMark& mark) {
   const std::string path = PathOf(folder, kNewMark);
+  ADAMANT_RETURN_IF_ERROR(CheckIsFile(path));
   ADAMANT_RETURN_IF_ERROR(
       ReadStatus(rocksdb::WriteStringToFile(&env, Encode(mark), path, /*should_sync=*/true), path));
   ADAMANT_RETURN_IF_ERROR(ReadStatus(env.RenameFile(path, PathOf(folder, kMark)), path));

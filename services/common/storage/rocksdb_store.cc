@@ -18,6 +18,7 @@
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/file_check.h"
+#include "services/common/storage/file_kinds.h"
 #include "services/common/storage/file_mark.h"
 #include "services/common/storage/rocksdb_status.h"
 
@@ -126,10 +127,10 @@ rocksdb::Options MakeOptions(const RocksDbOptions& options) {
   result.write_buffer_size = options.write_buffer_bytes;
   result.max_write_buffer_number = 3;  // one fills while two are written
   result.max_background_jobs = 2;      // one writes buffers, one merges tables
-  // Dirty pages go to disk little by little, so that a sync does not wait for all of them.
   // There are few tables. Of 16 threads, where one could not be started, version 7.8 would wait for
   // itself: it clears away what it has begun, which takes the lock that it holds.
   result.max_file_opening_threads = 1;
+  // Dirty pages go to disk little by little, so that a sync does not wait for all of them.
   result.bytes_per_sync = std::uint64_t{1} << 20;
   result.wal_bytes_per_sync = std::uint64_t{1} << 20;
   result.info_log = std::make_shared<NoLog>();
@@ -174,6 +175,8 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
     const std::filesystem::path& folder, const RocksDbOptions& options) {
   const rocksdb::Options rocksdb_options = MakeOptions(options);
   rocksdb::Env* const env = rocksdb_options.env;
+  ADAMANT_RETURN_IF_ERROR(SetAsideNeedless(folder));
+  ADAMANT_RETURN_IF_ERROR(CheckKinds(folder));
   ADAMANT_RETURN_IF_ERROR(CheckBeforeRecovery(*env, folder));
   rocksdb::DB* db = nullptr;
   ADAMANT_RETURN_IF_ERROR(
@@ -188,6 +191,7 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::OpenToRead(
     const std::filesystem::path& folder) {
   const rocksdb::Options options = MakeOptions({});
+  ADAMANT_RETURN_IF_ERROR(CheckKinds(folder));
   ADAMANT_RETURN_IF_ERROR(CheckFiles(*options.env, folder));
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &db);

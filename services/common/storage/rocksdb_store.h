@@ -35,9 +35,9 @@ class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist. Reads all files, and checks
   /// them: what is damaged is found here, and not when it happens to be read.
-  /// Errors: Unavailable when another process has it open; DataLoss when files are damaged or
-  /// missing (CheckFiles has what cannot be told); ResourceExhausted when the disk is full; all
-  /// name the folder.
+  /// Errors: Unavailable when another process has it open; DataLoss when files are damaged, missing
+  /// (CheckFiles has what cannot be told) or no files (CheckKinds); ResourceExhausted when the disk
+  /// is full; all name the folder.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const std::filesystem::path& folder,
                                                             const RocksDbOptions& options = {});
   /// Opens what is there for reading, and writes nothing. It needs no lock: another process may

@@ -11,6 +11,7 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
 #include "services/common/storage/rocksdb_status.h"
 
 namespace adamant::storage {
@@ -121,6 +122,7 @@ absl::Status SegmentFiles::Sync() {
 absl::StatusOr<std::string> SegmentFiles::Read(const Location& location) const {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/read"));
   const std::string path = PathOf(location.segment);
+  ADAMANT_RETURN_IF_ERROR(CheckIsFile(path));
   rocksdb::IOStatus status;
   std::unique_ptr<rocksdb::FSRandomAccessFile> file;
   for (const bool direct : {true, false}) {  // not every file system has O_DIRECT
@@ -216,10 +218,13 @@ absl::Status SegmentFiles::List() {
     if (number == 0) {
       continue;
     }
+    next_ = std::max(next_, number + 1);
+    if (!CheckIsFile(PathOf(number)).ok()) {
+      continue;  // as one that is missing; nor is it reused
+    }
     ADAMANT_RETURN_IF_ERROR(ReadStatus(
         file_system_->GetFileSize(PathOf(number), rocksdb::IOOptions(), &bytes_[number], nullptr),
         PathOf(number)));
-    next_ = std::max(next_, number + 1);
   }
   return absl::OkStatus();
 }
@@ -238,6 +243,9 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::FileToAppendTo() {
       reused = free_.begin()->first;
       free_.erase(free_.begin());
     }
+  }
+  if (reused != 0 && !CheckIsFile(PathOf(reused)).ok()) {
+    reused = 0;
   }
   ADAMANT_ASSIGN_OR_RETURN(File file, Begin(segment, reused));
   MutexLock lock(mutex_);

@@ -8,6 +8,7 @@
 
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
 #include "services/common/storage/rocksdb_status.h"
 #include "services/common/storage/rocksdb_store.h"
 #include "services/common/storage/segment_records.h"
@@ -17,6 +18,7 @@ namespace {
 
 absl::Status MakeFolders(rocksdb::FileSystem& files, const std::filesystem::path& folder) {
   for (const auto& path : {folder, folder / "segments", folder / "records"}) {
+    ADAMANT_RETURN_IF_ERROR(CheckIsFolder(path));
     ADAMANT_RETURN_IF_ERROR(
         ReadStatus(files.CreateDirIfMissing(path.string(), rocksdb::IOOptions(), nullptr), path));
   }

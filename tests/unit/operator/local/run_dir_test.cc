@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -48,6 +49,20 @@ TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
     EXPECT_TRUE(std::filesystem::is_directory(folder)) << folder;
     EXPECT_TRUE(folder.filename().string().starts_with("mnist-")) << folder;
   }
+}
+
+TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const std::filesystem::path data = paths_.store_of(0);
+  EXPECT_EQ(SetStrangerAside(data), "");
+  ASSERT_EQ(mkfifo(data.c_str(), 0600), 0);
+  EXPECT_THAT(SetStrangerAside(data),
+              testing::AllOf(HasSubstr(data.string() + ": is a FIFO, where a folder belongs"),
+                             HasSubstr("kept as " + data.string() + ".damaged")));
+  EXPECT_TRUE(std::filesystem::is_fifo(data.string() + ".damaged"));
+  std::filesystem::create_directory(data);
+  EXPECT_EQ(SetStrangerAside(data), "");
+  EXPECT_TRUE(std::filesystem::is_directory(data));
 }
 
 TEST_F(RunDirTest, OnlyOneHoldsTheLock) {

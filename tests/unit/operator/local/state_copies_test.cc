@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +73,29 @@ TEST_F(StateCopiesTest, EitherOfThemIsEnough) {
                                   HasSubstr(folders_[damaged].string() + ".damaged"))));
     EXPECT_TRUE(fs::exists(folders_[damaged].string() + ".damaged"));
     EXPECT_THAT(Load().second, IsEmpty()) << "and it is made anew";
+  }
+}
+
+TEST_F(StateCopiesTest, WhatIsNoFileOrNoFolderIsMadeAnewLikewise) {
+  const auto fifo = [](const fs::path& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); };
+  const auto folder = [](const fs::path& path) { fs::create_directory(path); };
+  const auto file = [](const fs::path& path) { std::ofstream(path) << "rubbish"; };
+  using Make = std::function<void(const fs::path& path)>;
+  Store(0, 3);
+  for (const auto& [name, make] : {std::pair<fs::path, Make>("CURRENT", fifo),
+                                   std::pair<fs::path, Make>("CURRENT", folder),
+                                   std::pair<fs::path, Make>("", fifo),
+                                   std::pair<fs::path, Make>("", file)}) {
+    const fs::path path = name.empty() ? folders_[0] : folders_[0] / name;
+    fs::remove_all(path);
+    make(path);
+    const auto read = StateCopies::Read(folders_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(read->damage, HasSubstr(path.string() + ": is a"));
+    const auto [state, alarms] = Load();
+    EXPECT_EQ(state, "v3");
+    EXPECT_THAT(alarms, ElementsAre(HasSubstr(path.string() + ": is a")));
+    EXPECT_TRUE(fs::exists(folders_[0].string() + ".damaged"));
   }
 }
 

@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/storage/memory_store.h"
+#include "tests/unit/services/common/storage/test_folder.h"
 #include "tests/unit/services/parameter_server/rpc/recording_link.h"
 
 namespace adamant::parameter_server {
@@ -37,6 +40,17 @@ TEST(OpenWithRoomTest, AFullDiskRaisesAnAlarmAndIsTriedAgain) {
   const std::string alarm = link.Receive().heartbeat().parameter_server().alarm();
   EXPECT_THAT(alarm, StartsWith("disk full: "));
   EXPECT_THAT(alarm, HasSubstr("/data/shards"));
+}
+
+TEST(OpenShardFolderTest, WhatIsNoFolderGoesAsideAndAnEmptyOneBegins) {
+  const TestFolder root;
+  const std::filesystem::path folder = root.path() / "shards";
+  ASSERT_EQ(mkfifo(folder.c_str(), 0600), 0);
+  const auto opened = OpenShardFolder(folder);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->damage, HasSubstr(folder.string() + ": is a FIFO"));
+  EXPECT_TRUE(opened->store->Write({{"key", "value"}}).ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(root.path() / "shards.damaged"));
 }
 
 TEST(OpenWithRoomTest, AProcessThatIsToEndDoesNotWait) {
