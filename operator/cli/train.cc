@@ -134,6 +134,10 @@ int CheckResumable(const local::RunPaths& paths) {
     PrintError(paths.root.string() + " holds no run to resume: it has no job.yaml");
     return kBadInput;
   }
+  if (const absl::Status files = local::CheckRunFiles(paths); !files.ok()) {
+    PrintError(std::string(files.message()) + "; move it away, and the run goes on");
+    return kCannotRun;
+  }
   if (const absl::Status free = local::RunLock::CheckFree(paths); !free.ok()) {
     PrintError(std::string(free.message()));
     return kCannotRun;

@@ -84,7 +84,8 @@ absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
 }
 
 absl::StatusOr<bool> RunLock::IsControlled(const RunPaths& paths) {
-  const int descriptor = open(paths.lock().c_str(), O_RDONLY | O_CLOEXEC);  // anybody may look
+  const int descriptor =
+      open(paths.lock().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // anybody may look
   if (descriptor < 0) {
     return errno == ENOENT ? absl::StatusOr<bool>(false)
                            : SystemError(errno, "cannot open", paths.lock());
@@ -155,6 +156,14 @@ std::string SetStrangerAside(const std::filesystem::path& data) {
 bool CanBeResumed(const RunPaths& paths) {
   std::error_code error;
   return std::filesystem::exists(paths.job(), error);
+}
+
+absl::Status CheckRunFiles(const RunPaths& paths) {
+  for (const std::filesystem::path& file :
+       {paths.lock(), paths.started(), paths.events(), paths.metrics(), paths.endpoint()}) {
+    ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(file));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,

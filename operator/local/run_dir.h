@@ -80,6 +80,10 @@ std::string SetStrangerAside(const std::filesystem::path& data);
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
+/// That those files of a run that are there are files (storage::CheckIsFile): a program that opens
+/// a FIFO waits for ever. Error: DataLoss, naming the first that is none.
+absl::Status CheckRunFiles(const RunPaths& paths);
+
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
 /// once each gets one of its own. Errors: of the file system.
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,

@@ -148,6 +148,25 @@ class DamageTest(adamant.TestCase):
         path.unlink()
         self.go_on(run)
 
+    def test_what_is_no_file_is_named_and_the_run_goes_on_without_it(self):
+        run = self.run_to_damage()
+        self.stop(run, "stopped")
+        before = run.rows()
+        for name, how in itertools.product(("started.yaml", "metrics.csv", "events.jsonl", "endpoint", "lock"), ("folder", "fifo")):
+            with self.subTest(file=name, damage=how):
+                path = run.folder / name
+                kept = path.rename(f"{path}.kept") if path.exists() else None
+                {"folder": os.mkdir, "fifo": os.mkfifo}[how](path)
+                result = adamant.adamant("train", "--resume", run.folder, timeout=60)
+                self.assertEqual(result.returncode, 4, result.stderr)
+                self.assertIn(f"{path}: is a {how if how == 'folder' else 'FIFO'}, where a file belongs; move it away", result.stderr)
+                path.rmdir() if how == "folder" else path.unlink()
+                if kept is not None:
+                    kept.rename(path)
+        run.resume()
+        self.await_rows(run, len(before) + 1)
+        self.assertEqual(run.rows()[:len(before)], before)
+
     def test_rows_are_written_anew_from_the_state(self):
         run = self.run_to_damage()
         for how in damage.DAMAGES:

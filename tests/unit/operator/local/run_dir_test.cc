@@ -91,6 +91,15 @@ TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
   EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
 }
 
+TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  EXPECT_TRUE(CheckRunFiles(paths_).ok());
+  std::filesystem::remove(paths_.lock());
+  ASSERT_EQ(mkfifo(paths_.lock().c_str(), 0600), 0);
+  EXPECT_FALSE(RunLock::IsControlled(paths_).value_or(false));
+  EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr(paths_.lock().string()));
+}
+
 TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
   const RunPaths inner(paths_.root / "runs" / "first");
   for (const bool is_there : {false, true}) {
