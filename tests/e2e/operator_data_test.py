@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Jobs on a real cluster whose data is on a volume or on a web server, and what becomes of those whose data is wrong."""
 
+import gzip
 import hashlib
 import pathlib
 import tempfile
@@ -92,6 +93,22 @@ class DataTest(TestCase):
                        validation=on_claim("digits", *files[2:])),
             "spec.data.train.idx.labels: there is no file nothing of the claim digits")
         self.assertEqual(self.access("digits"), access)
+
+    def test_a_job_does_not_go_on_with_files_that_were_replaced(self):
+        self.fill("replaced")
+        files = [f"digits/{file}" for file in FILES]
+        job = self.start("replaced", epochs=100_000, train=on_claim("replaced", *files[:2]), validation=on_claim("replaced", *files[2:]))
+        job.await_epoch(2)
+        labels = self.system.volume("replaced") / files[1]
+        whole = gzip.decompress(labels.read_bytes())
+        other = whole[:-1] + bytes([(whole[-1] + 1) % 10])
+        labels.write_bytes(gzip.compress(other))
+        self.system.namespace.kubectl("delete", "pod", job.pod_of("data-server-0"), "--wait=false")
+        job.await_phase("Failed")
+        (valid,) = [condition for condition in job.status()["conditions"] if condition["type"] == "Valid"]
+        self.assertEqual((valid["status"], valid["reason"]), ("False", "InvalidData"))
+        self.assertEqual(valid["message"], f"spec.data.train.idx.labels: {files[1]} of the claim replaced is not the file that the job "
+                                           "began with: its content differs; only with that file can the job go on")
 
     def test_a_job_learns_from_files_that_its_data_servers_fetch(self):
         files = [self.download(file) for file in FILES]

@@ -294,7 +294,7 @@ class ResumeTest(adamant.TestCase):
         code, output = run.wait()
         self.assertEqual(code, 2, output)
         self.assertIn(f"spec.data.train.idx.images: {self.data_file('train', 'images')} is not the file that the job began "
-                      "with: its content differs; put that file back, or begin another job", output)
+                      "with: its content differs; only with that file can the job go on", output)
         self.draw(1)
         epochs = len(run.rows()) + 1
         self.edit(run, ("epochs: 1000", f"epochs: {epochs}"))

@@ -17,7 +17,7 @@ absl::Status Compare(const job::DataFile& file, const v1::Welcome& welcome) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(file.field + ": " + job::OtherFile(file.name) +
-                                    "; put that file back, or begin another job");
+                                    "; only with that file can the job go on");
 }
 
 }  // namespace

@@ -93,8 +93,8 @@ TEST_F(CheckFilesTest, OneOtherLabelIsOtherDataAndNamesItsFile) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message(),
             "spec.data.train.idx.labels: " + (folder_ / "labels").string() +
-                " is not the file that the job began with: its content differs; put that file "
-                "back, or begin another job");
+                " is not the file that the job began with: its content differs; only with that "
+                "file can the job go on");
 }
 
 TEST_F(CheckFilesTest, OtherValidationDataIsRefusedToo) {
@@ -102,7 +102,7 @@ TEST_F(CheckFilesTest, OtherValidationDataIsRefusedToo) {
   Write("validation/images", "MORE images");
   EXPECT_EQ(Check().status().message(),
             "spec.data.validation.idx.images: images of the claim digits is not the file that the "
-            "job began with: its content differs; put that file back, or begin another job");
+            "job began with: its content differs; only with that file can the job go on");
 }
 
 TEST_F(CheckFilesTest, WhatIsNotKnownYetIsTaken) {
