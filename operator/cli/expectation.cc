@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/schedule_warning.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/warm_start_of.h"
@@ -253,13 +254,19 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::AsynchronyOptions& optio
 }  // namespace
 
 ExpectationText ExpectationOf(v1::TrainingJob job) {
+  const std::string schedule = ScheduleWarning(job);
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // it may count epochs
   const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, std::nullopt);
   if (!read.ok()) {
     return {.lines = "", .warnings = {std::string(read.status().message())}};
   }
   const Facts facts = FactsOf(job, worker::AsynchronyOptionsOf(read->replica, read->plan));
-  return {.lines = facts.threads() == 1 ? "" : LinesOf(facts), .warnings = WarningsOf(facts)};
+  ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
+                          .warnings = WarningsOf(facts)};
+  if (!schedule.empty()) {
+    text.warnings.push_back(schedule);
+  }
+  return text;
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {

@@ -14,6 +14,9 @@ constexpr double kDeviations = 3;
 
 constexpr double kHardlyBelow = 0.99;
 
+/// With a larger share of the loss of naming classes at random a model has learned little.
+constexpr double kLittleBelow = 0.95;
+
 /// Of the job, before its loss says something; of an epoch, or half of what it counted.
 constexpr std::uint64_t kFewestTrained = 1'000;
 
@@ -98,6 +101,19 @@ std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
               : "top-1 " + Digits(row.top1) +
                     " is no better than naming the most frequent class (" +
                     std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
+}
+
+std::string LearnedLittle(const EpochResult& last,
+                          const Recovery& recovery,
+                          double chance_loss,
+                          const Hindrances& hindrances) {
+  if (!last.is_measured() || chance_loss == 0 ||
+      !(last.training_loss >= kLittleBelow * chance_loss)) {
+    return "";
+  }
+  return "the model has learned little: the training loss, " + NumberText(last.training_loss) +
+         ", is hardly below that of naming classes at random, " + NumberText(chance_loss) +
+         WhatToTry(last, recovery, chance_loss, hindrances);
 }
 
 std::string ChanceFailure(const EpochResult& last,

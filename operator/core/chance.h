@@ -35,6 +35,13 @@ inline constexpr double kLargestShareJudged = 0.9;
 /// What to tell the user of such an epoch.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
 
+/// Of a model that beats naming the most frequent class, but hardly: what to tell at the end of a
+/// job whose training loss is next to `chance_loss`, and what to try; else "".
+[[nodiscard]] std::string LearnedLittle(const EpochResult& last,
+                                        const Recovery& recovery,
+                                        double chance_loss,
+                                        const Hindrances& hindrances = {});
+
 /// Why a job fails that ends with such a model, and what to try: where the loss has hardly moved a
 /// higher rate, where training diverged a lower one; where the manifest has another cause, that.
 [[nodiscard]] std::string ChanceFailure(const EpochResult& last,

@@ -6,8 +6,8 @@
 
 #include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
-#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
+#include "operator/core/reservations.h"
 #include "services/common/base/failpoint.h"
 
 namespace adamant::controller {
@@ -150,14 +150,6 @@ void EpochSequence::CloseAgain() {
     snapshots_.Drop();
     StartClosing();
   }
-}
-
-std::string EpochSequence::MissedTarget() const {
-  return settings_.target_accuracy && state_.accuracy < *settings_.target_accuracy
-             ? "spec.runPolicy.targetAccuracy, " + NumberText(*settings_.target_accuracy) +
-                   ", was not reached: top-1 is " + NumberText(state_.accuracy) + " after " +
-                   std::to_string(state_.epoch) + (state_.epoch == 1 ? " epoch" : " epochs")
-             : "";
 }
 
 bool EpochSequence::HasMore() const {
@@ -415,8 +407,8 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
     if (const std::string worse = WorseThanBest(state_, row); !worse.empty()) {
       outbox_.Tell(Note::Kind::kAlarm, row.epoch, worse);
     }
-    if (const std::string missed = MissedTarget(); !missed.empty()) {
-      outbox_.Tell(Note::Kind::kAlarm, row.epoch, missed);
+    if (const std::string reservations = ReservationsOf(settings_, state_); !reservations.empty()) {
+      outbox_.Tell(Note::Kind::kAlarm, row.epoch, reservations);
     }
     state_.step = Step::kExporting;
     return Begin(now);

@@ -83,9 +83,6 @@ class EpochSequence {
   /// whether it is.
   [[nodiscard]] bool OnExported(const Exported& exported) const;
 
-  /// What to tell of a job that ends without its target; "" if it has none, or has reached it.
-  [[nodiscard]] std::string MissedTarget() const;
-
   /// Records have changed since the export began: that may be why it could not read the model.
   [[nodiscard]] bool IsExportDisturbed() const { return export_disturbed_; }
 

@@ -5,6 +5,7 @@
 
 #include "operator/core/chance.h"
 #include "operator/core/recovery.h"
+#include "operator/core/reservations.h"
 
 namespace adamant::controller {
 namespace {
@@ -210,7 +211,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
         ChanceFailure(state_.row, state_.recovery, settings_.chance_loss, settings_.hindrances) +
             AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
-    End(Phase::kSucceeded, sequence_.MissedTarget());
+    End(Phase::kSucceeded, ReservationsOf(settings_, state_));
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {

@@ -70,6 +70,7 @@ void BatchDealer::Fill(const Place& place, worker::Batch& batch) {
   leases_.insert(lease_);
   batch.examples = static_cast<std::uint32_t>(count);
   batch.job_examples = acknowledged_;
+  batch.ahead_examples = (leases_.size() - 1) * options_.batch_size + (count + 1) / 2;
   auto pixels = batch.pixels.begin();
   auto label = batch.labels.begin();
   for (const std::uint32_t example : std::span(OrderOf(place.epoch)).subspan(begin, count)) {

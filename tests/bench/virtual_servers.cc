@@ -66,7 +66,7 @@ ps::Push PushOf(const ps::Writer& worker,
                 const worker::PushPayload& payload) {
   const auto rows = std::make_shared<Rows>();
   ps::Push push = {.writer = worker,
-                   .job_examples = message.job_examples,
+                   .job_examples = message.progress,
                    .examples = message.examples,
                    .correction = message.correction,
                    .owner = rows};

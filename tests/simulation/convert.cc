@@ -42,7 +42,7 @@ parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
                                          const PushFrame& frame) {
   const auto received = std::make_shared<Received>();
   parameter_server::Push push{
-      .writer = writer, .job_examples = frame.header.job_examples, .owner = received};
+      .writer = writer, .job_examples = frame.header.progress, .owner = received};
   for (const worker::PushPayload::Operands& operands : frame.payload.operands) {
     push.operands.push_back({.tensor = operands.tensor,
                              .rows = static_cast<std::uint32_t>(operands.rows),

@@ -229,7 +229,7 @@ void Trainer::FinishTraining() {
   AddUpdate(element, poisoned);
   ++accruing_->steps;
   accruing_->results.push_back({.lease = batch_->lease, .examples = batch_->examples});
-  accruing_->job_examples.store(std::max(accruing_->job_examples.load(), batch_->job_examples));
+  accruing_->progress.store(std::max(accruing_->progress.load(), batch_->progress()));
   accruing_->live.store(true);
   const std::uint64_t step = replica_.steps.fetch_add(1) + 1;
   if (step == replica_.fetch_at.load()) {

@@ -195,6 +195,7 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
     batch->lease = ToWorker(deal->lease);
     batch->examples = layout.BatchExamples(deal->lease.batch.part, deal->lease.batch.index);
     batch->job_examples = deal->job_examples;
+    batch->ahead_examples = deal->ahead_examples;
     batch->snapshot = deal->snapshot;
     if (batch->lease.kind == worker::WorkKind::kTrain) {
       drained_->Set(key.second, false);

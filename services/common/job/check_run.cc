@@ -46,6 +46,23 @@ class RunChecker {
     for (int i = 0; i < optimiser.layers_size(); ++i) {
       CheckLayerName("spec.optimiser.layers", i, optimiser.layers(i).layer(), seen);
     }
+    CheckSomeLayerTrains();
+  }
+
+  void CheckSomeLayerTrains() {
+    if (graph_ == nullptr || graph_->parameters.empty()) {
+      return;
+    }
+    const auto is_frozen = [this](const Parameter& parameter) {
+      return std::ranges::any_of(spec_.optimiser().layers(), [&](const v1::LayerOptimiser& own) {
+        return own.layer() == parameter.layer && own.has_rate() && own.rate() == 0;
+      });
+    };
+    if (std::ranges::all_of(graph_->parameters, is_frozen)) {
+      Report("spec.optimiser.layers",
+             "rate 0 freezes every layer that has parameters, so there is nothing to train; leave "
+             "one to train");
+    }
   }
 
   void CheckProtocols() {
@@ -165,7 +182,8 @@ class RunChecker {
     const std::optional<double> warm_up = Epochs(spec_.optimiser().schedule().warm_up());
     if (warm_up && *warm_up >= epochs) {
       Report("spec.optimiser.schedule.warmUp",
-             "the warm-up takes " + FormatReal(*warm_up) + " epochs" + whole_job);
+             "the warm-up takes " + FormatReal(*warm_up) + " epochs" + whole_job +
+                 " (allowed: less than the whole job)");
     }
     const std::int64_t alone = spec_.distribution().warm_start().examples();
     if (examples_ && static_cast<double>(alone) >= epochs * static_cast<double>(*examples_)) {

@@ -10,9 +10,9 @@ enum class OptimiserKind { kSgd, kMomentum, kAdagrad };
 /// Who turns gradients into weight changes.
 enum class OptimiserLocation { kServer, kWorker };
 
-/// The factor on a learning rate in the course of a job. Progress is the number of examples that
-/// the whole job has acknowledged, never a process's own steps. The arithmetic uses no library
-/// functions, so that the factor has the same bits on every machine.
+/// The factor on a learning rate in the course of a job. Progress is how far the whole job is, in
+/// examples: those acknowledged and those under way, never a process's own steps. The arithmetic
+/// uses no library functions, so that the factor has the same bits on every machine.
 struct Schedule {
   enum class Kind {
     kConstant,  ///< 1
@@ -72,7 +72,7 @@ struct ParameterOptimiser {
     return rate * schedule.FactorAt(job_examples);
   }
 
-  /// The step to take when the job has acknowledged `job_examples`. Without a correction it has the
+  /// The step to take when the job is at `job_examples`. Without a correction it has the
   /// bits of the job's own numbers.
   [[nodiscard]] RuleStep At(std::uint64_t job_examples, const Correction& correction = {}) const;
 };

@@ -4,7 +4,13 @@
 
 namespace adamant::data_server {
 
-BatchQueue::BatchQueue(std::vector<bool> done) : done_(std::move(done)) {}
+BatchQueue::BatchQueue(std::vector<bool> done) : done_(std::move(done)), is_out_(done_.size()) {}
+
+// The batch is out no longer, if it was.
+void BatchQueue::Settle(std::uint32_t batch) {
+  out_ -= is_out_[batch] ? 1 : 0;
+  is_out_[batch] = false;
+}
 
 void BatchQueue::SkipDone() {
   while (!returned_.empty() && done_[returned_.front().batch]) {
@@ -17,15 +23,24 @@ void BatchQueue::SkipDone() {
 
 std::optional<BatchQueue::Entry> BatchQueue::Next() {
   SkipDone();
+  Entry entry{.batch = next_};
   if (!returned_.empty()) {
-    const Entry entry = returned_.front();
+    entry = returned_.front();
     returned_.pop_front();
-    return entry;
-  }
-  if (next_ == done_.size()) {
+  } else if (next_ == done_.size()) {
     return std::nullopt;
+  } else {
+    ++next_;
   }
-  return Entry{.batch = next_++, .lost = false};
+  Settle(entry.batch);
+  is_out_[entry.batch] = true;
+  ++out_;
+  return entry;
+}
+
+void BatchQueue::Return(Entry entry) {
+  Settle(entry.batch);
+  returned_.push_back(entry);
 }
 
 bool BatchQueue::MarkDone(std::uint32_t batch) {
@@ -33,6 +48,7 @@ bool BatchQueue::MarkDone(std::uint32_t batch) {
     return false;
   }
   done_[batch] = true;
+  Settle(batch);
   return true;
 }
 

@@ -26,7 +26,7 @@ class BatchQueue {
   std::optional<Entry> Next();
 
   /// Puts a batch back that was taken out and is not done.
-  void Return(Entry entry) { returned_.push_back(entry); }
+  void Return(Entry entry);
 
   /// Marks a batch as done; false if it was before.
   bool MarkDone(std::uint32_t batch);
@@ -42,12 +42,18 @@ class BatchQueue {
 
   [[nodiscard]] const std::vector<bool>& done() const { return done_; }
 
+  /// How many batches are out: taken, and neither back nor done.
+  [[nodiscard]] std::size_t out() const { return out_; }
+
  private:
   void SkipDone();
+  void Settle(std::uint32_t batch);
 
   std::vector<bool> done_;
   std::deque<Entry> returned_;
   std::uint32_t next_ = 0;  // the first batch that was never dealt
+  std::vector<bool> is_out_;
+  std::size_t out_ = 0;  // of is_out_
 };
 
 }  // namespace adamant::data_server

@@ -22,6 +22,7 @@ class PartLayout {
 
   [[nodiscard]] std::uint32_t examples() const { return examples_; }
   [[nodiscard]] std::uint32_t parts() const { return parts_; }
+  [[nodiscard]] std::uint32_t batch_size() const { return batch_size_; }
 
   /// Examples of a part.
   [[nodiscard]] std::uint32_t PartExamples(std::uint32_t part) const;

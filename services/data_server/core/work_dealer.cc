@@ -216,6 +216,18 @@ std::uint64_t WorkDealer::JobExamples() const {
   return sum;
 }
 
+// Where the middle of a batch that was just taken will be, if all that are out before it arrive:
+// schedules then do not lag behind by what is under way, and the first batch is not at 0.
+std::uint64_t WorkDealer::AheadExamples(const BatchId& dealt) const {
+  std::size_t out = 0;
+  for (const auto& [index, part] : parts_) {
+    const BatchQueue* queue = part.queue();
+    out += queue != nullptr ? queue->out() : 0;
+  }
+  const std::uint64_t own = layout_.BatchExamples(dealt.part, dealt.index);
+  return (std::max<std::size_t>(out, 1) - 1) * layout_.batch_size() + (own + 1) / 2;
+}
+
 bool WorkDealer::OnlyWorkerZero() const { return JobExamples() < options_.warm_start_examples; }
 
 std::optional<WorkDealer::Choice> WorkDealer::NextFor(const WorkerTable::Worker& worker) {
@@ -280,6 +292,7 @@ void WorkDealer::DealTo(WorkerTable::Worker& worker, const Choice& choice) {
   out_.emplace_back(Deal{.to = worker.id,
                          .lease = {.batch = choice.batch, .id = lease},
                          .job_examples = JobExamples(),
+                         .ahead_examples = evaluate ? 0 : AheadExamples(choice.batch),
                          .snapshot = evaluate ? evaluation_->command().snapshot : 0,
                          .again = choice.again});
 }

@@ -110,6 +110,7 @@ class WorkDealer {
   void TellClosed(std::uint64_t epoch);
   void JudgeEvaluation(WorkerId worker, const LeaseResult& result);
   [[nodiscard]] std::uint64_t JobExamples() const;
+  [[nodiscard]] std::uint64_t AheadExamples(const BatchId& dealt) const;
   [[nodiscard]] bool OnlyWorkerZero() const;
 
   // Records and the end of the epoch (dealer_records.cc).

@@ -77,6 +77,7 @@ v1::WorkReply ToProto(const Deal& deal) {
   v1::Batch& batch = *reply.mutable_batch();
   Fill(deal.lease, *batch.mutable_lease());
   batch.set_job_examples(deal.job_examples);
+  batch.set_ahead_examples(deal.ahead_examples);
   batch.set_snapshot(deal.snapshot);
   return reply;
 }

@@ -35,12 +35,12 @@ void Accumulator::SwapContent(Accumulator& other) {
   std::swap(rows, other.rows);
   std::swap(filled_rows, other.filled_rows);
   std::swap(correction, other.correction);
-  job_examples.store(other.job_examples.exchange(job_examples.load()));
+  progress.store(other.progress.exchange(progress.load()));
 }
 
 void Accumulator::Clear() {
   live.store(false, std::memory_order_release);
-  job_examples.store(0, std::memory_order_relaxed);
+  progress.store(0, std::memory_order_relaxed);
   std::fill(included.begin(), included.end(), std::uint8_t{0});
   results.clear();
   correction = {};

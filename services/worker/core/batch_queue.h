@@ -15,10 +15,14 @@ namespace adamant::worker {
 struct Batch {
   Lease lease;
   std::uint32_t examples = 0;
-  std::uint64_t job_examples = 0;
+  std::uint64_t job_examples = 0;    ///< acknowledged when it was dealt
+  std::uint64_t ahead_examples = 0;  ///< under way then, before it, and half its own
   std::uint64_t snapshot = 0;        ///< kEvaluate
   std::vector<std::uint8_t> pixels;  ///< room for a full batch: [examples, channels, height, width]
   std::vector<std::int32_t> labels;  ///< room for a full batch
+
+  /// How far the job is with this batch, in examples: what schedules count.
+  [[nodiscard]] std::uint64_t progress() const { return job_examples + ahead_examples; }
 };
 
 /// Batches between those who receive them and the training threads, in a fixed number of slots.

@@ -288,8 +288,7 @@ Exchange::ContentPtr Exchange::GatherPush() {
     replica_.ports[part.thread]->events.Pop();
     if (part.accumulator != &sum) {
       Sum(replica_.plan, *part.accumulator, sum);
-      sum.job_examples.store(
-          std::max(sum.job_examples.load(), part.accumulator->job_examples.load()));
+      sum.progress.store(std::max(sum.progress.load(), part.accumulator->progress.load()));
       part.accumulator->live.store(false, std::memory_order_release);
     }
   }
@@ -335,7 +334,7 @@ absl::Status Exchange::StartPush(ContentPtr content) {
     }
     ADAMANT_FAILPOINT("push/start");
     const Sequence sequence =
-        pushes_.Push({.job_examples = accumulators.front()->job_examples.load(),
+        pushes_.Push({.progress = accumulators.front()->progress.load(),
                       .examples = examples,
                       .correction = ForServers(replica_.plan, accumulators.front()->correction)});
     asynchrony_.meter().OnPush(sequence, examples);
@@ -365,8 +364,7 @@ absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulato
   diverged_ = true;
   const std::uint32_t tensor =
       culprit == nullptr ? 0 : replica_.layout.shards()[culprit->shard].tensor;
-  const double rate =
-      replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.job_examples.load());
+  const double rate = replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.progress.load());
   const std::string where =
       culprit == nullptr ? "" : " in layer " + replica_.layout.parameters()[tensor].layer;
   return absl::InvalidArgumentError("training diverged: " + std::to_string(kMaxRefusalsInARow) +

@@ -33,8 +33,8 @@ void ForBlocks(std::size_t size, double start, const Visit& visit) {
 LocalUpdate::LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, const Options& options)
     : plan_(plan), arrays_(arrays), options_(options) {}
 
-void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
-  job_examples_ = job_examples;
+void LocalUpdate::Begin(std::uint64_t progress, Accumulator& accumulator) {
+  progress_ = progress;
   accumulator_ = &accumulator;
   const std::uint64_t step = accumulator.steps + 1;
   const bool last = step == accumulator.push_every;
@@ -53,7 +53,7 @@ void LocalUpdate::Begin(std::uint64_t job_examples, Accumulator& accumulator) {
 
 void LocalUpdate::Enter(const TensorPlan& tensor) {
   tensor_ = &tensor;
-  rule_ = tensor.optimiser.At(job_examples_, accumulator_->correction);
+  rule_ = tensor.optimiser.At(progress_, accumulator_->correction);
 }
 
 void LocalUpdate::Take(std::size_t begin, std::span<float> gradient) {
@@ -147,7 +147,7 @@ void AddLocalChange(const TensorPlan& tensor,
   kernels::HogwildLoad(accumulator.values.span().subspan(begin, value.size()), change);
   if (tensor.optimiser.location == OptimiserLocation::kServer) {
     const RuleStep rule = tensor.optimiser.At(
-        accumulator.job_examples.load(std::memory_order_relaxed), accumulator.correction);
+        accumulator.progress.load(std::memory_order_relaxed), accumulator.correction);
     kernels::HogwildAxpy(value, -rule.rate, change);
   } else {
     Add(change, value);

@@ -39,9 +39,9 @@ class LocalUpdate final : public kernels::GradientSink {
   /// `plan` must outlive this.
   LocalUpdate(const UpdatePlan& plan, const Arrays& arrays, const Options& options);
 
-  /// A step begins, on the mean gradient of a batch dealt at `job_examples`; the one of
+  /// A step begins, on the mean gradient of a batch at `progress` (Batch); the one of
   /// `accumulator` after its `steps`. The first to reach the accumulator overwrites it.
-  void Begin(std::uint64_t job_examples, Accumulator& accumulator);
+  void Begin(std::uint64_t progress, Accumulator& accumulator);
 
   void Take(std::size_t begin, std::span<float> gradient) override;
   [[nodiscard]] double start() const override { return options_.start; }
@@ -69,7 +69,7 @@ class LocalUpdate final : public kernels::GradientSink {
   const Options options_;
 
   // Of the current step.
-  std::uint64_t job_examples_ = 0;
+  std::uint64_t progress_ = 0;
   Accumulator* accumulator_ = nullptr;
   bool shares_ = true;
   bool keeps_before_ = false;  // the accumulator, of parameters whose rule runs here

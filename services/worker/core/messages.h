@@ -49,7 +49,7 @@ struct PushMessage {
   std::uint64_t request = 0;  ///< repeated in the reply
   ServerSlot server = 0;
   Sequence sequence = 0;
-  std::uint64_t job_examples = 0;
+  std::uint64_t progress = 0;  ///< what schedules count
   std::uint64_t examples = 0;  ///< that the updates were computed from
   Correction correction = {};  ///< of the optimiser
   std::vector<ShardUpdate> updates = {};

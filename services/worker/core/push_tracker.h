@@ -33,7 +33,7 @@ struct PushTrackerOptions {
 
 /// What a push says of all its updates.
 struct PushTerms {
-  std::uint64_t job_examples = 0;
+  std::uint64_t progress = 0;  ///< Batch::progress of the furthest
   std::uint64_t examples = 0;
   Correction correction = {};
 };

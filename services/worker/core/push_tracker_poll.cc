@@ -57,7 +57,7 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
                        messages);
     message.sequence = sequence;
     const PushTerms& terms = terms_[sequence - first_held()];
-    message.job_examples = terms.job_examples;
+    message.progress = terms.progress;
     message.examples = terms.examples;
     message.correction = terms.correction;
     message.updates.push_back({.shard = pushed.shard,

@@ -305,7 +305,7 @@ void TrainingThread::Train(Batch& batch) {
   FillInput(batch);
   const Lease& lease = batch.lease;
   const Clock::TimePoint begin = clock_.Now();
-  update_.Begin(batch.job_examples, *accruing_);
+  update_.Begin(batch.progress(), *accruing_);
   const graph::StepResult result =
       context_->Train(batch.examples,
                       replica_.weights.span(),
@@ -365,8 +365,8 @@ void TrainingThread::Count(const Batch& batch, const graph::StepResult& result) 
                                 .loss_sum = result.loss_sum,
                                 .correct = correct});
   ++accruing_->steps;
-  accruing_->job_examples.store(
-      std::max(accruing_->job_examples.load(kRelaxed), batch.job_examples), kRelaxed);
+  accruing_->progress.store(std::max(accruing_->progress.load(kRelaxed), batch.progress()),
+                            kRelaxed);
   replica_.job_examples.store(batch.job_examples, kRelaxed);
   if (update_.shared()) {
     accruing_->live.store(true, std::memory_order_release);

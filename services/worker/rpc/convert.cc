@@ -141,7 +141,7 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
   rpc::OutgoingFrame frame;
   request.set_id(message.request);
   v1::Push& push = *request.mutable_push();
-  push.set_job_examples(message.job_examples);
+  push.set_job_examples(message.progress);
   push.set_examples(message.examples);
   if (message.correction != Correction{}) {
     push.mutable_correction()->set_rate(message.correction.rate);

@@ -95,6 +95,7 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   slot->lease = lease;
   slot->examples = static_cast<std::uint32_t>(examples);
   slot->job_examples = batch.job_examples();
+  slot->ahead_examples = batch.ahead_examples();
   slot->snapshot = batch.snapshot();
   std::copy(batch.labels().begin(), batch.labels().end(), slot->labels.begin());
   rpc::PayloadReader reader(frame);

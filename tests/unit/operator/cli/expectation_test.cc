@@ -53,6 +53,31 @@ TEST(ExpectationTest, OneThreadNeedsNoWords) {
   EXPECT_THAT(text.warnings, IsEmpty());
 }
 
+TEST(ExpectationTest, AScheduleThatLeavesNothingOfTheRateForLongIsWarnedOf) {
+  const auto with = [](const std::string& schedule) {
+    return Expected("{workers: 1}", "{kind: Momentum, rate: 0.02, schedule: " + schedule + "}")
+        .warnings;
+  };
+  EXPECT_THAT(with("{kind: Linear, over: {epochs: 2.5}}"),
+              ElementsAre("spec.optimiser.schedule: after 2.5 of 10 epochs the learning rate is "
+                          "next to 0 for the rest "
+                          "of the job, which learns nothing then"));
+  EXPECT_THAT(with("{kind: Linear, over: {epochs: 0.5}, warmUp: {epochs: 1}}"),
+              ElementsAre(HasSubstr("after 0.5 of 10 epochs")));
+  EXPECT_THAT(with("{kind: Step, decay: 1.0e-09, every: {examples: 60000}}"),
+              ElementsAre(HasSubstr("after 1 of 10 epochs")));
+  EXPECT_THAT(with("{kind: Linear, over: {examples: 1}}"),
+              ElementsAre(HasSubstr("after 0.01 of 10 epochs")));
+  for (const char* schedule : {"{kind: Linear}",
+                               "{kind: Cosine}",
+                               "{kind: Linear, over: {epochs: 2.5}, final: 0.01}",
+                               "{kind: Step, decay: 0.1, every: {epochs: 5}}",
+                               "{kind: Linear, over: {epochs: 9.5}}",
+                               "{kind: Constant, warmUp: {epochs: 9}}"}) {
+    EXPECT_THAT(with(schedule), IsEmpty()) << schedule;
+  }
+}
+
 TEST(ExpectationTest, SixteenWorkers) {
   const ExpectationText text = Expected("{workers: 16}", kMomentum);
   EXPECT_EQ(text.lines,

@@ -104,6 +104,27 @@ TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
                                 "spec.optimiser.layers freezes each with rate 0"));
 }
 
+TEST(ChanceTest, WhatIsHardlyBetterThanChanceHasLearnedLittle) {
+  EpochResult row = Row(2'000, 285);
+  row.trained = 6'000;
+  const auto little = [&](double loss, double chance_loss = 2.3) {
+    row.training_loss = loss;
+    return LearnedLittle(row, {.first_loss = 2.3}, chance_loss);
+  };
+  EXPECT_EQ(little(2.29),
+            "the model has learned little: the training loss, 2.29, is hardly below that of naming "
+            "classes at random, 2.3, "
+            "and the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one "
+            "with a warm-up "
+            "(spec.optimiser.schedule.warmUp)");
+  EXPECT_THAT(little(2.2), HasSubstr("has learned little"));
+  EXPECT_EQ(little(2.18), "");
+  EXPECT_EQ(little(2.29, 0), "") << "not known";
+  EXPECT_EQ(little(std::nan("")), "");
+  row.trained = 0;
+  EXPECT_EQ(little(2.29), "") << "not measured";
+}
+
 TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   EpochResult row = Row(999, 100);
   row.trained = row.counted = 1'000;

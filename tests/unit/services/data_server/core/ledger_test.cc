@@ -132,5 +132,20 @@ TEST(BatchQueueTest, DealsReturnedBatchesFirstAndSkipsWhatIsDone) {
   EXPECT_FALSE(queue.Next().has_value());
 }
 
+TEST(BatchQueueTest, CountsWhatIsTakenAndNeitherBackNorDone) {
+  BatchQueue queue(std::vector<bool>(3));
+  EXPECT_EQ(queue.out(), 0u);
+  queue.Next();
+  queue.Next();
+  EXPECT_EQ(queue.out(), 2u);
+  queue.Return({.batch = 0, .lost = true});
+  EXPECT_EQ(queue.out(), 1u);
+  EXPECT_TRUE(queue.MarkDone(0));  // a result that came late
+  EXPECT_EQ(queue.out(), 1u);
+  EXPECT_TRUE(queue.MarkDone(1));
+  EXPECT_FALSE(queue.MarkDone(1));
+  EXPECT_EQ(queue.out(), 0u);
+}
+
 }  // namespace
 }  // namespace adamant::data_server

@@ -77,6 +77,27 @@ TEST_F(WorkDealerTest, BatchesCarryTheExamplesAcknowledgedBefore) {
   EXPECT_EQ(h.dealer.progress().job_examples, 10u) << "a result under another lease counts too";
 }
 
+// Progress is then where the middle of the batch will be when all before it have arrived.
+TEST_F(WorkDealerTest, BatchesCarryTheExamplesThatAreUnderWay) {
+  Begin(3);
+  std::vector<std::uint64_t> ahead;
+  for (const Deal& deal : h.Take<Deal>()) {
+    EXPECT_EQ(deal.job_examples, 0u);
+    ahead.push_back(deal.ahead_examples);
+    h.leases[kA].push_back(deal.lease);
+  }
+  EXPECT_THAT(ahead, ElementsAre(5, 15, 25));
+  h.SendAcknowledge(kA, {1});
+  const Deal next = h.Take<Deal>()[0];
+  EXPECT_EQ(next.job_examples, 10u);
+  EXPECT_EQ(next.ahead_examples, 25u) << "two are under way";
+  h.leases[kA].push_back(next.lease);
+  h.Send(HandBack{.worker = kA, .leases = {h.LeaseOf(kA, 0)}});
+  const Deal again = h.Take<Deal>()[0];
+  EXPECT_EQ(again.lease.batch.index, 0u);
+  EXPECT_EQ(again.ahead_examples, 25u) << "it was back";
+}
+
 TEST_F(WorkDealerTest, AcknowledgesOnlyWhenTheLedgerIsStored) {
   Begin(3);
   h.TakeDealtTo(kA);

@@ -74,7 +74,7 @@ class FakeServers {
         if (update.kind == UpdateKind::kOuterProduct) {
           gradient = Product(payload.operands[update.operands], shard);
         }
-        const RuleStep step = tensor.optimiser.At(message.job_examples);
+        const RuleStep step = tensor.optimiser.At(message.progress);
         const std::size_t state = StatePerWeight(step.kind) * shard.size();
         ApplyGradient(step, gradient, Range(state_, shard).first(state), weights);
       }

@@ -15,12 +15,12 @@ using std::chrono::milliseconds;
 class PushTrackerTest : public TrackerTest {};
 
 TEST_F(PushTrackerTest, UpdatesAreGroupedByPrimary) {
-  EXPECT_EQ(pushes_.Push({.job_examples = 77}), 1u);
+  EXPECT_EQ(pushes_.Push({.progress = 77}), 1u);
   const auto pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 2u);
   EXPECT_EQ(pushes[0].server, 0u);
   EXPECT_EQ(pushes[0].sequence, 1u);
-  EXPECT_EQ(pushes[0].job_examples, 77u);
+  EXPECT_EQ(pushes[0].progress, 77u);
   ASSERT_EQ(pushes[0].updates.size(), 2u);
   EXPECT_EQ(pushes[0].updates[1].shard, 2u);
   EXPECT_EQ(pushes[0].updates[1].bucket_epoch, 12u);
