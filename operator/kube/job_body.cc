@@ -148,7 +148,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   if (!finished_) {
     timer = std::min(timer, status_writer_.next_progress());
   }
-  for (const auto& time : {next_loss_, BeginsAgainAt(), NextExport()}) {
+  for (const auto& time : {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen()}) {
     timer = std::min(timer, time.value_or(timer));
   }
   TellTrouble(status);

@@ -120,6 +120,7 @@ class JobBody {
   [[nodiscard]] controller::NodePatience Patience() const;
   void HandleWaiting(const PodViews& pods);
   void HandleZones();
+  void AskForUnseen();
   void FindShutOut(const JobObjects& seen);
   struct Waiting;
   void AskForClaim(const controller::StartProcess& process,

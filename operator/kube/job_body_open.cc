@@ -108,7 +108,7 @@ absl::Status JobBody::Begin(const PodViews& pods) {
   for (const auto& pod : pods) {
     if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
       survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
-      pod_memory_.OnMade(pod->pod.process, pod->pod.uid);
+      pod_memory_.OnMade(pod->pod.process, pod->pod.uid, context_.clock.Now());
     }
   }
   finished_ = false;

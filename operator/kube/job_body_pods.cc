@@ -110,6 +110,7 @@ std::vector<ObservedPod> JobBody::Observe(const PodViews& pods) {
       pod_memory_.OnSeen(view->pod.process, view->pod.uid);
     }
   }
+  AskForUnseen();
   pod_memory_.Complete(job_.key.name, observed);
   return observed;
 }
@@ -143,6 +144,16 @@ void JobBody::HandleWaiting(const PodViews& pods) {
   }
   if (!waiting.processes.empty() || !waiting.why.empty()) {
     Handle(waiting);
+  }
+}
+
+// A pod that was deleted as soon as it was made may be in no view at all.
+void JobBody::AskForUnseen() {
+  for (const PodMemory::Unseen& made : pod_memory_.TakeUnseen(context_.clock.Now())) {
+    const auto pod = client_.Get(kPods, {job_.key.ns, PodName(job_.key.name, made.process)});
+    if (absl::IsNotFound(pod.status()) || (pod.ok() && UidOf(*pod) != made.uid)) {
+      pod_memory_.OnGone(made.uid);
+    }
   }
 }
 
@@ -274,7 +285,7 @@ absl::Status JobBody::CreatePod(const StartProcess& process) {
   if (!created.ok()) {
     return Refused("the pod of " + name, created);
   }
-  pod_memory_.OnMade(process, pod_uid);
+  pod_memory_.OnMade(process, pod_uid, context_.clock.Now());
   return absl::OkStatus();
 }
 

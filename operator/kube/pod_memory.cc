@@ -21,9 +21,30 @@ void EraseBefore(const StartProcess& process, Map& map) {
 
 }  // namespace
 
-void PodMemory::OnMade(const StartProcess& process, const std::string& uid) {
-  pods_[process] = {.uid = uid, .seen = false};
+void PodMemory::OnMade(const StartProcess& process, const std::string& uid, Clock::TimePoint now) {
+  pods_[process] = {.uid = uid, .seen = false, .ask_at = now + kUnseen};
   refusals_.erase(process);
+}
+
+std::vector<PodMemory::Unseen> PodMemory::TakeUnseen(Clock::TimePoint now) {
+  std::vector<Unseen> unseen;
+  for (auto& [process, pod] : pods_) {
+    if (!pod.seen && pod.ask_at <= now) {
+      unseen.push_back({.process = process, .uid = pod.uid});
+      pod.ask_at = now + kUnseen;
+    }
+  }
+  return unseen;
+}
+
+std::optional<Clock::TimePoint> PodMemory::NextUnseen() const {
+  std::optional<Clock::TimePoint> next;
+  for (const auto& [process, pod] : pods_) {
+    if (!pod.seen && (!next || pod.ask_at < *next)) {
+      next = pod.ask_at;
+    }
+  }
+  return next;
 }
 
 void PodMemory::OnRefused(const StartProcess& process, absl::Status why, Clock::TimePoint until) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +18,25 @@ namespace adamant::kube {
 /// pod, or the pod is gone. Threads: one.
 class PodMemory {
  public:
-  /// The API has made it, or says that it is there.
-  void OnMade(const controller::StartProcess& process, const std::string& uid);
+  /// Until it is asked whether a pod that was made and is not seen is there.
+  static constexpr std::chrono::seconds kUnseen{5};
+
+  struct Unseen {
+    controller::StartProcess process;
+    std::string uid;
+  };
+
+  /// The API has made it at `now`, or says that it is there.
+  void OnMade(const controller::StartProcess& process,
+              const std::string& uid,
+              Clock::TimePoint now);
+
+  /// Those that were made and that no view has shown for so long that the API should be asked:
+  /// somebody may have deleted them before any view could. Then again after as long.
+  std::vector<Unseen> TakeUnseen(Clock::TimePoint now);
+
+  /// When there will be some, if no view shows them before.
+  [[nodiscard]] std::optional<Clock::TimePoint> NextUnseen() const;
 
   /// It could not be made, and is not asked for again before `until`.
   void OnRefused(const controller::StartProcess& process, absl::Status why, Clock::TimePoint until);
@@ -43,6 +62,7 @@ class PodMemory {
   struct Pod {
     std::string uid{};
     bool seen = false;
+    Clock::TimePoint ask_at{};  // whether it is there
   };
 
   struct Refusal {

@@ -86,6 +86,21 @@ TEST_F(LostNodeTest, ANodeThatIsDeletedIsLostToo) {
   EXPECT_THAT(Names(kPods), Contains(kReplacement));
 }
 
+// As a controller does that finds one pod too many.
+TEST_F(LostNodeTest, APodThatIsDeletedBeforeAnyViewShowsItIsReplaced) {
+  DeleteAtOnce("mnist-worker-0-1");
+  const JobObjects without = Objects();
+  WorkOn(without);
+  DeleteAtOnce("mnist-worker-0-2");
+  const auto next = WorkOn(without);
+  EXPECT_LE(next - clock_.Now(), seconds(5)) << "it must look again in time";
+  EXPECT_THAT(Names(kPods), Not(Contains("mnist-worker-0-3")));
+  clock_.Advance(seconds(5));
+  WorkOn(without);
+  WorkAfter(seconds(1));
+  EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-3"));
+}
+
 TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
   SetNode("node3", "Unknown");
   Work();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
 namespace adamant::kube {
@@ -16,6 +18,8 @@ using State = ObservedPod::State;
 constexpr StartProcess kFirst{.id = {Role::kWorker, 0}, .generation = 1};
 constexpr StartProcess kSecond{.id = {Role::kWorker, 0}, .generation = 2};
 constexpr StartProcess kOther{.id = {Role::kWorker, 1}, .generation = 1};
+
+constexpr Clock::TimePoint kNow{};
 
 // What is added to an empty view.
 std::vector<ObservedPod> Missing(const PodMemory& memory) {
@@ -31,7 +35,7 @@ auto Is(const StartProcess& process, State state) {
 
 TEST(PodMemoryTest, WhatWasMadeIsPendingAndWhatWasSeenIsGone) {
   PodMemory memory;
-  memory.OnMade(kFirst, "a");
+  memory.OnMade(kFirst, "a", kNow);
   memory.OnSeen(kOther, "b");
   EXPECT_THAT(Missing(memory),
               testing::ElementsAre(Is(kFirst, State::kPending), Is(kOther, State::kGone)));
@@ -42,7 +46,7 @@ TEST(PodMemoryTest, WhatWasMadeIsPendingAndWhatWasSeenIsGone) {
 
 TEST(PodMemoryTest, WhatTheViewShowsIsNotAdded) {
   PodMemory memory;
-  memory.OnMade(kFirst, "a");
+  memory.OnMade(kFirst, "a", kNow);
   std::vector<ObservedPod> observed{{.process = kFirst, .state = State::kRunning}};
   memory.Complete("job", observed);
   EXPECT_THAT(observed, testing::ElementsAre(Is(kFirst, State::kRunning)));
@@ -50,18 +54,35 @@ TEST(PodMemoryTest, WhatTheViewShowsIsNotAdded) {
 
 TEST(PodMemoryTest, APodThatTheApiDoesNotKnowIsGone) {
   PodMemory memory;
-  memory.OnMade(kFirst, "a");
-  memory.OnMade(kOther, "b");
+  memory.OnMade(kFirst, "a", kNow);
+  memory.OnMade(kOther, "b", kNow);
   memory.OnGone("a");
   EXPECT_THAT(Missing(memory),
               testing::ElementsAre(Is(kFirst, State::kGone), Is(kOther, State::kPending)));
 }
 
+TEST(PodMemoryTest, WhatNoViewShowsIsToBeAskedForAfterAWhile) {
+  PodMemory memory;
+  memory.OnMade(kFirst, "a", kNow);
+  memory.OnMade(kOther, "b", kNow);
+  EXPECT_EQ(memory.NextUnseen(), kNow + PodMemory::kUnseen);
+  EXPECT_TRUE(memory.TakeUnseen(kNow + PodMemory::kUnseen - std::chrono::seconds(1)).empty());
+  memory.OnSeen(kOther, "b");
+  const auto unseen = memory.TakeUnseen(kNow + PodMemory::kUnseen);
+  ASSERT_EQ(unseen.size(), 1U);
+  EXPECT_EQ(unseen[0].process, kFirst);
+  EXPECT_EQ(unseen[0].uid, "a");
+  EXPECT_TRUE(memory.TakeUnseen(kNow + PodMemory::kUnseen).empty());
+  EXPECT_EQ(memory.NextUnseen(), kNow + 2 * PodMemory::kUnseen);
+  memory.OnGone("a");
+  EXPECT_EQ(memory.NextUnseen(), std::nullopt);
+}
+
 TEST(PodMemoryTest, EarlierGenerationsThanTheWantedOnesAreForgotten) {
   PodMemory memory;
   memory.OnSeen(kFirst, "a");
-  memory.OnMade(kSecond, "b");
-  memory.OnMade(kOther, "c");
+  memory.OnMade(kSecond, "b", kNow);
+  memory.OnMade(kOther, "c", kNow);
   memory.ForgetBefore(std::vector{kFirst});
   EXPECT_EQ(Missing(memory).size(), 3u) << "another controller may have made the later one";
   memory.ForgetBefore(std::vector{kSecond, kOther});
@@ -77,7 +98,7 @@ TEST(PodMemoryTest, WhatWasRefusedIsNotAskedForUntilItsTime) {
   EXPECT_EQ(memory.RefusalOf(kFirst, now), why);
   EXPECT_EQ(memory.RefusalOf(kOther, now), absl::OkStatus());
   EXPECT_EQ(memory.RefusalOf(kFirst, now + std::chrono::seconds(1)), absl::OkStatus());
-  memory.OnMade(kFirst, "a");
+  memory.OnMade(kFirst, "a", kNow);
   EXPECT_EQ(memory.RefusalOf(kFirst, now), absl::OkStatus());
   memory.OnRefused(kFirst, why, now + std::chrono::seconds(1));
   memory.ForgetBefore(std::vector{kSecond});
