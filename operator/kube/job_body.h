@@ -138,8 +138,9 @@ class JobBody {
   absl::Status CheckTemplates();
   absl::StatusOr<bool> CheckOutput(const PodViews& pods);
   absl::StatusOr<bool> TryOutput(const PodViews& pods);
-  absl::Status TryToCreatePod(const controller::StartProcess& process);
-  absl::Status CreatePod(const controller::StartProcess& process);
+  absl::Status MarkRemoval(const controller::DeletePod& removal, const PodViews& pods) const;
+  absl::Status TryToCreatePod(const controller::StartProcess& process, const PodGroup& group);
+  absl::Status CreatePod(const controller::StartProcess& process, const PodGroup& group);
   absl::Status Refused(const std::string& what, const absl::Status& why);
   absl::Status RemovePod(const controller::DeletePod& removal);
   absl::Status CreateClaim(const Json& claim);

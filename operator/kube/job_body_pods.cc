@@ -189,16 +189,30 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
       return may_begin.status();
     }
   }
+  const PodGroup group = GroupOf(GroupName(job_.uid, controller_->state().starts), pods);
   for (const StartProcess& process : plan.create) {
-    status.Update(TryToCreatePod(process));
+    status.Update(TryToCreatePod(process, group));
   }
   if (!LeavesPods()) {
     for (const controller::DeletePod& removal : plan.remove) {
+      status.Update(MarkRemoval(removal, pods));
       status.Update(RemovePod(removal));
     }
   }
   status.Update(finished_ ? CleanUp(pods) : DeleteLeftClaims());
+  const absl::Status told = EndGroups(client_, pods, finished_ ? "" : group.name);
+  NoteWrite("tell Kueue that a pod group ends", told);
+  status.Update(told);
   return status;
+}
+
+// Of one that is deleted by force, to those for whom its object will stay.
+absl::Status JobBody::MarkRemoval(const controller::DeletePod& removal,
+                                  const PodViews& pods) const {
+  const auto view =
+      std::ranges::find_if(pods, [&](const auto& pod) { return pod->pod.uid == removal.uid; });
+  const bool counts = removal.at_once && view != pods.end() && (*view)->group.held;
+  return counts ? MarkFailed(client_, **view) : absl::OkStatus();
 }
 
 // What the job leaves behind, beside pods that still run.
@@ -240,7 +254,7 @@ absl::Status JobBody::CheckTemplates() {
     const absl::Status checked =
         client_
             .Create(kPods,
-                    PodObject(job_, *view_->job, process, 1, context_.pods),
+                    PodObject(job_, *view_->job, process, 1, context_.pods, {.name = job_.uid}),
                     {.strict = true, .dry_run = true})
             .status();
     if (!checked.ok() && !IsAnswer(checked)) {
@@ -255,11 +269,11 @@ absl::Status JobBody::CheckTemplates() {
 }
 
 // What was refused is not asked for again with every event.
-absl::Status JobBody::TryToCreatePod(const StartProcess& process) {
+absl::Status JobBody::TryToCreatePod(const StartProcess& process, const PodGroup& group) {
   const Clock::TimePoint now = context_.clock.Now();
   absl::Status status = pod_memory_.RefusalOf(process, now);
   if (status.ok()) {
-    status = CreatePod(process);
+    status = CreatePod(process, group);
     if (!status.ok()) {
       pod_memory_.OnRefused(process, status, now + kRetry);
     }
@@ -268,7 +282,7 @@ absl::Status JobBody::TryToCreatePod(const StartProcess& process) {
   return status;
 }
 
-absl::Status JobBody::CreatePod(const StartProcess& process) {
+absl::Status JobBody::CreatePod(const StartProcess& process, const PodGroup& group) {
   const std::string name = controller::ToString(process.id);
   const std::uint64_t volume = controller_->VolumeOf(process.id);
   if (process.id.role == controller::Role::kParameterServer) {
@@ -279,9 +293,7 @@ absl::Status JobBody::CreatePod(const StartProcess& process) {
   }
   std::string pod_uid;
   const absl::Status created = CreateOnce(
-      kPods,
-      PodObject(job_, *view_->job, process, volume, context_.pods, controller_->state().starts),
-      pod_uid);
+      kPods, PodObject(job_, *view_->job, process, volume, context_.pods, group), pod_uid);
   if (!created.ok()) {
     return Refused("the pod of " + name, created);
   }

@@ -14,6 +14,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr char kByJob[] = "job";
+constexpr char kByJobName[] = "job name";  // with its namespace
 constexpr char kByNode[] = "node";
 constexpr char kSweep[] = "";  // in the queue, in place of a job's key
 constexpr std::chrono::minutes kFirstSweep{1};
@@ -74,6 +75,9 @@ Operator::Operator(const Client& client,
 void Operator::AddHandlers() {
   jobs_.AddHandler([this](const Informer<JobView>::Change& change) { Wake(change.key); });
   pods_.AddIndex(kByJob, [](const PodView& pod) { return std::vector{pod.job_uid}; });
+  pods_.AddIndex(kByJobName, [](const PodView& pod) {
+    return std::vector{ToString(ObjectKey{pod.ns, pod.job_name})};
+  });
   pods_.AddIndex(kByNode, [](const PodView& pod) { return std::vector{pod.node}; });
   pods_.AddHandler([this](const Informer<PodView>::Change& change) {
     const PodView& pod = change.after != nullptr ? *change.after : *change.before;
@@ -252,6 +256,18 @@ void Operator::WorkLoop() {
   }
 }
 
+// Of a job that is gone, or going: what Kubernetes deletes is not to be held up.
+void Operator::LetPodsGo(const ObjectKey& job, WorkQueue& queue) {
+  PodViews pods = pods_.ByIndex(kByJobName, ToString(job));
+  std::erase_if(pods, [&](const auto& pod) { return !pod->pod.deleting; });
+  const absl::Status told = EndGroups(client_, pods);
+  if (!told.ok()) {
+    LogWarning("pods of a deleted job may stay",
+               {{"job", ToString(job)}, {"error", told.ToString()}});
+    queue.Retry(ToString(job));
+  }
+}
+
 void Operator::Work(const std::string& key) {
   std::shared_ptr<WorkQueue> queue;
   {
@@ -272,7 +288,8 @@ void Operator::Work(const std::string& key) {
   const auto view = jobs_.Get(*parsed);
   if (view == nullptr || view->deleting) {
     queue->Forget(key);  // another job of that name begins anew
-    return bodies_->Drop(*parsed);
+    bodies_->Drop(*parsed);
+    return LetPodsGo(*parsed, *queue);
   }
   const auto next = bodies_->Work(view, ObjectsOf(*view));
   if (!next.ok()) {

@@ -88,6 +88,7 @@ class Operator {
   void OnStopped();
   void EnqueueAll();
   void WorkLoop();
+  void LetPodsGo(const ObjectKey& job, WorkQueue& queue);
   void Work(const std::string& key);
   void Tell(OperatorObserver::Outcome outcome) const;
 

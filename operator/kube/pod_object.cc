@@ -314,6 +314,7 @@ void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
 void ReadState(const Json& object, PodView& view) {
   ObservedPod& pod = view.pod;
   const std::string phase = StringAt(object, {"status", "phase"});
+  const bool over = phase == "Failed" || phase == "Succeeded";
   const Json* state = StateOfContainer(object);
   pod.deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
   const bool evicted = IsDisruptionTarget(object);
@@ -321,7 +322,8 @@ void ReadState(const Json& object, PodView& view) {
   pod.reason = evicted        ? LossReason::kEvicted
                : pod.deleting ? LossReason::kDeleted
                               : LossReason::kFailed;
-  if (const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr) {
+  const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr;
+  if (end != nullptr && (over || !view.group.held)) {  // Kueue takes no replacement before
     pod.state = ObservedPod::State::kEnded;
     pod.how =
         pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end, MemoryLimit(object));
@@ -331,7 +333,7 @@ void ReadState(const Json& object, PodView& view) {
     }
     pod.bad_configuration =
         pod.exit_code == kBadConfiguration || CouldNotStart(StringAt(*end, {"reason"}));
-  } else if (phase == "Failed" || phase == "Succeeded") {
+  } else if (over) {
     ReadEndWithoutStatus(object, state != nullptr && state->contains("running"), view);
   } else {
     pod.state = phase == "Running" ? ObservedPod::State::kRunning : ObservedPod::State::kPending;
@@ -407,7 +409,7 @@ Json PodObject(const JobIdentity& job,
                const StartProcess& process,
                std::uint64_t volume,
                const PodSettings& settings,
-               std::uint64_t start) {
+               const PodGroup& group) {
   Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
                          Container(job, process, settings));
   pod["spec"]["affinity"] = Affinity(job, process.id.role);
@@ -419,7 +421,7 @@ Json PodObject(const JobIdentity& job,
   if (process.id.role == Role::kDataServer) {
     MountData(spec, pod);
   }
-  AddGang(job.uid + "-" + std::to_string(start), spec.spec(), pod);
+  AddGang(group, process.id, spec.spec(), pod);
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
   return pod;
 }
@@ -463,6 +465,7 @@ std::shared_ptr<const PodView> ParsePod(const Json& object) {
   view->node = StringAt(object, {"spec", "nodeName"});
   view->addresses = AddressesOf(object);
   view->waits = WhyItWaits(object);
+  view->group = ReadGroup(object);
   view->pod.name = StringAt(object, {"metadata", "name"});
   view->pod.uid = UidOf(object);
   ReadState(object, *view);

@@ -6,6 +6,7 @@
 
 #include "operator/core/reconcile.h"
 #include "operator/kube/client/resource.h"
+#include "operator/kube/gang.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -47,14 +48,13 @@ std::string PodName(const std::string& job, const controller::StartProcess& proc
 
 /// The pod of a process: hardened defaults, with the role's template of the spec merged over them.
 /// A parameter server's data is on the claim of `volume`, that of others goes with the pod.
-/// `start`: how often the job has been started; pods that Kueue is to place together have it in
-/// their group's name, as it may not see those again that have ended.
+/// `group`: the one of Kueue that it is to be in, where the spec names a queue.
 nlohmann::json PodObject(const JobIdentity& job,
                          const v1::TrainingJob& spec,
                          const controller::StartProcess& process,
                          std::uint64_t volume,
                          const PodSettings& settings,
-                         std::uint64_t start = 1);
+                         const PodGroup& group = {});
 
 struct ModelToExport {
   std::uint64_t snapshot = 0;
@@ -87,7 +87,8 @@ struct PodView {
   std::string node;
   std::vector<std::string> addresses;  ///< its own and its node's; none: they are not told yet
   std::string waits;                   ///< why it has not started, as scheduler or node say
-  std::uint64_t export_snapshot = 0;   ///< not 0: the pod writes this model, and is no process
+  GroupMark group;
+  std::uint64_t export_snapshot = 0;  ///< not 0: the pod writes this model, and is no process
   controller::ObservedPod pod;
 };
 

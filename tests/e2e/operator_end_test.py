@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How jobs end on a real cluster, and what is left of them: by their policies, by a deadline, by deletion."""
 
+import json
 import os
 import pathlib
 import tempfile
@@ -12,6 +13,9 @@ from operator_rig import Job, TestCase, await_that, has_ended, measured, require
 SMALL = {"train": "{digits: {seed: 1, examples: 3000}}", "workers": 1, "parameter_servers": 1}
 UNPLACEABLE = "  pods: {worker: {spec: {nodeSelector: {kind: none}}}}\n"
 DEADLINE = "the job ran longer than spec.runPolicy.activeDeadline, 1 s"
+QUEUED = "  pods: {scheduling: {kueueQueue: research}}\n"
+HELD = {"metadata": {"finalizers": ["kueue.x-k8s.io/managed"]}}  # as Kueue's webhook writes it
+RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
 GRACE = 40  # seconds: Kubernetes gives a pod 30 of them
 CLAIMS = "/api/v1/namespaces/training/persistentvolumeclaims?labelSelector=adamant.dev/job={}"
 SERVER, DATA, WORKER = "parameter-server-0", "data-server-0", "worker-0"
@@ -162,6 +166,23 @@ class EndTest(TestCase):
         for job in jobs:
             self.await_nothing_left(job)
             measured(f"deleted while {job.name} → all gone", time.monotonic() - begin)
+
+    def test_kueue_is_told_that_the_group_of_a_deleted_job_ends(self):
+        job = self.apply("grouped", pods=QUEUED, epochs=100_000)
+        self.await_joined(job, "worker", "dataServer", "parameterServer")
+        pods, kubectl = job.pods(), self.system.namespace.kubectl
+        for name in pods:
+            kubectl("patch", "pod", name, "--type=merge", "-p", json.dumps(HELD))
+        job.delete()
+        told = job.await_pod(lambda change: change.object["metadata"].get("annotations", {}).get(RETRIABLE) == "false",
+                             "Kueue is told").object
+        self.assertIn("deletionTimestamp", told["metadata"])
+        await_that(lambda: all(pod["status"]["phase"] == "Failed" for pod in job.pods().values()),
+                   "none counts as done", GRACE)
+        self.assertEqual(job.pods().keys(), pods.keys(), "Kueue lets them go, not the operator")
+        for name in pods:
+            kubectl("patch", "pod", name, "--type=merge", "-p", json.dumps({"metadata": {"finalizers": None}}))
+        self.await_nothing_left(job)
 
 
 if __name__ == "__main__":

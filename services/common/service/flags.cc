@@ -86,6 +86,13 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
       ->check(CLI::IsMember(&levels))
       ->capture_default_str();
   app.add_option("--parent-pid", flags.parent_pid, "Stop when this process, the parent, ends");
+  app.add_option("--signalled-exit-code",
+                 flags.signalled_exit_code,
+                 "Exit code after an orderly stop that a signal has asked for, and not the job's "
+                 "controller")
+      ->envname("ADAMANT_SIGNALLED_EXIT_CODE")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -11,7 +11,8 @@ namespace adamant::service {
 struct ParsedFlags {
   ServiceFlags service;
   LogLevel log_level = LogLevel::kInfo;
-  int parent_pid = 0;  ///< 0: none; else the process is to end with that one
+  int parent_pid = 0;           ///< 0: none; else the process is to end with that one
+  int signalled_exit_code = 0;  ///< after an orderly stop that a signal has asked for
 };
 
 /// The flags of a process of `role` ("parameter-server"), or the exit code when there is nothing

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -299,13 +300,17 @@ int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& facto
     return kFailed;
   }
   Member member(flags.service.controller);
-  const StopSignals signals([&] { member.RequestStop(); });
+  std::atomic<bool> signalled = false;
+  const StopSignals signals([&] {
+    signalled = true;
+    member.RequestStop();
+  });
   rpc::KeepGrpc();  // now, because its threads must not take those signals
   bool configured = false;
   const absl::Status status = Serve(role, flags.service, member, factory, configured);
   if (status.ok()) {
     LogInfo("stopped");
-    return 0;
+    return signalled ? flags.signalled_exit_code : 0;
   }
   LogError("failed", {{"error", std::string(status.message())}});
   return configured || absl::IsUnavailable(status) ? kFailed : kBadConfiguration;

@@ -52,19 +52,6 @@ TEST(PodObjectTest, NamesSayJobSlotAndGeneration) {
   EXPECT_EQ(ExportName("mnist", 7), "mnist-export-7");
 }
 
-TEST(PodObjectTest, PodsAreOneGroupOfKueueWhereAQueueIsNamed) {
-  const Json spec = {{"distribution", {{"workers", 4}, {"parameterServers", {{"count", 3}}}}},
-                     {"pods", {{"scheduling", {{"kueueQueue", "research"}}}}}};
-  for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
-    const Json metadata =
-        PodObject(kJob, *ReadTestJob(spec), process, 1, kPodSettings, 7)["metadata"];
-    EXPECT_EQ(metadata["labels"]["kueue.x-k8s.io/queue-name"], "research");
-    EXPECT_EQ(metadata["labels"]["kueue.x-k8s.io/pod-group-name"], kJob.uid + "-7");
-    EXPECT_EQ(metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"], "8");
-    EXPECT_FALSE(metadata["labels"].contains("scheduling.x-k8s.io/pod-group"));
-  }
-}
-
 TEST(PodObjectTest, PodsNameThePodGroupOfTheCoschedulingPlugin) {
   const Json spec = {{"pods", {{"scheduling", {{"podGroup", "digits"}}}}}};
   for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {

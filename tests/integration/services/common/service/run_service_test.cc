@@ -116,6 +116,26 @@ TEST_F(RunServiceTest, SigtermStopsInOrderWithCode0) {
   EXPECT_EQ(WaitForExit(), 0);
 }
 
+TEST_F(RunServiceTest, SigtermStopsWithTheCodeThatIsAskedFor) {
+  SpawnWithDefaults({"--signalled-exit-code", "143"});
+  ASSERT_TRUE(controller_.Receive()->has_join());
+  controller_.Welcome(1, 1, 1);
+  SendEpoch(3);
+  EXPECT_EQ(controller_.Receive()->epoch_ended().epoch(), 3u);
+  kill(pid_, SIGTERM);
+  EXPECT_EQ(WaitForExit(), 143);
+}
+
+TEST_F(RunServiceTest, AStopFromTheControllerIsCode0WhateverIsAskedForAfterSignals) {
+  SpawnWithDefaults({"--signalled-exit-code", "143"});
+  ASSERT_TRUE(controller_.Receive()->has_join());
+  controller_.Welcome(1, 1, 1);
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("done");
+  controller_.Send(stop);
+  EXPECT_EQ(WaitForExit(), 0);
+}
+
 TEST_F(RunServiceTest, SigtermLetsTheServiceHandOverFirst) {
   SpawnAndWelcome();
   SendEpoch(50);

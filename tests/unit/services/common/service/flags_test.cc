@@ -92,6 +92,15 @@ TEST(FlagsTest, APodTellsItsUidByTheEnvironment) {
   EXPECT_EQ(std::get<ParsedFlags>(Parse(With({}))).service.pod_uid, "");
 }
 
+TEST(FlagsTest, APodTellsTheCodeOfASignalledEndByTheEnvironment) {
+  ASSERT_EQ(setenv("ADAMANT_SIGNALLED_EXIT_CODE", "143", 1), 0);
+  const auto parsed = Parse(With({}));
+  unsetenv("ADAMANT_SIGNALLED_EXIT_CODE");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).signalled_exit_code, 143);
+  EXPECT_EQ(std::get<ParsedFlags>(Parse(With({}))).signalled_exit_code, 0);
+}
+
 TEST(FlagsTest, OnlyParameterServersListenForTheirPeers) {
   const auto more =
       With({"--replication-listen", "127.0.0.1:9", "--node", "machine-1", "--zone", "zone-a"});
