@@ -126,6 +126,19 @@ void AdviseOnMissingClaims(const Json& pod,
   }
 }
 
+// Kueue says in its Workload, which has the pod group's name, what is missing.
+Cause WhoHoldsGates(const Json& pod, const std::string& message, Advice& advice) {
+  const std::string queue = StringAt(pod, {"metadata", "labels", "kueue.x-k8s.io/queue-name"});
+  const std::string group = StringAt(pod, {"metadata", "labels", "kueue.x-k8s.io/pod-group-name"});
+  if (queue.empty()) {
+    advice.emplace_back("wait for whoever holds the gates in its spec.schedulingGates, as a queue");
+    return {message};
+  }
+  advice.push_back("see what the queue waits for: kubectl describe " +
+                   (group.empty() ? "localqueue " + queue : "workload " + group));
+  return {"the queue " + queue + " has not admitted " + (group.empty() ? "it" : "its pod group")};
+}
+
 std::optional<Cause> Unscheduled(const Json& pod, const Observed& observed, Advice& advice) {
   const Json* scheduled = ConditionOf(pod, "PodScheduled");
   if (scheduled == nullptr || StringAt(*scheduled, {"status"}) != "False") {
@@ -133,8 +146,7 @@ std::optional<Cause> Unscheduled(const Json& pod, const Observed& observed, Advi
   }
   const std::string message = StringAt(*scheduled, {"message"});
   if (StringAt(*scheduled, {"reason"}) == "SchedulingGated") {
-    advice.emplace_back("wait for whoever holds the gates in its spec.schedulingGates, as a queue");
-    return Cause{"may not be scheduled yet", {Cause{message}}};
+    return Cause{"may not be scheduled yet", {WhoHoldsGates(pod, message, advice)}};
   }
   Cause cause{"cannot be scheduled"};
   if (!message.empty()) {

@@ -97,6 +97,18 @@ TEST(ExplainTest, AGatedPodWaitsForItsGates) {
       HasSubstr("may not be scheduled yet"));
 }
 
+TEST(ExplainTest, AGatedPodOfAQueueLeadsToWhatTheQueueSays) {
+  Json pod = Pending("SchedulingGated", "Scheduling is blocked");
+  pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "research";
+  std::string text = Explained(At(TheJob("Starting"), {pod}));
+  EXPECT_THAT(text, HasSubstr("the queue research has not admitted it\n"));
+  EXPECT_THAT(text, HasSubstr("kubectl describe localqueue research"));
+  pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "uid-1";
+  text = Explained(At(TheJob("Starting"), {pod}));
+  EXPECT_THAT(text, HasSubstr("the queue research has not admitted its pod group\n"));
+  EXPECT_THAT(text, HasSubstr("kubectl describe workload uid-1"));
+}
+
 TEST(ExplainTest, AnUnboundClaimIsACauseWithTheProvisionersWord) {
   Json pod = Pending("Unschedulable", "pod has unbound immediate PersistentVolumeClaims");
   pod["spec"]["volumes"] =
