@@ -129,7 +129,7 @@ absl::StatusOr<Manifest> ReadManifest(const RunPaths& paths, std::uint64_t snaps
 absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep) {
   const std::uint64_t snapshot = manifest.checkpoint.snapshot;
   std::error_code error;
-  std::filesystem::create_directories(paths.checkpoints(), error);
+  std::filesystem::create_directory(paths.checkpoints(), error);  // not a run that is gone
   if (error) {
     return SystemError(error.value(), "cannot create", paths.checkpoints());
   }

@@ -86,7 +86,7 @@ absl::Status Processes::Start(const Command& command) {
     return SystemError(errno, "cannot run", program);
   }
   std::error_code ignored;  // a folder of logs may be deleted at any time; open says what is wrong
-  std::filesystem::create_directories(command.log.parent_path(), ignored);
+  std::filesystem::create_directory(command.log.parent_path(), ignored);
   const int log = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log < 0) {
     return SystemError(errno, "cannot open", command.log);

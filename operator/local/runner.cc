@@ -93,6 +93,7 @@ class Runner {
   void Run();
   absl::StatusOr<RunOutcome> Outcome() const {
     ADAMANT_RETURN_IF_ERROR(taken_over_);
+    ADAMANT_RETURN_IF_ERROR(gone_);
     return RunOutcome{
         .report = controller_->Report(), .results = recorder_->results(), .stored = stored_};
   }
@@ -131,11 +132,13 @@ class Runner {
   std::unique_ptr<metrics::Exposer> exposer_;  // null: nobody asked for it
 
   std::optional<RunLock> lock_;
+  std::optional<RunFolder> folder_;
   std::unique_ptr<StateCopies> store_;
   std::unique_ptr<controller::StateStore> state_;
   std::uint64_t version_ = 0;  // of the state that is stored
   absl::Status stored_;        // not OK: it could not be, and so the job ends
   absl::Status taken_over_;    // not OK: another controller has written to it
+  absl::Status gone_;          // not OK: the run's folder is
   std::unique_ptr<JobController> controller_;
   std::optional<Recorder> recorder_;
   EventQueue events_;
@@ -160,6 +163,8 @@ absl::Status Runner::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
   state_ = std::make_unique<KvStateStore>(*store_, writer);
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
+  ADAMANT_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Open(paths_));
+  folder_.emplace(std::move(folder));
   if (!metrics_listen_.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
   }
@@ -211,6 +216,10 @@ void Runner::Run() {
   Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
   while (!finished_) {
     Wait();
+    gone_ = folder_->CheckInPlace();
+    if (!gone_.ok()) {
+      return launcher_.KillAll();  // nothing more may be written: another's may be in its place
+    }
     HandleSignals();
     for (const controller::ProcessExited& exited : launcher_.Reap()) {
       Handle(exited);

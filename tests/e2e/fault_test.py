@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -179,6 +180,30 @@ class FaultTest(adamant.TestCase):
         self.assertNotIn("go on with", output)
         self.assertNotIn("goes on from here", output)
         self.assertIn(f"the folder of the run is not there any more: {run.folder}", output)
+
+    def test_a_folder_that_is_removed_or_renamed_ends_the_run(self):
+        elsewhere = self.folder / "elsewhere"
+        for how, gone in (("renamed", "folder"), ("removed", "folder"), ("replaced", "folder"), ("data removed", "data")):
+            with self.subTest(how=how):
+                run = self.run_in(how.replace(" ", "-")).train(self.long_job())
+                run.await_epoch(1)
+                pids = list(run.members().values())
+                place = run.folder / "data" if gone == "data" else run.folder
+                place.rename(elsewhere)  # at once, so that nobody sees half of it
+                if how == "replaced":
+                    run.folder.mkdir()
+                if "removed" in how:
+                    shutil.rmtree(elsewhere, ignore_errors=True)
+                code, output = run.wait(timeout=60)
+                self.assertEqual(code, 4, output)
+                self.assertIn(f"the {gone} of the run is not there any more: {place}", output)
+                self.assert_all_gone(pids, seconds=0)
+                self.assertEqual(list(place.iterdir()) if place.exists() else [], [])
+                if how == "renamed":
+                    again = self.run_in("elsewhere").resume()
+                    self.assertEqual(again.wait()[0], 0)
+                    self.assert_counted_once(again, EPOCHS, EXAMPLES)
+                shutil.rmtree(elsewhere, ignore_errors=True)
 
     def test_ctrl_c_works_when_members_are_stuck(self):
         run = self.run_in().train(self.long_job())

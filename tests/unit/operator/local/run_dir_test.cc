@@ -100,6 +100,25 @@ TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
   EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr(paths_.lock().string()));
 }
 
+TEST_F(RunDirTest, AFolderThatIsNotInItsPlaceIsNoticed) {
+  const std::filesystem::path aside = paths_.root.string() + ".aside";
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  const auto folder = RunFolder::Open(paths_);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_TRUE(folder->CheckInPlace().ok());
+  for (const std::filesystem::path& place : {paths_.root, paths_.data()}) {
+    std::filesystem::rename(place, aside);
+    const absl::Status gone = folder->CheckInPlace();
+    EXPECT_TRUE(absl::IsNotFound(gone)) << gone;
+    EXPECT_THAT(std::string(gone.message()), HasSubstr(place.string() + ";"));
+    std::filesystem::create_directory(place);  // another
+    EXPECT_FALSE(folder->CheckInPlace().ok());
+    std::filesystem::remove(place);
+    std::filesystem::rename(aside, place);
+    EXPECT_TRUE(folder->CheckInPlace().ok());
+  }
+}
+
 TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
   const RunPaths inner(paths_.root / "runs" / "first");
   for (const bool is_there : {false, true}) {
