@@ -131,9 +131,9 @@ using ServiceFactory =
 /// The main function of a service: parses the flags, starts logging, metrics, the server and the
 /// control stream, and runs the service until it is told to stop (by the controller or by SIGTERM
 /// or SIGINT; a second signal exits at once). Returns the exit code: 0 after an orderly stop, or
-/// what
-/// --signalled-exit-code says where a signal has asked for it; 1 for a failure that a restart may
-/// cure; 2 for bad flags or configuration; with one message on standard error in these two cases.
+/// what --signalled-exit-code says where a signal has asked for it; 1 for a failure that a restart
+/// may cure; 2 for bad flags or configuration; with one message on standard error in these two
+/// cases.
 int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& factory);
 
 }  // namespace adamant::service

@@ -45,10 +45,10 @@ struct Accumulator {
   std::uint64_t push_every;        ///< steps after which it is full; set before its first
 
   // What a fetch needs to know.
-  std::atomic<bool> live{false};               ///< counts in local weights: not empty, not retired
-  std::atomic<std::uint64_t> ordinal{0};       ///< rises in the order in which they are taken
+  std::atomic<bool> live{false};           ///< counts in local weights: not empty, not retired
+  std::atomic<std::uint64_t> ordinal{0};   ///< rises in the order in which they are taken
   std::atomic<std::uint64_t> progress{0};  ///< largest of the batches'
-  Correction correction{};                     ///< of the optimiser; set before its first step
+  Correction correction{};                 ///< of the optimiser; set before its first step
   std::vector<std::uint8_t> included;  ///< by shard: 1 if the fetched value has it. By the loop.
 };
 

@@ -146,8 +146,8 @@ void AddLocalChange(const TensorPlan& tensor,
   const auto change = scratch.first(value.size());
   kernels::HogwildLoad(accumulator.values.span().subspan(begin, value.size()), change);
   if (tensor.optimiser.location == OptimiserLocation::kServer) {
-    const RuleStep rule = tensor.optimiser.At(
-        accumulator.progress.load(std::memory_order_relaxed), accumulator.correction);
+    const RuleStep rule = tensor.optimiser.At(accumulator.progress.load(std::memory_order_relaxed),
+                                              accumulator.correction);
     kernels::HogwildAxpy(value, -rule.rate, change);
   } else {
     Add(change, value);
