@@ -145,11 +145,10 @@ struct HelloAnswer {
 struct Deal {
   WorkerId to;
   Lease lease;
-  std::uint64_t job_examples = 0;  ///< acknowledged, as known here
-  std::uint64_t ahead_examples =
-      0;                       ///< dealt here before it and not acknowledged, and half its own
-  std::uint64_t snapshot = 0;  ///< for kEvaluate
-  bool again = false;          ///< a worker that had it was lost
+  std::uint64_t job_examples = 0;    ///< acknowledged, as known here
+  std::uint64_t ahead_examples = 0;  ///< dealt here before it, not acknowledged; half its own
+  std::uint64_t snapshot = 0;        ///< for kEvaluate
+  bool again = false;                ///< a worker that had it was lost
 };
 
 struct Acknowledged {
