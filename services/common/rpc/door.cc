@@ -22,8 +22,6 @@ namespace {
 // How often strangers are looked at, while there are any.
 constexpr std::chrono::milliseconds kLookInterval(2);
 
-constexpr std::size_t kAll = std::size_t{1} << 30;
-
 // States of a connection that this end has not closed (the kernel's numbers).
 constexpr std::uint8_t kEstablished = 1;
 constexpr std::uint8_t kSynReceived = 3;
@@ -76,14 +74,12 @@ bool IsOpen(const tcp_info& info) {
          info.tcpi_state == kCloseWait;
 }
 
-// gRPC takes it for an end by the peer, gets no more of what has come, and resets it when it
-// closes.
+// The kernel forgets what has come, takes no more, and resets the peer; gRPC finds its end of it
+// closed. After a mere shutdown a peer that goes on sending would go on being read.
 void Cut(int socket) {
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
-  setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  connect(socket, &nobody, sizeof(nobody));
   shutdown(socket, SHUT_RDWR);
-  while (recv(socket, nullptr, kAll, MSG_TRUNC | MSG_DONTWAIT) > 0) {
-  }
   close(socket);
 }
 
@@ -104,16 +100,24 @@ Door::~Door() {
 
 void Door::Open(Handler handler) {
   handler_ = std::move(handler);
-  thread_ = std::thread([this] { Run(); });
+  watcher_ = std::thread([this] { Watch(); });
+  taker_ = std::thread([this] { Take(); });
 }
 
 void Door::Close() {
   closed_ = true;
-  shutdown(listener_.socket, SHUT_RDWR);  // which wakes the thread
+  shutdown(listener_.socket, SHUT_RDWR);  // which wakes the taker
   const MutexLock lock(closing_);
-  if (thread_.joinable()) {
-    thread_.join();
+  if (!taker_.joinable()) {
+    return;
   }
+  taker_.join();
+  {
+    const MutexLock watched(mutex_);
+    takes_ = false;
+    changed_.NotifyAll();
+  }
+  watcher_.join();
 }
 
 void Door::Admit(std::string_view peer) {
@@ -126,14 +130,24 @@ void Door::Admit(std::string_view peer) {
   }
 }
 
-void Door::Run() {
+void Door::Take() {
   bool may_take = true;
   while (!closed_) {
-    const bool looks = HasStrangers() || !may_take;
     pollfd file{.fd = may_take ? listener_.socket : -1, .events = POLLIN, .revents = 0};
-    poll(&file, 1, looks ? static_cast<int>(kLookInterval.count()) : -1);
-    Look();
+    poll(&file, 1, may_take ? -1 : static_cast<int>(kLookInterval.count()));
     may_take = TakeAll();
+  }
+}
+
+void Door::Watch() {
+  const MutexLock lock(mutex_);
+  while (takes_) {
+    if (strangers_.empty()) {
+      changed_.Wait(mutex_);
+    } else {
+      changed_.WaitFor(mutex_, kLookInterval);
+    }
+    Look();
   }
 }
 
@@ -178,14 +192,12 @@ bool Door::LetIn(int socket, const sockaddr_storage& peer) {
                           .socket = own,
                           .since = std::chrono::steady_clock::now(),
                           .bytes = 0});
+    if (strangers_.size() == 1) {
+      changed_.NotifyAll();
+    }
   }
   handler_(socket);
   return true;
-}
-
-bool Door::HasStrangers() {
-  const MutexLock lock(mutex_);
-  return !strangers_.empty();
 }
 
 // The oldest gives way once it has had its time.
@@ -204,7 +216,6 @@ void Door::CutOldest() {
 
 // Forgets those that have ended, and cuts those that have been here for too long, or sent too much.
 void Door::Look() {
-  const MutexLock lock(mutex_);
   const TimePoint now = std::chrono::steady_clock::now();
   std::uint64_t bytes = 0;
   std::erase_if(strangers_, [&](Stranger& stranger) {

@@ -20,7 +20,8 @@ namespace adamant::rpc {
 /// Takes the connections to a port in place of gRPC, and bounds what strangers cost: connections on
 /// which nobody has named the server's job. gRPC bounds neither their number nor what they send
 /// before a call is refused, and stops listening for good when the process has no files left.
-/// Threads: any; has one of its own.
+/// Threads: any; has two of its own. One hands connections over and may be held up there, as gRPC
+/// reads at once what has come; the other cuts what holds it up.
 class Door {
  public:
   struct Limits {
@@ -65,11 +66,11 @@ class Door {
     std::uint64_t bytes;  // received
   };
 
-  void Run();
-  void Look();
+  void Take();
+  void Watch();
+  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeAll();
   bool LetIn(int socket, const sockaddr_storage& peer);
-  bool HasStrangers();
   bool HasRoom();
   void CutOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -81,9 +82,12 @@ class Door {
   std::atomic<bool> closed_ = false;
   Mutex mutex_;
   std::vector<Stranger> strangers_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  bool takes_ ABSL_GUARDED_BY(mutex_) = true;
+  CondVar changed_;  // the first stranger came, or takes_
 
-  Mutex closing_;  // held by whoever waits for the thread
-  std::thread thread_;
+  Mutex closing_;  // held by whoever waits for the threads
+  std::thread taker_;
+  std::thread watcher_;
 };
 
 }  // namespace adamant::rpc

@@ -75,8 +75,17 @@ class DoorTest : public testing::Test {
   }
 
   void Open(const Door::Limits& limits, const std::string& host = "127.0.0.1") {
+    Open(
+        limits, [](int) {}, host);
+  }
+
+  // `hold`: is called on the door's thread with each connection, before it counts.
+  void Open(const Door::Limits& limits,
+            const Door::Handler& hold,
+            const std::string& host = "127.0.0.1") {
     door_ = std::make_unique<Door>(Listen(host + ":0").value(), limits);
-    door_->Open([this](int socket) {
+    door_->Open([this, hold](int socket) {
+      hold(socket);
       const MutexLock lock(mutex_);
       sockets_.push_back(socket);
     });
@@ -124,6 +133,23 @@ TEST_F(DoorTest, TheOldestStrangerGivesWayToTheNext) {
   EXPECT_TRUE(first->IsCut());
   Await(3);
   EXPECT_FALSE(second->IsCutWithin(milliseconds(50)));
+}
+
+// gRPC reads what has come before it lets the door's thread go, and a stranger may send without
+// end.
+TEST_F(DoorTest, WhoHoldsUpTheHandlerIsCutForSendingTooMuch) {
+  Open({.most_bytes = 50'000, .most_time = kNever}, [](int socket) {
+    std::string bytes(1'000, '\0');
+    pollfd file{.fd = socket, .events = POLLIN, .revents = 0};
+    do {
+      poll(&file, 1, -1);
+    } while (recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0);
+  });
+  const auto first = Connect();
+  while (first->Send(1'000)) {
+  }
+  Connect();
+  Await(2);
 }
 
 TEST_F(DoorTest, AStrangerHasItsLeastTimeBeforeTheNextIsLetIn) {
