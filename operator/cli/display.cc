@@ -17,6 +17,7 @@
 #include "operator/cli/expectation.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
+#include "services/common/base/files.h"
 
 namespace adamant::cli {
 namespace {
@@ -36,8 +37,12 @@ bool IsWorthSaying(Note::Kind kind) {
 constexpr std::string_view kOverDeadline = " ran longer than ";
 
 // A deadline that is over, as operator/core/job_deadlines.cc puts it, is to be raised first: all
-// the time that the job has run counts.
+// the time that the job has run counts. What found no room needs some.
 std::string WhatFirst(std::string_view message, const local::RunPaths& paths) {
+  const std::string room = WhatMakesRoom(message);
+  if (!room.empty() && message.find(room) == std::string_view::npos) {
+    return room + ", then ";
+  }
   const std::size_t at = message.find(kOverDeadline);
   if (at == std::string_view::npos) {
     return "";

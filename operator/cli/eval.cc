@@ -90,9 +90,10 @@ void FillInput(const dataset::Dataset& data,
 }
 
 absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
-                                         const std::filesystem::path& path) {
+                                         const std::filesystem::path& path,
+                                         Pipes pipes) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
-  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, local::ReadModel(path, graph));
+  ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, local::ReadModel(path, graph, pipes));
   ADAMANT_ASSIGN_OR_RETURN(const dataset::Dataset data, LoadData(job.spec().data().validation()));
   ADAMANT_ASSIGN_OR_RETURN(
       const auto context,
@@ -170,7 +171,8 @@ int Eval(const EvalFlags& flags) {
     PrintError("no manifest at " + manifest.string() + "; --job names the one of the model's net");
     return kBadInput;
   }
-  const job::ParseResult parsed = job::LoadJob(manifest);
+  const job::ParseResult parsed = job::LoadJob(
+      manifest, job::DataReading::kLabels, flags.job.empty() ? Pipes::kRefused : Pipes::kRead);
   PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
@@ -179,7 +181,8 @@ int Eval(const EvalFlags& flags) {
     PrintError(NoModelText(flags.model));
     return kBadInput;
   }
-  const absl::StatusOr<Evaluation> evaluation = EvaluateModel(*parsed.job, model);
+  const absl::StatusOr<Evaluation> evaluation =
+      EvaluateModel(*parsed.job, model, is_run ? Pipes::kRefused : Pipes::kRead);
   if (!evaluation.ok()) {
     PrintError(std::string(evaluation.status().message()));
     return absl::IsResourceExhausted(evaluation.status()) ? kCannotRun : kBadInput;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/schedule_warning.h"
 #include "operator/local/job_data.h"
@@ -270,7 +271,7 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
-  std::fflush(stdout);
+  FlushOutput().IgnoreError();
   for (const std::string& warning : warnings) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }

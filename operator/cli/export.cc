@@ -17,6 +17,7 @@
 #include "operator/local/run_dir.h"
 #include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
 
@@ -77,7 +78,8 @@ int Export(const ExportFlags& flags) {
     PrintError(flags.run_dir + " holds no run (it has no job.yaml)");
     return kBadInput;
   }
-  const job::ParseResult parsed = job::LoadJob(paths.job());
+  const job::ParseResult parsed =
+      job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
   PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;

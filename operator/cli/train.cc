@@ -171,7 +171,8 @@ int Prepare(TrainFlags& flags,
     flags.job = local::RunPaths(flags.run_dir).job().string();
   }
   job::ParseResult parsed =
-      job::LoadJob(flags.job, resume ? job::DataReading::kLabels : job::DataReading::kWhole);
+      resume ? job::LoadJob(flags.job, job::DataReading::kLabels, Pipes::kRefused)
+             : job::LoadJob(flags.job, job::DataReading::kWhole);
   PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;

@@ -100,7 +100,7 @@ absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
   const Recovery before = state_.recovery;
   if (!settings_.only_checkpoints ||
       !ReturnToCheckpoint(state_, std::max(meter_.counted(), state_.row.counted))) {
-    return why;
+    return {why.code(), placement_.WhatHelps(why)};
   }
   const Recovery& recovery = state_.recovery;
   outbox_.StateChanged();

@@ -81,6 +81,7 @@ class JobController {
   /// Training goes on while a server raises an alarm. The job fails when for this time, under an
   /// alarm, no example could be counted.
   static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
+  static constexpr std::chrono::minutes kAlarmInterval{1};  // in which one that stays is told again
 
   /// A controller that is woken later than it asked for by this time was held up: it gives members
   /// time before it counts them as silent.
@@ -239,6 +240,7 @@ class JobController {
   struct Alarm {
     std::string text;
     TimePoint since{};
+    TimePoint told{};  // last
   };
   std::map<MemberId, Alarm> alarms_;
   std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last

@@ -240,19 +240,24 @@ void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now
     }
     return;
   }
-  const bool counting = state_.step == Step::kTraining || state_.step == Step::kClosing;
+  const bool counting = ready_ && (state_.step == Step::kTraining || state_.step == Step::kClosing);
   if (!counting || meter_.counted() != counted_) {
     counted_ = meter_.counted();
     last_progress_ = now;
   }
-  const auto [raised, is_new] = alarms_.emplace(id, Alarm{.text = alarm, .since = now});
+  const auto [raised, is_new] =
+      alarms_.emplace(id, Alarm{.text = alarm, .since = now, .told = now});
   raised->second.text = alarm;
-  if (is_new) {
+  if (!is_new && now - std::max(raised->second.since, last_progress_) >= kAlarmTimeout) {
+    End(Phase::kFailed, name + alarm + "; nothing can be counted any more");
+  } else if (is_new || now - raised->second.told >= kAlarmInterval) {
+    raised->second.told = now;
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(now - raised->second.since);
     outbox_.Tell(Note::Kind::kAlarm,
                  id,
-                 name + alarm + (ready_ ? "; training goes on" : "; the job waits for room"));
-  } else if (now - std::max(raised->second.since, last_progress_) >= kAlarmTimeout) {
-    End(Phase::kFailed, name + alarm + "; nothing can be counted any more");
+                 name + alarm + (ready_ ? "; training goes on" : "; the job waits for room") +
+                     (is_new ? "" : ", for " + std::to_string(seconds.count()) + " s now"));
   }
 }
 

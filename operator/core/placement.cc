@@ -127,15 +127,14 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
   if (restored) {
     const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
     const MemberId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
+    restored_.buckets.insert(bucket);
     if (lost > 0) {
       outbox_.Tell(Note::Kind::kRestored,
                    from,
                    "bucket " + std::to_string(bucket) + " restored from " + ToString(from) + ": " +
                        Updates(lost) + " rolled back");
-      ++restored_.less;
+      restored_.less.insert(bucket);
       restored_.updates += lost;
-    } else {
-      ++restored_.whole;
     }
     outbox_.StateChanged();
   }
@@ -236,7 +235,9 @@ void Placement::TellRestored() {
       return;
     }
   }
-  const auto [whole, less, updates] = std::exchange(restored_, {});
+  const auto [buckets, with_loss, updates] = std::exchange(restored_, {});
+  const std::size_t less = with_loss.size();
+  const std::size_t whole = buckets.size() - less;
   if (whole == 0) {
     return;
   }
@@ -287,7 +288,7 @@ absl::Status Placement::BringBack(std::uint32_t bucket,
 // can go back to the checkpoint together: parameters, tables and ledger.
 absl::Status Placement::OnNobodyHas(const absl::Status& why) {
   if (!may_roll_back_) {
-    return state_.recovery.going_back ? why : absl::Status(why.code(), WhatHelps(why));
+    return why;
   }
   if (HasCheckpointRunning()) {
     outbox_.Tell(Note::Kind::kRestored,

@@ -55,6 +55,9 @@ class Placement {
   /// cannot come back, saying which and why.
   absl::Status Settle(TimePoint now);
 
+  /// The message of Settle's error, and what a person can do where the job does not help itself.
+  [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
+
   /// The job has begun under this controller: from now on a lost bucket does not roll back the
   /// whole job to its checkpoint.
   void OnJobBegun() { may_roll_back_ = went_back_ = false; }
@@ -117,7 +120,6 @@ class Placement {
                          TimePoint now);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why);
-  [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
   [[nodiscard]] bool HasCheckpointRunning() const;
   void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
@@ -151,9 +153,9 @@ class Placement {
   bool at_checkpoint_ = false;  // rolled back to it, and not all buckets have been served since
   // Of buckets that came back from disk and are not told of together yet.
   struct Restored {
-    std::uint32_t whole = 0;    // buckets that lost nothing
-    std::uint32_t less = 0;     // buckets that lost updates
-    std::uint64_t updates = 0;  // that these lost
+    std::set<std::uint32_t> buckets;  // some come back again before all are back
+    std::set<std::uint32_t> less;     // those of them that lost updates
+    std::uint64_t updates = 0;        // that these lost
   };
   Restored restored_;
   bool rolled_back_ = false;

@@ -85,13 +85,16 @@ absl::Status WriteModel(const std::filesystem::path& path,
   return exports::WriteSafetensors(path, tensors, described);
 }
 
-absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path, const model::Graph& graph) {
+absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,
+                                    const model::Graph& graph,
+                                    Pipes pipes) {
   std::uint64_t total = 0;
   for (const Parameter& parameter : graph.parameters) {
     total += Elements(parameter);
   }
-  ADAMANT_ASSIGN_OR_RETURN(exports::TensorFile file,
-                           exports::ReadSafetensors(path, total * sizeof(float) + kHeaderBytes));
+  ADAMANT_ASSIGN_OR_RETURN(
+      exports::TensorFile file,
+      exports::ReadSafetensors(path, total * sizeof(float) + kHeaderBytes, pipes));
   std::map<std::string, const exports::Tensor*> tensors;
   for (const exports::Tensor& tensor : file.tensors) {
     tensors[tensor.name] = &tensor;

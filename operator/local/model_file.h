@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/base/files.h"
 #include "services/common/export/onnx_model.h"
 #include "services/common/model/model.h"
 
@@ -40,6 +41,8 @@ struct ModelFile {
 
 /// Reads a safetensors file. Errors: those of ReadSafetensors; InvalidArgument when its tensors are
 /// not those of the graph, naming the first that differs.
-absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path, const model::Graph& graph);
+absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,
+                                    const model::Graph& graph,
+                                    Pipes pipes = Pipes::kRefused);
 
 }  // namespace adamant::local

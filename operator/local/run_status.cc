@@ -50,7 +50,8 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
 }
 
 absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
-  const job::ParseResult parsed = job::LoadJob(paths.job());
+  const job::ParseResult parsed =
+      job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }

@@ -53,7 +53,6 @@ using controller::JobController;
 using controller::Role;
 
 constexpr char kTheJob[] = "";  // the only one
-constexpr char kGoOn[] = "go on with --resume";
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
 
@@ -63,11 +62,13 @@ absl::Status WithAdvice(const absl::Status& status, const std::string& then) {
     return status;
   }
   const std::string message(status.message());
+  const std::string known = WhatMakesRoom(message);
   return {status.code(),
-          message +
-              (IsFileSizeLimit(message) ? "; raise the limit of file sizes (ulimit -f), then "
-                                        : "; make room on that disk, then ") +
-              then};
+          message + "; " + (known.empty() ? "make room on that disk" : known) + ", then " + then};
+}
+
+std::string GoOn(const RunPaths& paths) {
+  return "go on with: adamant train --resume " + paths.root.string();
 }
 
 std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {
@@ -320,7 +321,7 @@ bool Runner::Persist(const controller::Persist& persist) {
   if (controller::IsFinal(controller_->state().phase)) {
     return true;
   }
-  stored_ = WithAdvice(status, kGoOn);
+  stored_ = WithAdvice(status, GoOn(paths_));
   events_.Push(controller::BodyFailed{"cannot store the state of the job: " +
                                       std::string(stored_.message())});
   return false;
@@ -483,7 +484,7 @@ absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer) {
   auto runner = std::make_unique<Runner>(std::move(job), options, observer);
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(runner->Open(), kGoOn));
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(runner->Open(), GoOn(RunPaths(options.run_dir))));
   runner->Run();
   absl::StatusOr<RunOutcome> outcome = runner->Outcome();
   runner.reset();  // its processes have ended with it

@@ -7,6 +7,7 @@ import pathlib
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -166,6 +167,35 @@ class DamageTest(adamant.TestCase):
         run.resume()
         self.await_rows(run, len(before) + 1)
         self.assertEqual(run.rows()[:len(before)], before)
+
+    def test_what_is_no_file_holds_no_command_up(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        out = self.folder / "out"
+        status, evaluate, resume = ("status", run.folder), ("eval", run.folder), ("train", "--resume", run.folder)
+        export = ("export", run.folder, "--format", "onnx", "--out", out)
+        number = min(int(path.stem) for path in (run.folder / "checkpoints").iterdir())
+        of_checkpoint = (*export, "--checkpoint", number)
+        for path, commands in ((run.folder / "job.yaml", (status, export, of_checkpoint, evaluate, resume)),
+                               (run.folder / "model.safetensors", (export, evaluate)),
+                               (run.folder / "checkpoints" / f"{number}.json", (of_checkpoint,))):
+            kept = path.rename(self.folder / "kept")
+            os.mkfifo(path)
+            for command in commands:
+                with self.subTest(file=path.name, command=command[0]):
+                    result = adamant.adamant(*command)
+                    self.assertIn(result.returncode, (2, 4), result.stderr)
+                    self.assertIn(f"{path}: is a FIFO, where a file belongs", result.stderr)
+            if path.parent.name == "checkpoints":
+                self.assertEqual(adamant.adamant(*resume).returncode, 0)  # it is finished
+            path.unlink()
+            kept.rename(path)
+
+    def test_a_user_may_name_a_pipe(self):
+        text = self.job().read_text()
+        result = subprocess.run([adamant.binary_folder() / "adamant", "validate", "/dev/stdin"], input=text, capture_output=True,
+                                text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_rows_are_written_anew_from_the_state(self):
         run = self.run_to_damage()

@@ -14,6 +14,16 @@ EPOCHS = 60  # of a tenth of a second on a fast machine
 
 class DiskTest(adamant.TestCase):
 
+    def test_a_disk_without_inodes_is_not_said_to_lack_bytes(self):
+        disk = self.folder / "disk"
+        self.mount(disk, "192m,nr_inodes=20")
+        run = adamant.Run(disk / "run")
+        self.addCleanup(run.end)
+        code, output = run.train(self.job(epochs=1)).wait()
+        self.assertEqual(code, 4, output)
+        self.assertIn("No space left on device (there is room, but no inode: too many files); remove files from that disk, then go on with: "
+                      f"adamant train --resume {run.folder}\n", output)
+
     def mount(self, folder, size):
         """A small disk in `folder`."""
         folder.mkdir(exist_ok=True)
@@ -52,6 +62,7 @@ class DiskTest(adamant.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("No space left on device; training goes on", output)
         self.assertRegex(output, f"the job failed: .*cannot store snapshot .*{disk}/run/data/.*No space left on device")
+        self.assertIn(f"make room on that disk, then go on with: adamant train --resume {run.folder}", output)
         status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
         self.assertEqual(status["phase"], "Failed")
         self.assertGreater(status["examples"], counted)
@@ -113,6 +124,18 @@ class DiskTest(adamant.TestCase):
         code, output = run.train(job).wait()
         self.assertEqual(code, 0, output)
 
+    def test_a_disk_that_is_full_before_a_process_has_begun_is_told_with_the_folder(self):
+        disk = self.folder / "disk"
+        self.mount(disk, "64k")
+        run = adamant.Run(disk / "run")
+        self.addCleanup(run.end)
+        code, output = run.train(self.job(epochs=1)).wait()
+        self.assertEqual(code, 4, output)
+        self.assertIn(f"make room on that disk, then go on with: adamant train --resume {run.folder}\n", output)
+        subprocess.run(["mount", "-o", "remount,size=192m", disk], check=True)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+
     def test_whatever_finds_the_disk_full_at_the_start_asks_for_room(self):
         run = self.run_in().train(self.job(epochs=2))
         run.await_epoch(0)
@@ -129,7 +152,8 @@ class DiskTest(adamant.TestCase):
 
     def assert_room_is_asked_for(self, code, output, folder):
         self.assertEqual(code, 4, output)
-        self.assertRegex(output, f"{folder}: .*No space left on device.*; make room on that disk, then go on with --resume")
+        self.assertRegex(output, f"{folder}: .*No space left on device.*; make room on that disk, then go on with: adamant train --resume "
+                                 f"{self.folder}/")
 
     def await_alarm(self, run):
         """The status in which a parameter server says that its disk is full."""

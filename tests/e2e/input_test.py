@@ -4,6 +4,7 @@ import gzip
 import os
 import pathlib
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -28,6 +29,27 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("trian"), 2, "trian")
         self.assert_refused(adamant.adamant("train", "--fast"), 2)
         self.assert_refused(adamant.adamant(), 2)
+
+    def test_output_that_is_lost_is_no_success(self):
+        job = self.job(workers=1)  # which warns of nothing
+        for command in (("version",), ("--version",), ("help",), ("train", "--help"), ("completion", "bash"), ("validate", job),
+                        ("validate", "--show-defaults", job), ("plan", "--steps", "1", job)):
+            with self.subTest(command=command), open("/dev/full", "wb") as full:
+                result = subprocess.run([adamant.binary_folder() / "adamant", *map(str, command)], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 4, result.stderr)
+                self.assertEqual(result.stderr, "adamant: cannot write standard output: No space left on device\n")
+
+    def test_a_reader_that_leaves_makes_no_error(self):
+        for restored in (True, False):  # SIGPIPE: as shells have it, and ignored
+            with self.subTest(restored=restored):
+                reader, writer = os.pipe()
+                os.close(reader)
+                result = subprocess.run([adamant.binary_folder() / "adamant", "version"], stdout=writer, stderr=subprocess.PIPE,
+                                        text=True, timeout=60, check=False, restore_signals=restored)
+                os.close(writer)
+                self.assertEqual(result.returncode, -signal.SIGPIPE if restored else 0)
+                self.assertEqual(result.stderr, "")
 
     def test_train_needs_a_manifest_or_a_run(self):
         self.assert_refused(adamant.adamant("train"), 2, "needs a manifest, or --resume DIR;")

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
 #include <system_error>
 
 namespace adamant::cli {
@@ -41,6 +43,19 @@ std::FILE* SummaryStream(const std::filesystem::path& path) {
                          fstat(STDOUT_FILENO, &output) == 0 && file.st_dev == output.st_dev &&
                          file.st_ino == output.st_ino;
   return is_output ? stderr : stdout;
+}
+
+absl::Status FlushOutput() {
+  static int first = 0;  // the library tells a reason once
+  errno = 0;
+  if (std::fflush(stdout) != 0 && first == 0) {
+    first = errno;
+  }
+  if (std::ferror(stdout) == 0 || first == EPIPE) {
+    return absl::OkStatus();
+  }
+  const std::string why = first != 0 ? ": " + std::generic_category().message(first) : "";
+  return absl::UnavailableError("cannot write standard output" + why);
 }
 
 }  // namespace adamant::cli

@@ -21,4 +21,9 @@ absl::Status CheckOutputFolder(const std::filesystem::path& path);
 /// /dev/stdout is.
 std::FILE* SummaryStream(const std::filesystem::path& path);
 
+/// Writes out what standard output still holds, as before anything on standard error. Error:
+/// Unavailable when some of what was ever printed is lost, unless nobody reads it any more.
+/// Threads: the main thread only.
+absl::Status FlushOutput();
+
 }  // namespace adamant::cli

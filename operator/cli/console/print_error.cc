@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "operator/cli/console/output_file.h"
+
 namespace adamant::cli {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::size_t kMostProblems = 20;  // what fits a screen
 }  // namespace
 
 void PrintError(std::string_view message) {
-  std::fflush(stdout);
+  FlushOutput().IgnoreError();  // at the end somebody looks
   std::fprintf(stderr, "adamant: %.*s\n", static_cast<int>(message.size()), message.data());
 }
 

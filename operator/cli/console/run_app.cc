@@ -2,12 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "services/common/job/problems.h"
 
@@ -56,6 +60,16 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
   return arguments;
 }
 
+// Of a command that has done what it was asked for, if only somebody could read it.
+int CodeOf(int exit_code) {
+  const absl::Status written = exit_code == kOk ? FlushOutput() : absl::OkStatus();
+  if (written.ok()) {
+    return exit_code;
+  }
+  PrintError(std::string(written.message()));
+  return kCannotRun;
+}
+
 }  // namespace
 
 int RunApp(CLI::App& app, int argc, char** argv, const int& exit_code) {
@@ -70,9 +84,13 @@ int RunApp(CLI::App& app, int argc, char** argv, const int& exit_code) {
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kBadInput;
+    std::ostringstream out;  // what the library writes itself is lost without a reason
+    const int code = app.exit(error, out, std::cerr);
+    std::printf("%s", out.str().c_str());
+    return CodeOf(code == 0 ? kOk : kBadInput);
   }
-  return exit_code;
+  const bool leaves_files = app.get_subcommands().front()->get_name() == "train";
+  return leaves_files ? exit_code : CodeOf(exit_code);
 }
 
 }  // namespace adamant::cli

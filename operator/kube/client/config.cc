@@ -94,7 +94,7 @@ absl::StatusOr<std::string> ReadText(const TextSource& source) {
   if (source.file.empty()) {
     return source.text;
   }
-  return ReadFile(source.file, kMaxTextBytes);
+  return ReadFile(source.file, kMaxTextBytes, Pipes::kRead);
 }
 
 absl::Status CheckConfig(const Config& config) {

@@ -52,7 +52,7 @@ void AddEntries(const Fields& root,
 }
 
 absl::Status AddFile(const std::filesystem::path& file, Merged& merged, absl::Status& problem) {
-  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxFileBytes));
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxFileBytes, Pipes::kRead));
   ADAMANT_ASSIGN_OR_RETURN(const YAML::Node node, ParseYaml(text, file.string()));
   const Fields root(node, file, problem);
   if (const std::string kind = root.Text("kind"); !kind.empty() && kind != "Config") {

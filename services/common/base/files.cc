@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,8 @@
 
 namespace adamant {
 namespace {
+
+constexpr std::string_view kNoInode = " (there is room, but no inode: too many files)";
 
 // An open file descriptor, closed at the end of the scope.
 class File {
@@ -60,6 +63,30 @@ absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view co
   return absl::OkStatus();
 }
 
+std::string_view NameOf(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::regular:
+      return "a file";
+    case std::filesystem::file_type::directory:
+      return "a folder";
+    case std::filesystem::file_type::fifo:
+      return "a FIFO";
+    default:
+      return "a socket or a device";
+  }
+}
+
+std::filesystem::file_type TypeOf(const struct stat& found) {
+  return S_ISDIR(found.st_mode)    ? std::filesystem::file_type::directory
+         : S_ISFIFO(found.st_mode) ? std::filesystem::file_type::fifo
+                                   : std::filesystem::file_type::unknown;
+}
+
+absl::Status TooLarge(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  return absl::OutOfRangeError(path.string() + ": larger than the limit of " +
+                               std::to_string(max_bytes) + " bytes");
+}
+
 }  // namespace
 
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path) {
@@ -73,6 +100,7 @@ absl::Status SystemError(int error, std::string_view what, const std::filesystem
     case EROFS:
       return absl::PermissionDeniedError(message);
     case ENOSPC:
+      return absl::ResourceExhaustedError(message + InodeHint(path));
     case EDQUOT:
     case EFBIG:  // a limit of file sizes is a full disk to who writes
       return absl::ResourceExhaustedError(message);
@@ -85,6 +113,30 @@ bool IsFileSizeLimit(std::string_view message) {
   return message.find(std::generic_category().message(EFBIG)) != std::string_view::npos;
 }
 
+std::string InodeHint(const std::filesystem::path& path) {
+  struct statvfs system {};
+  const bool known = statvfs(path.c_str(), &system) == 0 ||
+                     statvfs(path.parent_path().c_str(), &system) == 0;  // it could not be made
+  return known && system.f_bavail > 0 && system.f_files > 0 && system.f_favail == 0
+             ? std::string(kNoInode)
+             : "";
+}
+
+std::string WhatMakesRoom(std::string_view message) {
+  if (message.find(kNoInode) != std::string_view::npos) {
+    return "remove files from that disk";
+  }
+  if (IsFileSizeLimit(message)) {
+    return "raise the limit of file sizes (ulimit -f)";
+  }
+  for (const int error : {ENOSPC, EDQUOT}) {
+    if (message.find(std::generic_category().message(error)) != std::string_view::npos) {
+      return "make room on that disk";
+    }
+  }
+  return "";
+}
+
 std::string DescribeFull(const absl::Status& full) {
   const std::string message(full.message());
   return (IsFileSizeLimit(message) ? "cannot write: a file may not grow (ulimit -f): "
@@ -92,10 +144,29 @@ std::string DescribeFull(const absl::Status& full) {
          message;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes) {
-  const File file(path, O_RDONLY);
+absl::Status Misplaced(const std::filesystem::path& path,
+                       std::filesystem::file_type found,
+                       std::filesystem::file_type wanted) {
+  return absl::DataLossError(path.string() + ": is " + std::string(NameOf(found)) + ", where " +
+                             std::string(NameOf(wanted)) + " belongs");
+}
+
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
+                                     std::uint64_t max_bytes,
+                                     Pipes pipes) {
+  const File file(path, O_RDONLY | (pipes == Pipes::kRefused ? O_NONBLOCK : 0));
   if (file.get() < 0) {
     return SystemError(errno, "cannot open", path);
+  }
+  struct stat found {};
+  if (fstat(file.get(), &found) != 0) {
+    return SystemError(errno, "cannot read", path);
+  }
+  if (pipes == Pipes::kRefused && !S_ISREG(found.st_mode)) {
+    return Misplaced(path, TypeOf(found), std::filesystem::file_type::regular);
+  }
+  if (S_ISREG(found.st_mode) && static_cast<std::uint64_t>(found.st_size) > max_bytes) {
+    return TooLarge(path, max_bytes);
   }
   std::string content;
   char block[65536];
@@ -112,8 +183,7 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uin
     }
     content.append(block, static_cast<std::size_t>(count));
     if (content.size() > max_bytes) {
-      return absl::OutOfRangeError(path.string() + ": larger than the limit of " +
-                                   std::to_string(max_bytes) + " bytes");
+      return TooLarge(path, max_bytes);
     }
   }
 }

@@ -10,10 +10,21 @@
 
 namespace adamant {
 
+/// Whether to read what is no regular file: a user may name a pipe, as the shell's <(...) does; in
+/// a folder of ours one is damage, and who opens it waits for ever.
+enum class Pipes : std::uint8_t { kRefused, kRead };
+
 /// Reads a whole file of at most `max_bytes`.
-/// Errors: NotFound; OutOfRange if it is larger; Unavailable for other system errors. The message
-/// names the path.
-absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes);
+/// Errors: NotFound; OutOfRange if it is larger; DataLoss if it is no regular file and that is
+/// refused; Unavailable for other system errors. The message names the path.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
+                                     std::uint64_t max_bytes,
+                                     Pipes pipes = Pipes::kRefused);
+
+/// The error for what lies where something else belongs: "PATH: is a FIFO, where a file belongs".
+absl::Status Misplaced(const std::filesystem::path& path,
+                       std::filesystem::file_type found,
+                       std::filesystem::file_type wanted);
 
 /// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
 /// the new one, also after a crash. Errors: ResourceExhausted if the disk is full,
@@ -32,6 +43,14 @@ std::filesystem::path EndOfLinks(std::filesystem::path path);
 /// Whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells of,
 /// rather than a full disk.
 bool IsFileSizeLimit(std::string_view message);
+
+/// What to add to a message of ENOSPC about `path`, which may not be there: " (…)" where its file
+/// system has room, and no inodes (df -i); else "". SystemError does so itself.
+std::string InodeHint(const std::filesystem::path& path);
+
+/// What a person can do, where a message tells of a full disk or of a limit of file sizes: "make
+/// room on that disk"; "" for all others.
+std::string WhatMakesRoom(std::string_view message);
 
 /// What is said of a ResourceExhausted: "disk full: …", or what is true of a limit of file sizes.
 std::string DescribeFull(const absl::Status& full);

@@ -241,8 +241,9 @@ absl::Status WriteSafetensors(const std::filesystem::path& path,
 }
 
 absl::StatusOr<TensorFile> ReadSafetensors(const std::filesystem::path& path,
-                                           std::uint64_t max_bytes) {
-  ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, max_bytes));
+                                           std::uint64_t max_bytes,
+                                           Pipes pipes) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, max_bytes, pipes));
   absl::StatusOr<TensorFile> file = DecodeSafetensors(bytes);
   if (!file.ok()) {
     return absl::Status(file.status().code(),

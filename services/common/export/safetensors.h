@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/base/files.h"
 #include "services/common/tensor/shape.h"
 
 namespace adamant::exports {
@@ -56,6 +57,7 @@ absl::Status WriteSafetensors(const std::filesystem::path& path,
 
 /// Errors: as DecodeSafetensors and ReadFile, naming the file.
 absl::StatusOr<TensorFile> ReadSafetensors(const std::filesystem::path& path,
-                                           std::uint64_t max_bytes);
+                                           std::uint64_t max_bytes,
+                                           Pipes pipes = Pipes::kRefused);
 
 }  // namespace adamant::exports

@@ -106,8 +106,8 @@ std::vector<Diagnostic> CheckExamples(const v1::TrainingJob& job, std::int64_t e
   return problems.Take();
 }
 
-ParseResult LoadJob(const std::filesystem::path& path, DataReading reading) {
-  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
+ParseResult LoadJob(const std::filesystem::path& path, DataReading reading, Pipes pipes) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes, pipes);
   if (text.ok()) {
     return ParseJob(*text, path.string(), reading);
   }

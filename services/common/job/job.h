@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/common/base/files.h"
 #include "services/common/model/model.h"
 
 namespace adamant::v1 {
@@ -51,9 +52,12 @@ enum class DataReading {
 /// Reads a manifest of at most 1 MB: YAML (one document, no aliases, at most 32 deep), strict
 /// against job.proto, with every default filled in, and checked as a whole: the net's shapes, the
 /// data's headers against the net, limits. Relative paths of data start at the manifest's folder
-/// and come out absolute, unless no data is read. All problems are returned at once.
+/// and come out absolute, unless no data is read. All problems are returned at once. A pipe is read
+/// unless it is refused, as in the folder of a run.
 /// Threads: any.
-ParseResult LoadJob(const std::filesystem::path& path, DataReading reading = DataReading::kLabels);
+ParseResult LoadJob(const std::filesystem::path& path,
+                    DataReading reading = DataReading::kLabels,
+                    Pipes pipes = Pipes::kRead);
 
 /// LoadJob for a text; `file_name` stands in the problems and its folder is where relative paths
 /// start.

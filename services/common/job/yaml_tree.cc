@@ -60,17 +60,19 @@ std::size_t Utf8Length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-/// Whether all of `text` is UTF-8; moves `at` to the first byte that is not.
-bool IsUtf8(std::string_view text, Position& at) {
+/// What keeps `text` from being UTF-8 text, and moves `at` there; "" if nothing.
+std::string_view WhyNoText(std::string_view text, Position& at) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = Utf8Length(text.substr(i));
     if (length == 0) {
-      return false;
+      return text[i] == '\0' ? "this is a NUL character, as no text has, or only UTF-16; save the "
+                               "file as UTF-8 text"
+                             : "this byte is not UTF-8 text; save the file as UTF-8";
     }
     at = text[i] == '\n' ? Position{at.line + 1, 1} : Position{at.line, at.column + 1};
     i += length;
   }
-  return true;
+  return "";
 }
 
 /// Builds the tree from the parser's events.
@@ -101,7 +103,7 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode node = NodeAt(YamlNode::Kind::kScalar, PositionOf(mark));
     node.text = value;
     node.quoted = tag == "!";
-    if (Position within; skipped_ == 0 && !IsUtf8(value, within)) {
+    if (Position within; skipped_ == 0 && !WhyNoText(value, within).empty()) {
       problems_.Add(
           node.at, Path(), "an escape in this text cannot be read; write the character itself");
       node.kind = YamlNode::Kind::kRefused;
@@ -282,8 +284,9 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
                      " bytes (allowed: " + std::to_string(kMaxBytes) + ")");
     return std::nullopt;
   }
-  if (Position at{1, 1}; !IsUtf8(text, at)) {
-    problems.Add(at, "", "this byte is not UTF-8 text; save the file as UTF-8");
+  Position place{1, 1};
+  if (const std::string_view why = WhyNoText(text, place); !why.empty()) {
+    problems.Add(place, "", std::string(why));
     return std::nullopt;
   }
   try {

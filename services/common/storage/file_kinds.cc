@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/set_aside.h"
 
@@ -33,27 +34,13 @@ bool IsNeeded(std::string_view name) {
          name.ends_with(".sst");
 }
 
-std::string_view NameOf(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::regular:
-      return "a file";
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::fifo:
-      return "a FIFO";
-    default:
-      return "a socket or a device";
-  }
-}
-
 absl::Status Check(const fs::path& path, fs::file_type wanted) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   if (type == wanted || type == fs::file_type::none || type == fs::file_type::not_found) {
     return absl::OkStatus();  // who opens it says what is wrong, if anything is
   }
-  return absl::DataLossError(path.string() + ": is " + std::string(NameOf(type)) + ", where " +
-                             std::string(NameOf(wanted)) + " belongs");
+  return Misplaced(path, type, wanted);
 }
 
 // In no order; nothing where the folder cannot be read.

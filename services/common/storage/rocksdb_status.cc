@@ -18,6 +18,11 @@ bool IsDiskFull(const rocksdb::Status& status) {
          status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
 }
 
+// Of a disk that is full.
+absl::Status Full(const rocksdb::Status& status, const std::filesystem::path& path) {
+  return absl::ResourceExhaustedError(path.string() + ": " + status.ToString() + InodeHint(path));
+}
+
 absl::Status Make(absl::StatusCode code,
                   const rocksdb::Status& status,
                   const std::filesystem::path& path) {
@@ -31,7 +36,7 @@ absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::pa
     return absl::OkStatus();
   }
   if (IsDiskFull(status)) {
-    return Make(absl::StatusCode::kResourceExhausted, status, path);
+    return Full(status, path);
   }
   return Make(status.IsCorruption() ? absl::StatusCode::kDataLoss : absl::StatusCode::kUnavailable,
               status,
@@ -39,8 +44,7 @@ absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::pa
 }
 
 absl::Status WriteStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
-  return IsDiskFull(status) ? Make(absl::StatusCode::kResourceExhausted, status, path)
-                            : SyncStatus(status, path);
+  return IsDiskFull(status) ? Full(status, path) : SyncStatus(status, path);
 }
 
 absl::Status SyncStatus(const rocksdb::Status& status, const std::filesystem::path& path) {

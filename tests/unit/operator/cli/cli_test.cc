@@ -94,6 +94,12 @@ TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
   EXPECT_EQ(HowToGoOn("epoch 2 ran longer than spec.runPolicy.epochDeadline, 5 s", run.string()),
             "raise spec.runPolicy.epochDeadline in " + run.string() +
                 "/job.yaml first, or delete it; then " + resume);
+  EXPECT_EQ(HowToGoOn("parameter-server-0 cannot store snapshot 3: disk full: cannot write f: No "
+                      "space left on device",
+                      run.string()),
+            "make room on that disk, then " + resume);
+  EXPECT_EQ(HowToGoOn("cannot write the model: cannot write f: File too large", run.string()),
+            "raise the limit of file sizes (ulimit -f), then " + resume);
   std::filesystem::remove_all(run);
 }
 

@@ -342,6 +342,25 @@ TEST_F(AlarmTest, SaysThatAJobWaitsThatHasNotBegun) {
               Contains(Field(&Note::text, HasSubstr("disk full; the job waits for room"))));
 }
 
+TEST(AlarmBeforeTheStartTest, IsToldAgainEachMinute) {
+  Harness job;
+  job.Begin();
+  job.Join(kServer0, "server");
+  Heartbeat heartbeat;
+  heartbeat.progress = ParameterServerProgress{.alarm = "disk full"};
+  std::vector<std::string> told;
+  for (int i = 0; i < 130; ++i) {
+    for (const Note& note : Pick<Note>(job.Tell(kServer0, heartbeat))) {
+      if (note.kind == Note::Kind::kAlarm) {
+        told.push_back(note.text);
+      }
+    }
+    job.Pass(seconds(1), {kServer0});
+  }
+  const std::string text = "parameter-server-0: disk full; the job waits for room";
+  EXPECT_THAT(told, ElementsAre(text, text + ", for 60 s now", text + ", for 120 s now"));
+}
+
 TEST_F(AlarmTest, DoesNotEndTrainingThatGoesOn) {
   for (std::uint64_t examples = 1; examples < 10; ++examples) {
     Count(examples);

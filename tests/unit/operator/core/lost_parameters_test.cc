@@ -52,6 +52,7 @@ TEST_F(LostParametersTest, GoesBackToTheNewestCheckpointAtTheSameRate) {
   EXPECT_THAT(WentBack(lost),
               Contains(HasSubstr("; the job goes back to the model within epoch 2 (checkpoint " +
                                  std::to_string(checkpoint) + ") and on as attempt 2")));
+  EXPECT_THAT(WentBack(lost), Each(testing::Not(HasSubstr("--resume"))));
   EXPECT_THAT(Pick<KillProcess>(lost), SizeIs(6)) << "workers hold what is lost";
   StartAgain();
   EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, checkpoint)));

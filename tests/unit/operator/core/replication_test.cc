@@ -288,6 +288,43 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
                                 HasSubstr("buckets), and no update is known to be lost"))));
 }
 
+TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  std::size_t lost = 0;
+  for (const Holder& holder : {first, second}) {
+    job_.Exit({Role::kParameterServer, holder.slot});
+  }
+  for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+    lost += StateOf(bucket) == "Restoring" ? 1 : 0;
+  }
+  const auto come_back = [&](std::uint32_t slot) {
+    const MemberId id{Role::kParameterServer, slot};
+    StoredBuckets stored{.previous_incarnation = job_.HolderOf(slot).incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back(
+          {.bucket = bucket, .generation = record(bucket).generation, .complete = true});
+    }
+    job_.Join(id, ToString(id) + " of " + std::to_string(job_.HolderOf(slot).incarnation));
+    job_.Tell(id, stored);
+  };
+  come_back(first.slot);
+  come_back(second.slot);
+  job_.Serve(first.slot);
+  job_.Exit({Role::kParameterServer, first.slot});
+  come_back(first.slot);
+  Harness::Actions actions = job_.Serve(first.slot);
+  Harness::Append(actions, job_.Serve(second.slot));
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  EXPECT_THAT(texts,
+              ElementsAre(HasSubstr("read back from disk (" + std::to_string(lost) + " of ")));
+}
+
 TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
   const Holder first = record(0).primary;
   TellOfHundredUpdates(first.slot);

@@ -128,6 +128,26 @@ TEST_F(WriteFileTest, ADeviceIsWrittenThrough) {
   EXPECT_TRUE(WriteFile("/dev/null", "content").ok());
 }
 
+TEST_F(WriteFileTest, WhatIsNoFileIsReadOnlyWhereAUserMayNameIt) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const absl::Status fifo = ReadFile(file_, 100).status();  // nobody writes to it
+  EXPECT_TRUE(absl::IsDataLoss(fifo));
+  EXPECT_EQ(fifo.message(), file_.string() + ": is a FIFO, where a file belongs");
+  const absl::Status folder = ReadFile(folder_, 100).status();
+  EXPECT_EQ(folder.message(), folder_.string() + ": is a folder, where a file belongs");
+  EXPECT_TRUE(absl::IsDataLoss(ReadFile("/dev/zero", 100).status()));
+  const int writer = open(file_.c_str(), O_RDWR | O_CLOEXEC);  // so that readers need not wait
+  ASSERT_EQ(write(writer, std::string(101, 'x').data(), 101), 101);
+  EXPECT_TRUE(absl::IsOutOfRange(ReadFile(file_, 100, Pipes::kRead).status()));
+  close(writer);
+}
+
+TEST_F(WriteFileTest, AFileThatIsTooLargeIsNotRead) {
+  ASSERT_TRUE(WriteFile(file_, "").ok());
+  std::filesystem::resize_file(file_, std::uintmax_t{1} << 40);  // would not fit into memory
+  EXPECT_TRUE(absl::IsOutOfRange(ReadFile(file_, std::uint64_t{1} << 39).status()));
+}
+
 TEST(FilesTest, AFileThatMayNotGrowIsNotCalledAFullDisk) {
   const absl::Status full = SystemError(ENOSPC, "cannot write", "/data/file");
   const absl::Status limited = SystemError(EFBIG, "cannot write", "/data/file");
