@@ -78,7 +78,7 @@ bool IsOpen(const tcp_info& info) {
 // closed. After a mere shutdown a peer that goes on sending would go on being read.
 void Cut(int socket) {
   const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
-  connect(socket, &nobody, sizeof(nobody));
+  (void)connect(socket, &nobody, sizeof(nobody));  // what can fail has been closed already
   shutdown(socket, SHUT_RDWR);
   close(socket);
 }
