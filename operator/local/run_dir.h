@@ -77,29 +77,6 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 /// that the process begins with an empty one. Returns what is to be told; "" where nothing is.
 std::string SetStrangerAside(const std::filesystem::path& data);
 
-/// The folder of a run that runs, which somebody may remove or rename, or put another in its place:
-/// what is open then goes on being written, and what is not can only be made anew by mistake.
-class RunFolder {
- public:
-  /// Makes the folder of the data where it is missing. Errors: those of the file system.
-  static absl::StatusOr<RunFolder> Open(const RunPaths& paths);
-
-  ~RunFolder();
-  RunFolder(RunFolder&& other) noexcept;
-  RunFolder& operator=(RunFolder&&) = delete;
-
-  /// Whether the folder and its data are still those in their places. Two system calls.
-  /// Error: NotFound, saying what to do. What else keeps from looking is none.
-  [[nodiscard]] absl::Status CheckInPlace() const;
-
- private:
-  RunFolder(const RunPaths& paths, int root) : paths_(paths), root_(root) {}
-
-  RunPaths paths_;
-  int root_ = -1;  // open, so that no other folder gets its number
-  int data_ = -1;
-};
-
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 

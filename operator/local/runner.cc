@@ -29,6 +29,7 @@
 #include "operator/local/recorder.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/run_folder.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/state_copies.h"
 #include "operator/local/stop_signals.h"

@@ -27,6 +27,16 @@ JobSettings ReplicatedJob() {
   return settings;
 }
 
+std::vector<std::string> RestoredTexts(const Harness::Actions& actions) {
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  return texts;
+}
+
 // Three servers hold three buckets twice.
 class ReplicationTest : public testing::Test {
  protected:
@@ -277,13 +287,7 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
   }
   Harness::Actions actions = job_.Serve(first.slot);
   Harness::Append(actions, job_.Serve(second.slot));
-  std::vector<std::string> texts;
-  for (const Note& note : Pick<Note>(actions)) {
-    if (note.kind == Note::Kind::kRestored) {
-      texts.push_back(note.text);
-    }
-  }
-  EXPECT_THAT(texts,
+  EXPECT_THAT(RestoredTexts(actions),
               ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
                                 HasSubstr("buckets), and no update is known to be lost"))));
 }
@@ -315,13 +319,7 @@ TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) 
   come_back(first.slot);
   Harness::Actions actions = job_.Serve(first.slot);
   Harness::Append(actions, job_.Serve(second.slot));
-  std::vector<std::string> texts;
-  for (const Note& note : Pick<Note>(actions)) {
-    if (note.kind == Note::Kind::kRestored) {
-      texts.push_back(note.text);
-    }
-  }
-  EXPECT_THAT(texts,
+  EXPECT_THAT(RestoredTexts(actions),
               ElementsAre(HasSubstr("read back from disk (" + std::to_string(lost) + " of ")));
 }
 
@@ -347,14 +345,8 @@ TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLos
   for (const Holder& holder : holders) {
     Harness::Append(actions, job_.Serve(holder.slot, 99));
   }
-  std::vector<std::string> texts;
-  for (const Note& note : Pick<Note>(actions)) {
-    if (note.kind == Note::Kind::kRestored) {
-      texts.push_back(note.text);
-    }
-  }
   EXPECT_THAT(
-      texts,
+      RestoredTexts(actions),
       ElementsAre(AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
                   AllOf(HasSubstr(" buckets), and no update of these is known to be lost"),
                         HasSubstr("; of 1 more 1 update was rolled back"))));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/local/run_folder.h"
 #include "services/common/base/files.h"
 #include "tests/unit/operator/local/full_disk.h"
 
