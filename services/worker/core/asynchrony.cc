@@ -25,9 +25,6 @@ constexpr double kMostLookAhead = 3;
 /// Momentum on the servers remembers so many times the staleness.
 constexpr double kMemoryPerGap = 10;
 
-/// Batches of others between two exchanges, where more than one other trains.
-constexpr double kMostSpread = 4.8;
-
 /// Two workers are never quite as fast as each other: up to here they are taken for equal.
 constexpr double kNearlyEqual = 1.5;
 
@@ -57,13 +54,10 @@ double CrowdOf(const AsynchronyOptions& options, double others_per_own) {
   return late ? others_per_own : std::max(0.0, others_per_own - 1);
 }
 
+// Beside more than one other the rate falls with the square of the delay: nothing is as dear.
 std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own) {
   const double per_step = others_per_own * static_cast<double>(options.threads);
-  if (per_step <= kNearlyEqual) {
-    return options.exchange_every;
-  }
-  return static_cast<std::uint64_t>(std::clamp(
-      std::round(kMostSpread / per_step), 1.0, static_cast<double>(options.exchange_every)));
+  return per_step <= kNearlyEqual ? options.exchange_every : 1;
 }
 
 struct Others {

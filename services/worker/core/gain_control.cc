@@ -15,7 +15,7 @@ constexpr double kLeastOfStart = 0.25;
 }  // namespace
 
 // Measured: docs/bench/scaling.md. Without momentum what one stretch moves by chance the next takes
-// back, up to a cosine of -0.5.
+// back, up to a cosine of -0.5. Beside one other a single cosine is mostly chance: a mean counts.
 const GainControl::Marks GainControl::kMarks = {
     .halve = -0.8, .cut = -0.6, .grow = -0.3, .exceed = 0.3};
 const GainControl::Marks GainControl::kMarksOfMomentum = {
@@ -23,7 +23,7 @@ const GainControl::Marks GainControl::kMarksOfMomentum = {
 const GainControl::Marks GainControl::kMarksOfFew = {
     .halve = -0.6, .cut = -0.4, .grow = -0.2, .exceed = 0.9};
 const GainControl::Marks GainControl::kMarksOfOne = {
-    .halve = -0.85, .cut = -0.75, .grow = -0.6, .exceed = 0.9};
+    .halve = -0.85, .cut = -0.75, .grow = -0.6, .exceed = 0.9, .weight = 0.25};
 
 GainControl::GainControl(const UpdatePlan& plan, bool has_momentum) : has_momentum_(has_momentum) {
   for (const TensorPlan& tensor : plan.tensors) {
@@ -42,6 +42,7 @@ void GainControl::Start(double gain) {
 
 void GainControl::Forget() {
   samples_.clear();
+  mean_ = {};
   agreement_ = 1;
 }
 
@@ -79,26 +80,32 @@ void GainControl::Judge(const Pace& pace) {
   const std::vector<float>& now = samples_.back();
   const std::vector<float>& middle = samples_[samples_.size() - 1 - pace.stretch];
   const std::vector<float>& before = samples_[samples_.size() - 1 - 2 * pace.stretch];
-  double product = 0;
-  double last = 0;
-  double first = 0;
+  Movements moved;
   for (std::size_t i = 0; i < now.size(); ++i) {
     const double u = double{now[i]} - middle[i];
     const double v = double{middle[i]} - before[i];
-    product += u * v;
-    last += u * u;
-    first += v * v;
+    moved.product += u * v;
+    moved.last += u * u;
+    moved.first += v * v;
   }
-  const double length = std::sqrt(last * first);
-  agreement_ = length > 0 ? product / length : 1;
-  patience_ -= patience_ > 0 ? 1 : 0;
   const Marks& marks = MarksOf(pace);
+  Average(moved, marks.weight);
+  patience_ -= patience_ > 0 ? 1 : 0;
   if (agreement_ >= marks.cut) {
     Grow(pace);
   } else if (patience_ == 0) {
     gain_ = std::max(least_, gain_ * (agreement_ < marks.halve ? kDeepCut : kCut));
     patience_ = pace.stretch;
   }
+}
+
+void GainControl::Average(const Movements& moved, double weight) {
+  const double share = mean_.last > 0 ? weight : 1;
+  mean_.product += share * (moved.product - mean_.product);
+  mean_.last += share * (moved.last - mean_.last);
+  mean_.first += share * (moved.first - mean_.first);
+  const double length = std::sqrt(mean_.last * mean_.first);
+  agreement_ = length > 0 ? mean_.product / length : 1;
 }
 
 // Falls as slowly where the movements agree less than they should.

@@ -48,7 +48,8 @@ class GainControl {
 
   [[nodiscard]] double gain() const { return gain_; }
 
-  /// Cosine of the angle between the last two stretches' movements; 1 before they are known.
+  /// Cosine of the angle between the last two stretches' movements (beside one other worker a mean
+  /// of the last few); 1 before they are known.
   [[nodiscard]] double agreement() const { return agreement_; }
 
   static constexpr std::size_t kLongestStretch = 8;
@@ -60,6 +61,13 @@ class GainControl {
     double cut = 0;     // below it the gain falls
     double grow = 0;    // above it the gain rises, up to 1
     double exceed = 0;  // and here beyond
+    double weight = 1;  // of the last two movements beside those before
+  };
+  /// Of two stretches, one after the other: squares of the lengths, and the product.
+  struct Movements {
+    double product = 0;
+    double last = 0;
+    double first = 0;
   };
   static const Marks kMarks;
   static const Marks kMarksOfMomentum;
@@ -67,6 +75,7 @@ class GainControl {
   static const Marks kMarksOfOne;
 
   void Judge(const Pace& pace);
+  void Average(const Movements& moved, double weight);
   void Grow(const Pace& pace);
 
   [[nodiscard]] const Marks& MarksOf(const Pace& pace) const;
@@ -76,6 +85,7 @@ class GainControl {
   std::deque<std::vector<float>> samples_;  // oldest first
   double gain_ = 1;
   double least_ = 0;
+  Movements mean_;
   double agreement_ = 1;
   std::size_t patience_ = 0;  // fetches until it may fall again
 };
