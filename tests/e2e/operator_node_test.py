@@ -80,7 +80,7 @@ class LostNodeTest(NodesTestCase):
     def test_the_leading_operators_node_is_cut(self):
         job = self.start_training("headless", **JOB)
         leader, node = self.system.leader(), self.leaders_node()
-        (slot,) = [slot for slot, at in self.nodes_of_servers(job).items() if at == node]
+        slot = self.server_on(job, node)
         old = job.pod_of(slot)
         order = time.time()
         begin = time.monotonic()

@@ -51,6 +51,13 @@ class NodesTestCase(TestCase):
                 return slot, node
         raise AssertionError(f"all parameter servers are on {spared}")
 
+    def server_on(self, job, node):
+        """The parameter server on this node, of those that run."""
+        nodes = self.nodes_of_servers(job)
+        found = [slot for slot, at in nodes.items() if at == node]
+        self.assertEqual(len(found), 1, f"{node} of {nodes}\n{self.system.diagnosis(job.name)}")
+        return found[0]
+
     def claims(self, job):
         listed = self.system.api.get(f"{CLAIMS}?labelSelector=adamant.dev/job={job.name}")["items"]
         return {claim["metadata"]["name"] for claim in listed if "deletionTimestamp" not in claim["metadata"]}
