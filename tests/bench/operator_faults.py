@@ -52,7 +52,7 @@ class Faults:
         return self._maps.__exit__(*error)
 
     def kill(self, slot):
-        """Seconds from the visible end to {effect: seconds}."""
+        """{effect: seconds}, from the visible end where nothing else is said."""
         self._await_whole()
         order = time.time()
         begin = time.monotonic()
@@ -61,7 +61,7 @@ class Faults:
                                     f"{slot} has ended", begin)
         new = self._job.await_pod(lambda change: change.kind == "ADDED" and slot_of(change.object) == slot,
                                   f"{slot} is replaced", begin)
-        found = {f"{slot.rstrip('-0123456789')} replaced": new.time - ended.time}
+        found = {"end visible": ended.time - begin, f"{slot.rstrip('-0123456789')} replaced": new.time - ended.time}
         if slot.startswith("parameter-server"):
             taken = self._await_take_over(int(slot.rsplit("-", 1)[1]), begin).time - ended.time
             found["other primaries"] = taken

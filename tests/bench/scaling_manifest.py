@@ -60,10 +60,17 @@ class Data:
         return f"{{idx: {{images: {folder}/{prefix}-images-idx3-ubyte.gz, labels: {folder}/{prefix}-labels-idx1-ubyte.gz}}}}"
 
 
-def model(data):
-    if data != "cifar10":
+def net(case):
+    """A file of nets/, or the name of a reference net."""
+    name = case.net or ("cifar10" if case.data == "cifar10" else "")
+    return NETS / f"{name}.yaml" if name else "adam-mnist"
+
+
+def model(case):
+    path = net(case)
+    if path == "adam-mnist":
         return "  model: {reference: adam-mnist}"
-    text = (NETS / "cifar10.yaml").read_text()
+    text = path.read_text()
     return text[text.index("  model:"):text.index("  data:")].rstrip()
 
 
@@ -75,7 +82,7 @@ def manifest(case, data):
     if case.warm_start >= 0:
         distribution += f"    warmStart: {{examples: {case.warm_start * case.batch}}}\n"
     return MANIFEST.format(
-        model=model(case.data), train=data.source(case.data, "train"), validation=data.source(case.data, "t10k"),
+        model=model(case), train=data.source(case.data, "train"), validation=data.source(case.data, "t10k"),
         batch=case.batch, kind=kind, location=location, rate=case.rate,
         augmentation="    transformations: {translate: 2, rotate: 10, scale: 0.1}\n" if case.augmented else "",
         warm_up=f", warmUp: {{epochs: {case.warm_up}}}" if case.warm_up else "",
@@ -91,8 +98,7 @@ def stale_options(case, data):
         if field in case.fields():
             raise ValueError(f"virtual jobs know no {field}")
     kind, location = RULES[case.rule]
-    net = NETS / "cifar10.yaml" if case.data == "cifar10" else "adam-mnist"
-    options = [net, "--data", data.folder(case.data), "--workers", case.workers, "--threads", case.threads,
+    options = [net(case), "--data", data.folder(case.data), "--workers", case.workers, "--threads", case.threads,
                "--batch", case.batch, "--kind", kind, "--location", location, "--rate", case.rate, "--warm-up",
                case.warm_up, "--asynchrony", "auto" if case.asynchrony else "off", "--epochs", case.epochs, "--seed",
                case.seed]

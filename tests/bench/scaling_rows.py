@@ -35,6 +35,12 @@ def recipe(plan, results):
             for group in beside_counterpart(plan, results, f"{workers_text(workers)}", plan.case(workers=workers), 0.15, 98.6)]
 
 
+def small_net(plan, results):
+    return [group for epochs in (1, 5) for workers in plan.numbers([1, 2, 4, 8])
+            for group in beside_counterpart(plan, results, f"{workers_text(workers)}, epochs: {epochs}",
+                                            plan.case(workers=workers, net="small", epochs=epochs), 0.5)]
+
+
 def written(plan, _):
     return [Group(f"{workers_text(workers)}, 8 written", seeds_of(plan, plan.case(workers=workers, exchange=8)), [],
                   "none succeeds at chance", lambda found, _: all(failed(each) or each["top1"][-1] > 20 for each in found))
@@ -226,6 +232,7 @@ def alike(found, against):
 # name: (heading, function)
 ROWS = {
     "recipe": ("The recipe, nothing else changed than the number of workers", recipe),
+    "small-net": ("A small net of two layers, MNIST, 1 and 5 epochs", small_net),
     "written": ("With `fetchEvery` and `pushEvery` of 8", written),
     "other-rates": ("Half and twice the rate", other_rates),
     "rules-mnist": ("Rules and locations, MNIST", rules("mnist", RULE_RATES, [1, 4, 16], 0.3)),
