@@ -1,5 +1,6 @@
 """Jobs that train on three nodes, for the tests of this folder that take one of them away."""
 
+from cluster import await_that
 from operator_rig import OPERATORS, Job, System, TestCase, has_ended, is_running, slot_of, tiny_job
 from operator_watch import Watch
 
@@ -24,6 +25,7 @@ class NodesTestCase(TestCase):
         manifest = tiny_job(name, epochs=epochs, parameter_servers=SERVERS, copies=copies)
         job = Job(self.system, manifest + f"  detection: {detection}\n").apply()
         job.await_epoch(2)
+        await_that(lambda: len(self.servers(job)) == SERVERS, "Kubernetes calls every server Running, too")
         self.maps = self.enterContext(Watch(self.system.api, MAPS))
         return job
 
