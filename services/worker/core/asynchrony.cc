@@ -241,11 +241,12 @@ void Asynchrony::ControlGain(std::span<const float> values) {
   const bool beside_one = IsBesideOne(options_, others);
   const GainControl::Crowd few =
       Crowd() < kFew ? GainControl::Crowd::kFew : GainControl::Crowd::kMany;
-  gain_.Observe(values,
-                {.stretch = static_cast<std::size_t>(stretch),
-                 .growth = kGrowthPerDelay * std::min(1.0, every / delay),
-                 .crowd = beside_one ? GainControl::Crowd::kOne : few,
-                 .most = beside_one ? 1 : 1 / RateOf(options_, others, DelaySteps())});
+  gain_.Observe(
+      values,
+      {.stretch = static_cast<std::size_t>(stretch),
+       .growth = kGrowthPerDelay * std::min(1.0, every / delay),
+       .crowd = beside_one ? GainControl::Crowd::kOne : few,
+       .most = beside_one ? 1 + others.per_own : 1 / RateOf(options_, others, DelaySteps())});
 }
 
 // Whoever finds others begins with the share of the rate that leaves all together at one worker's.

@@ -23,7 +23,7 @@ const GainControl::Marks GainControl::kMarksOfMomentum = {
 const GainControl::Marks GainControl::kMarksOfFew = {
     .halve = -0.6, .cut = -0.4, .grow = -0.2, .exceed = 0.9};
 const GainControl::Marks GainControl::kMarksOfOne = {
-    .halve = -0.85, .cut = -0.75, .grow = -0.6, .exceed = 0.9, .weight = 0.25};
+    .halve = -0.85, .cut = -0.75, .grow = -0.6, .exceed = 0, .weight = 0.25};
 
 GainControl::GainControl(const UpdatePlan& plan, bool has_momentum) : has_momentum_(has_momentum) {
   for (const TensorPlan& tensor : plan.tensors) {
