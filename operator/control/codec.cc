@@ -62,6 +62,7 @@ controller::ParameterServerProgress DecodeProgress(const v1::ParameterServerProg
       .oldest_unflushed_seconds = Finite(server.oldest_unflushed_seconds()),
       .flushes = server.flushes(),
       .alarm = server.alarm(),
+      .damages = {server.damages().begin(), server.damages().end()},
       .buckets = {}};
   for (const v1::BucketProgress& bucket : server.buckets()) {
     decoded.buckets.push_back({.bucket = bucket.bucket(),

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -171,6 +172,7 @@ class JobController {
   void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
   void TellDamage(MemberId server, const StoredBuckets& stored);
+  void TellDamage(MemberId server, const std::vector<std::string>& damages);
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
@@ -244,8 +246,9 @@ class JobController {
   };
   std::map<MemberId, Alarm> alarms_;
   std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last
-  std::uint64_t counted_ = 0;                // examples of the epoch, when they were last looked at
-  TimePoint last_progress_{};                // when something was counted, or could not be
+  std::map<MemberId, std::set<std::string>> told_damages_;  // that their processes found
+  std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
+  TimePoint last_progress_{};  // when something was counted, or could not be
   struct Suspension {
     std::string reason;
     TimePoint deadline{};

@@ -84,6 +84,7 @@ void JobController::OnLost(Roster::Slot& slot, Loss loss, TimePoint now) {
 
 void JobController::ForgetMember(MemberId id, TimePoint now) {
   alarms_.erase(id);
+  told_damages_.erase(id);
   switch (id.role) {
     case Role::kParameterServer:
       placement_.OnLost(id.slot, now);

@@ -161,6 +161,16 @@ void JobController::TellDamage(MemberId server, const StoredBuckets& stored) {
                    first->detail);
 }
 
+// While it runs: what it holds is in memory, and in other copies.
+void JobController::TellDamage(MemberId server, const std::vector<std::string>& damages) {
+  for (const std::string& damage : damages) {
+    if (told_damages_[server].insert(damage).second) {
+      outbox_.Tell(
+          Note::Kind::kAlarm, server, ToString(server) + ": its disk is damaged: " + damage);
+    }
+  }
+}
+
 void JobController::OnServerMessage(std::uint32_t server,
                                     const MemberMessage& message,
                                     TimePoint now) {
@@ -228,6 +238,7 @@ void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, 
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
     placement_.OnProgress(id.slot, *server);
     OnAlarm(id, server->alarm, now);
+    TellDamage(id, server->damages);
   }
   LoseIfHung(slot, heartbeat.busy_seconds, now);
 }

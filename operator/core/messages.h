@@ -126,6 +126,7 @@ struct ParameterServerProgress {
   double oldest_unflushed_seconds = 0;
   std::uint64_t flushes = 0;
   std::string alarm{};
+  std::vector<std::string> damages{};  ///< found on its disk since it started
   std::vector<BucketProgress> buckets{};
 };
 

@@ -180,7 +180,14 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     newest.Update(absl::DataLossError("checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
                                       " is not valid: " + std::string(weights.status().message())));
   }
-  return newest;
+  if (newest.ok()) {
+    return newest;
+  }
+  // Of each bucket one server alone has it, but others have what is live.
+  return absl::DataLossError(std::string(newest.message()) +
+                             "; a run that has not succeeded makes another: adamant train "
+                             "--resume " +
+                             paths.root.string());
 }
 
 ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {

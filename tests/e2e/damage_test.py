@@ -23,6 +23,18 @@ SEED = int(os.environ.get("ADAMANT_FAULT_SEED", "1"))
 STATE = list(itertools.product((*damage.NEEDLESS, *damage.NEEDED), damage.OF_STORES, ("stopped", "killed"),
                                ("controller", "controller.copy")))
 
+# With shards that are large enough for segments.
+LARGE = """
+        - {name: conv1, kind: Conv2d, channels: 8, kernel: [5, 5]}
+        - {name: relu1, kind: Relu}
+        - {name: fc1, kind: FullyConnected, outputs: 160}
+        - {name: relu2, kind: Relu}
+        - {name: fc2, kind: FullyConnected, outputs: 160}
+        - {name: relu3, kind: Relu}
+        - {name: fc3, kind: FullyConnected, outputs: 160}
+        - {name: relu4, kind: Relu}
+        - {name: fc4, kind: FullyConnected, outputs: 10}"""
+
 # What people read, and what is of use while the run goes on; each is made anew or gone on with.
 TOLD = ("events.jsonl", "learning-curve.svg", "plan.txt", "endpoint", "lock")
 
@@ -112,6 +124,34 @@ class DamageTest(adamant.TestCase):
                 self.assertTrue(aside.exists())
                 alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
                 self.assertTrue(any(f"{path}: is a" in text for text in alarms), alarms)
+
+    def test_what_is_damaged_while_it_runs_is_written_anew_and_told(self):
+        """The values of all checkpoints too: an epoch's end waits for one."""
+        moments = {"training": lambda run: run.await_epoch(1),
+                   "evaluating": lambda run: self.await_phase(run, "Evaluating", 2)}
+        for how, servers, moment in (("gone", [0], "training"), ("bit", [0], "evaluating"), ("gone", [0, 1, 2], "evaluating"),
+                                     ("bit", [0, 1, 2], "training")):
+            with self.subTest(how=how, servers=servers, moment=moment):
+                run = self.run_in(f"{how}-{len(servers)}").train(
+                    self.job(epochs=5, layers=LARGE, parameter_servers=3, copies=3))
+                moments[moment](run)
+                stores = [run.folder / "data" / f"parameter-server-{server}" / "shards" for server in servers]
+                for path in [path for store in stores for path in damage.files(store, damage.SEGMENT)]:
+                    damage.apply(how, path, self.random)
+                code, output = run.wait(timeout=60)
+                self.assertEqual(code, 0, output)
+                self.assertEqual([int(row["epoch"]) for row in run.rows()], [1, 2, 3, 4, 5])
+                self.assertNotIn("restored", [event["event"] for event in run.events()])
+                alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
+                if how == "gone":  # flipped bits may have been overwritten before anybody looked
+                    self.assertTrue(any(f"{store}/segments/" in text for store in stores for text in alarms), alarms)
+
+    def await_phase(self, run, phase, epoch):
+        deadline = time.monotonic() + 60
+        while not any(event.get("text") == phase and event["epoch"] == epoch for event in run.events()):
+            self.assertLess(time.monotonic(), deadline, run.events())
+            self.assertIsNone(run.process.poll())
+            time.sleep(0.005)
 
     def test_without_the_folder_of_all_data_a_run_ends_at_once(self):
         run = self.run_to_damage()

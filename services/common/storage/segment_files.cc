@@ -120,6 +120,15 @@ absl::Status SegmentFiles::Sync() {
 }
 
 absl::StatusOr<std::string> SegmentFiles::Read(const Location& location) const {
+  absl::StatusOr<std::string> value = ReadValue(location);
+  if (!value.ok()) {
+    MutexLock lock(mutex_);
+    open_is_damaged_ = open_is_damaged_ || location.segment == next_ - 1;
+  }
+  return value;
+}
+
+absl::StatusOr<std::string> SegmentFiles::ReadValue(const Location& location) const {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/read"));
   const std::string path = PathOf(location.segment);
   ADAMANT_RETURN_IF_ERROR(CheckIsFile(path));
@@ -235,7 +244,7 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::FileToAppendTo() {
   {
     MutexLock lock(mutex_);
     ADAMANT_RETURN_IF_ERROR(failed_);
-    if (open_ != nullptr && bytes_[next_ - 1] < segment_bytes_) {
+    if (open_ != nullptr && bytes_[next_ - 1] < segment_bytes_ && !open_is_damaged_) {
       return open_;
     }
     segment = next_;
@@ -253,6 +262,7 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::FileToAppendTo() {
     unsynced_.push_back(std::move(open_));
   }
   open_ = std::move(file);
+  open_is_damaged_ = false;
   bytes_[segment] = 0;
   ++next_;
   folder_changed_ = true;

@@ -53,7 +53,8 @@ class SegmentFiles {
   /// more, because the system may have forgotten what it could not write.
   absl::Status Sync();
 
-  /// Reads from the disk, not from the page cache.
+  /// Reads from the disk, not from the page cache. Nothing more is appended to a file that a value
+  /// could not be read from: it may not be the one that is open under its name.
   /// Errors: DataLoss when the bytes are not there or are not those that were appended;
   /// Unavailable when the disk does not answer.
   [[nodiscard]] absl::StatusOr<std::string> Read(const Location& location) const;
@@ -85,6 +86,7 @@ class SegmentFiles {
                std::shared_ptr<rocksdb::FileSystem> file_system);
 
   [[nodiscard]] std::string PathOf(std::uint64_t segment) const;
+  [[nodiscard]] absl::StatusOr<std::string> ReadValue(const Location& location) const;
   [[nodiscard]] Buffer TakeBuffer() const;
   void GiveBack(Buffer buffer) const;
   absl::Status List();
@@ -104,7 +106,8 @@ class SegmentFiles {
   std::map<std::uint64_t, std::uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);  // by segment
   std::map<std::uint64_t, std::uint64_t> free_ ABSL_GUARDED_BY(mutex_);   // likewise
   std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
-  File open_ ABSL_GUARDED_BY(mutex_);                   // segment next_ - 1; null: none yet
+  File open_ ABSL_GUARDED_BY(mutex_);  // segment next_ - 1; null: none yet
+  mutable bool open_is_damaged_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<File> unsynced_ ABSL_GUARDED_BY(mutex_);  // without open_
   bool folder_changed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);  // of a sync

@@ -276,8 +276,7 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* ask
       ADAMANT_FAILPOINT("server/read");
       value = shard->Read(asking);
     } else if (access == Access::kReady) {
-      ADAMANT_ASSIGN_OR_RETURN(
-          value, snapshots_.Read(snapshot, layout_.shards()[id].bucket, shard->identity()));
+      ADAMANT_ASSIGN_OR_RETURN(value, ReadSnapshot(asking, snapshot, shard->identity()));
     }
     value.epoch = epoch;
     values.push_back(std::move(value));

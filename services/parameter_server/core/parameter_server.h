@@ -22,6 +22,7 @@
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/bucket.h"
+#include "services/parameter_server/core/damage_log.h"
 #include "services/parameter_server/core/dirty_shards.h"
 #include "services/parameter_server/core/driver.h"
 #include "services/parameter_server/core/flusher.h"
@@ -29,36 +30,12 @@
 #include "services/parameter_server/core/records.h"
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/scrub.h"
+#include "services/parameter_server/core/server_options.h"
 #include "services/parameter_server/core/shard_table.h"
 #include "services/parameter_server/core/snapshots.h"
 #include "services/parameter_server/core/stored_bucket.h"
 
 namespace adamant::parameter_server {
-
-/// When a member acknowledges a prepared entry, and what is on disk.
-enum class PersistenceMode {
-  kDelayed,  ///< in memory; shards are written in the background
-  kWal,      ///< logged: survives the process
-  kWalSync,  ///< logged and synced: survives the loss of power
-  kNone,     ///< in memory; only snapshots are written
-};
-
-struct ServerOptions {
-  std::uint64_t job_uid = 0;
-  std::uint64_t attempt = 1;  ///< of training: writers of another are none
-  Holder self = {};
-  std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
-  std::uint64_t seed = 0;     ///< of the initial values
-  std::vector<Parameter> parameters = {};
-  std::uint32_t buckets = 1;
-  std::vector<ParameterOptimiser> optimisers = {};  ///< one per parameter
-  ReplicationTimes times = {};
-  std::uint32_t min_in_sync = 1;
-  PersistenceMode mode = PersistenceMode::kDelayed;
-  FlushLimits flush = {};
-  ScrubLimits scrub = {};
-  std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
-};
 
 /// A parameter server without its network: its replicas of buckets, with their shards, records and
 /// deduplication tables; snapshots; and the way of all that to a store.
@@ -125,8 +102,10 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] std::uint64_t updates_applied() const { return updates_applied_; }
 
   /// Values of now (`snapshot` 0) or of a snapshot, one answer per shard. `asking`: whose included
-  /// sequence is told; null for none.
-  /// Errors: InvalidArgument for a shard outside the model; DataLoss for a corrupt snapshot.
+  /// sequence is told; null for none. A snapshot's value that cannot be read is written anew from
+  /// memory, if that has it, with the next DoStorage: a writer is told kNoSuchSnapshot until then.
+  /// Errors: InvalidArgument for a shard outside the model; without a writer, those of
+  /// Snapshots::Read.
   absl::StatusOr<std::vector<ShardValue>> Fetch(const Writer* asking,
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
@@ -160,7 +139,8 @@ class ParameterServer : private ReplicaHost {
 
   /// Loads and creates buckets, logs entries, writes records: all that is waiting.
   /// Errors: those of the store, except a full disk, which raises the alarm and is tried again;
-  /// what is on disk is then unknown, so the process must end.
+  /// what is on disk is then unknown, so the process must end. DataLoss for a snapshot that a
+  /// writer waits for and nobody can have from here: another copy of the bucket can take it.
   absl::Status DoStorage();
 
   /// When DoStorage should be tried again by itself.
@@ -170,10 +150,14 @@ class ParameterServer : private ReplicaHost {
   absl::Status Flush();
 
   /// Reads and checks one value of what is stored of the buckets held here. One that is damaged, or
-  /// cannot be read, is written anew from memory with the next Flush or DoStorage.
+  /// cannot be read, is written anew from memory with the next Flush or DoStorage; then all others
+  /// are read without a pause.
   void Scrub();
   [[nodiscard]] Clock::TimePoint ScrubDueAt() const;
   [[nodiscard]] const ScrubTotals& scrubbed() const { return scrubbed_; }
+
+  /// What was found damaged on the disk since the start, with its file. Any thread.
+  [[nodiscard]] std::vector<std::string> damages() const { return damages_.texts(); }
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them
   /// cannot be read here.
@@ -231,6 +215,10 @@ class ParameterServer : private ReplicaHost {
     EntryPtr entry;
     std::uint64_t ticket = 0;  ///< of the replica
   };
+  struct UnreadableCopy {
+    absl::Status why;
+    bool is_needed = false;  ///< a writer waits for it
+  };
   /// What waits for the disk.
   struct Tasks {
     std::set<BucketId> unmarked = {};  ///< whose stored copy no longer counts
@@ -238,10 +226,11 @@ class ParameterServer : private ReplicaHost {
     std::vector<PersistTask> persists = {};
     std::map<BucketId, std::uint64_t> installs = {};  ///< copies that must be on disk to count
     std::vector<StoredPut> puts = {};
+    std::map<std::pair<std::uint64_t, BucketId>, UnreadableCopy> unreadable = {};  // by snapshot
 
     [[nodiscard]] bool empty() const {
       return unmarked.empty() && loads.empty() && persists.empty() && installs.empty() &&
-             puts.empty();
+             puts.empty() && unreadable.empty();
     }
   };
   /// How a bucket stands when a flush begins.
@@ -338,8 +327,13 @@ class ParameterServer : private ReplicaHost {
   absl::Status InstallCopies(const std::map<BucketId, std::uint64_t>& lives);
   absl::Status StorePuts(const std::vector<StoredPut>& puts);
   [[nodiscard]] bool IsStored(BucketId id) const;
-  void ScrubShard(ShardId id);
-  void ScrubRecords(BucketId id);
+  void OnDamage(std::string_view problem, std::string_view then);
+  absl::Status ScrubShard(ShardId id);
+  absl::Status ScrubRecords(BucketId id);
+  absl::StatusOr<ShardValue> ReadSnapshot(const Writer* asking,
+                                          std::uint64_t snapshot,
+                                          const ShardIdentity& identity);
+  absl::Status RepairSnapshot(std::uint64_t snapshot, BucketId id, const UnreadableCopy& copy);
   absl::Status Do(Tasks& tasks);
   void Return(Tasks tasks);
   void RaiseDiskFull(const absl::Status& status);
@@ -363,6 +357,7 @@ class ParameterServer : private ReplicaHost {
   std::vector<Lsn> erased_until_;
   std::size_t scrub_next_ = 0;  // shards by id, then the records of each bucket
   Clock::TimePoint scrub_at_;
+  std::size_t scrub_hurried_ = 0;  // values that are read without a pause
   ScrubTotals scrubbed_;
 
   // Each safe for any thread.
@@ -371,6 +366,7 @@ class ParameterServer : private ReplicaHost {
   ShardTable shard_table_;
   Snapshots snapshots_;
   Flusher flusher_;
+  DamageLog damages_;
 
   // Guarded.
   mutable Mutex mutex_;

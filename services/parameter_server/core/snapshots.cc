@@ -71,6 +71,17 @@ absl::StatusOr<SnapshotBucket> DecodeMark(BucketId bucket, const std::string& te
   return about;
 }
 
+/// Of the values of a copy, by key.
+using Checksums = std::map<std::string, std::uint64_t>;
+
+std::uint64_t ChecksumOf(const Checksums& checksums) {
+  std::vector<std::uint64_t> all;
+  for (const auto& [key, checksum] : checksums) {
+    all.push_back(checksum);
+  }
+  return Checksum(std::as_bytes(std::span(all)));
+}
+
 storage::Change EraseAll(std::string prefix) {
   std::string end = prefix + kLast;
   return {.key = std::move(prefix), .value = "", .erase = true, .end = std::move(end)};
@@ -104,31 +115,71 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
   const std::string mark = MarkKey(snapshot, about.bucket);
   ADAMANT_RETURN_IF_ERROR(
       store_.Write({{.key = mark, .value = "", .erase = true}, EraseAll(prefix)}));
-  std::map<std::string, std::uint64_t> checksums;
+  Checksums checksums;
   LazyWriter writer(store_);
-  const auto put = [&](const std::string& key, std::string value) {
-    checksums[key] = Checksum(std::as_bytes(std::span(value)));
-    return writer.Put(prefix + key, std::move(value));
-  };
-  for (const LiveShardPtr& shard : source.shards) {
-    std::string record = shard->Encode();
-    SealShard(record);
-    ADAMANT_RETURN_IF_ERROR(put(LiveShardKey(shard->identity().shard), std::move(record)));
-  }
-  for (const auto& [key, record] : source.records) {
-    storage::Change change = StoreRecord(job_uid_, about.bucket, key, record);
-    ADAMANT_RETURN_IF_ERROR(put(change.key, std::move(change.value)));
-  }
+  ADAMANT_RETURN_IF_ERROR(
+      ForEach(about.bucket, source, [&](const std::string& key, std::string value) {
+        checksums[key] = Checksum(std::as_bytes(std::span(value)));
+        return writer.Put(prefix + key, std::move(value));
+      }));
   ADAMANT_RETURN_IF_ERROR(writer.Finish());
-  std::vector<std::uint64_t> all;
-  for (const auto& [key, checksum] : checksums) {
-    all.push_back(checksum);
-  }
   SnapshotBucket taken = about;
-  taken.checksum = Checksum(std::as_bytes(std::span(all)));
+  taken.checksum = ChecksumOf(checksums);
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("snapshot/mark"));
   ADAMANT_RETURN_IF_ERROR(store_.Write({{.key = mark, .value = EncodeMark(taken)}}));
   return taken;
+}
+
+absl::StatusOr<bool> Snapshots::Repair(std::uint64_t snapshot,
+                                       BucketId bucket,
+                                       const Source& source) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto about, Find(snapshot, bucket));
+  if (!about.has_value()) {
+    return false;
+  }
+  std::set<std::string> unreadable;
+  for (const LiveShardPtr& shard : source.shards) {
+    if (!LoadShard(snapshot, bucket, shard->identity()).ok()) {
+      unreadable.insert(LiveShardKey(shard->identity().shard));
+    }
+  }
+  const std::string prefix = CopyPrefix(snapshot, bucket);
+  Checksums checksums;
+  std::map<std::string, std::string> anew;
+  ADAMANT_RETURN_IF_ERROR(ForEach(bucket, source, [&](const std::string& key, std::string value) {
+    const auto stored = store_.Get(prefix + key);
+    if (absl::IsNotFound(stored.status()) && !unreadable.contains(key)) {
+      return absl::OkStatus();  // a record that was made later
+    }
+    const bool is_good = stored.ok() && !unreadable.contains(key);
+    checksums[key] = Checksum(std::as_bytes(std::span(is_good ? *stored : value)));
+    if (!is_good) {
+      anew.emplace(prefix + key, std::move(value));
+    }
+    return absl::OkStatus();
+  }));
+  if (ChecksumOf(checksums) != about->checksum) {
+    return false;
+  }
+  LazyWriter writer(store_);
+  for (auto& [key, value] : anew) {
+    ADAMANT_RETURN_IF_ERROR(writer.Put(key, std::move(value)));
+  }
+  ADAMANT_RETURN_IF_ERROR(writer.Finish());
+  return true;
+}
+
+absl::Status Snapshots::ForEach(BucketId bucket, const Source& source, const Visit& visit) const {
+  for (const LiveShardPtr& shard : source.shards) {
+    std::string record = shard->Encode();
+    SealShard(record);
+    ADAMANT_RETURN_IF_ERROR(visit(LiveShardKey(shard->identity().shard), std::move(record)));
+  }
+  for (const auto& [key, record] : source.records) {
+    storage::Change change = StoreRecord(job_uid_, bucket, key, record);
+    ADAMANT_RETURN_IF_ERROR(visit(change.key, std::move(change.value)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +40,10 @@ class Snapshots {
                                       const SnapshotBucket& about,
                                       const Source& source);
 
+  /// Writes anew, from `source`, what cannot be read of a copy, if that makes it again what it was
+  /// when it was taken. Returns whether it is now. Errors: those of KvStore.
+  absl::StatusOr<bool> Repair(std::uint64_t snapshot, BucketId bucket, const Source& source);
+
   /// Removes the snapshots below `keep_from` that are not in `keep`.
   absl::Status Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep);
 
@@ -64,6 +70,12 @@ class Snapshots {
   absl::StatusOr<RecordMap> LoadRecords(std::uint64_t snapshot, BucketId bucket) const;
 
  private:
+  using Visit = std::function<absl::Status(const std::string& key, std::string value)>;
+
+  /// Calls `visit` with all that a copy of the bucket consists of, by key of the live bucket.
+  [[nodiscard]] absl::Status ForEach(BucketId bucket,
+                                     const Source& source,
+                                     const Visit& visit) const;
   [[nodiscard]] absl::Status FindComplete(std::uint64_t snapshot, BucketId bucket) const;
 
   const std::uint64_t job_uid_;

@@ -140,6 +140,11 @@ absl::Status ParameterServer::Do(Tasks& tasks) {
   tasks.persists.clear();
   ADAMANT_RETURN_IF_ERROR(StorePuts(tasks.puts));
   tasks.puts.clear();
+  while (!tasks.unreadable.empty()) {
+    const auto& [copy, problem] = *tasks.unreadable.begin();
+    ADAMANT_RETURN_IF_ERROR(RepairSnapshot(copy.first, copy.second, problem));
+    tasks.unreadable.erase(tasks.unreadable.begin());
+  }
   return absl::OkStatus();
 }
 
@@ -148,6 +153,7 @@ void ParameterServer::Return(Tasks tasks) {
   tasks_.unmarked.merge(tasks.unmarked);
   tasks_.loads.merge(tasks.loads);
   tasks_.installs.merge(tasks.installs);
+  tasks_.unreadable.merge(tasks.unreadable);
   tasks_.persists.insert(tasks_.persists.begin(), tasks.persists.begin(), tasks.persists.end());
   tasks_.puts.insert(tasks_.puts.begin(),
                      std::make_move_iterator(tasks.puts.begin()),

@@ -188,6 +188,9 @@ class ParameterServerService final : public service::Service {
     progress.set_oldest_unflushed_seconds(oldest.count());
     progress.set_flushes(core_->flusher().totals().flushes);
     progress.set_alarm(core_->alarm());
+    for (std::string& damage : core_->damages()) {
+      *progress.add_damages() = std::move(damage);
+    }
     const std::vector<BucketProgress> buckets = core_->Progress();
     EncodeProgress(buckets, progress);
     replication_metrics_.SetProgress(buckets);

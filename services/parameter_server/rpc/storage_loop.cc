@@ -46,8 +46,8 @@ StorageLoop::StorageLoop(service::ControllerLink& controller, metrics::Registry&
                                           "Stored bytes read again in the background and found "
                                           "to be good.")),
       damaged_(registry.AddCounter("adamant_parameter_server_damaged_values_total",
-                                   "Stored values found damaged in the background, and written "
-                                   "anew from memory.")),
+                                   "Stored values found damaged in the background, or in a "
+                                   "checkpoint that was read.")),
       flush_seconds_(registry.AddHistogram("adamant_parameter_server_flush_seconds",
                                            "Time of a flush.",
                                            metrics::ExponentialBounds(1e-3, 2, 14))),
@@ -107,8 +107,10 @@ absl::Status StorageLoop::Run(ParameterServer& core,
   while (true) {
     const Work work = Next(core, clock);
     turns_.fetch_add(1, std::memory_order_relaxed);
-    ADAMANT_RETURN_IF_ERROR(Do(work, core, clock));
+    const absl::Status done = Do(work, core, clock);
     turns_.fetch_add(1, std::memory_order_relaxed);
+    CountScrubbed(core);
+    ADAMANT_RETURN_IF_ERROR(done);
     LogAlarm(core);
     if (work.stop) {
       return absl::OkStatus();
@@ -146,20 +148,22 @@ absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Cloc
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
   if (core.ScrubDueAt() <= clock.Now()) {
-    Scrub(core);
+    core.Scrub();
   }
   const bool due = core.flusher().DueAt() <= clock.Now();
   return due || work.stop ? Flush(core) : absl::OkStatus();
 }
 
-void StorageLoop::Scrub(ParameterServer& core) {
-  const ScrubTotals before = core.scrubbed();
-  core.Scrub();
-  const ScrubTotals& after = core.scrubbed();
-  scrubbed_bytes_.Increment(static_cast<double>(after.bytes - before.bytes));
-  if (after.damaged > before.damaged) {
-    damaged_.Increment();
-    LogError("a stored value is damaged and is written anew from memory");
+void StorageLoop::CountScrubbed(const ParameterServer& core) {
+  const ScrubTotals before = std::exchange(scrubbed_, core.scrubbed());
+  scrubbed_bytes_.Increment(static_cast<double>(scrubbed_.bytes - before.bytes));
+  damaged_.Increment(static_cast<double>(scrubbed_.damaged - before.damaged));
+  if (scrubbed_.damaged == before.damaged) {
+    return;
+  }
+  const std::vector<std::string> damages = core.damages();
+  for (; damages_ < damages.size(); ++damages_) {
+    LogError("what is stored is damaged", {{"damage", damages[damages_]}});
   }
 }
 

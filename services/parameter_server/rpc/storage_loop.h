@@ -67,7 +67,7 @@ class StorageLoop {
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);
   absl::Status TakeOne(const Snapshot& snapshot, ParameterServer& core);
   absl::Status Flush(ParameterServer& core);
-  void Scrub(ParameterServer& core);
+  void CountScrubbed(const ParameterServer& core);
   void LogAlarm(const ParameterServer& core);
 
   // Constant after construction.
@@ -83,7 +83,9 @@ class StorageLoop {
   std::atomic<std::uint64_t> turns_ = 0;
 
   // Of the thread.
-  std::string alarm_;  // that was logged
+  std::string alarm_;        // that was logged
+  ScrubTotals scrubbed_;     // that was counted
+  std::size_t damages_ = 0;  // that were logged
 
   // Guarded.
   Mutex mutex_;

@@ -1,13 +1,18 @@
 #include "services/worker/rpc/link.h"
 
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "services/common/base/backoff.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/worker/rpc/stream_endings.h"
 
 namespace adamant::worker {
 namespace {
+
+using std::chrono::steady_clock;
 
 // A server that loads its data or starts again should not then wait for its workers.
 constexpr std::chrono::milliseconds kLongestWait{500};
@@ -46,6 +51,7 @@ bool Link::Idle() {
 
 void Link::ReadLoop() {
   Backoff backoff({.max = kLongestWait}, options_.seed);
+  StreamEndings endings;
   for (;;) {
     std::shared_ptr<rpc::FrameStream> stream = rpc::OpenFrameStream(
         options_.address, options_.method, options_.max_message_bytes, {}, options_.job);
@@ -58,7 +64,10 @@ void Link::ReadLoop() {
     }
     const absl::Status status = ServeStream(*stream);
     MutexLock lock(mutex_);
-    if (connected_) {
+    const auto lasted =
+        connected_ ? steady_clock::now() - connected_at_ : steady_clock::duration(0);
+    const std::optional<LogLevel> told = endings.OnEnd(lasted);
+    if (endings.row() == 1) {
       backoff.Reset();
     }
     connected_ = false;
@@ -67,9 +76,14 @@ void Link::ReadLoop() {
     if (stopped_) {
       return;
     }
-    LogInfo(
-        "stream ended",
-        {{"server", options_.address}, {"method", options_.method}, {"status", status.ToString()}});
+    if (told.has_value()) {
+      Log(*told,
+          "stream ended",
+          {{"server", options_.address},
+           {"method", options_.method},
+           {"status", status.ToString()},
+           {"in a row", endings.row()}});
+    }
     changed_.WaitFor(mutex_, backoff.Next());
   }
 }
@@ -81,6 +95,7 @@ absl::Status Link::ServeStream(rpc::FrameStream& stream) {
   {
     MutexLock lock(mutex_);
     connected_ = true;
+    connected_at_ = steady_clock::now();
   }
   handlers_.on_change(true);
   absl::Status status;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -68,6 +69,7 @@ class Link {
   std::shared_ptr<rpc::FrameStream> stream_ ABSL_GUARDED_BY(mutex_);
   std::deque<rpc::OutgoingFrame> outbox_ ABSL_GUARDED_BY(mutex_);
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point connected_at_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 

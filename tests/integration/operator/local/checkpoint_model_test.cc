@@ -151,6 +151,7 @@ TEST_F(CheckpointModelTest, WithoutAValidOneTheNewestIsExplained) {
   const absl::Status status = ReadCheckpointModel(*parsed_.job, paths_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("checkpoint 2 is not valid"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("adamant train --resume"));
 }
 
 TEST_F(CheckpointModelTest, AnOlderOneIsHadByItsNumber) {

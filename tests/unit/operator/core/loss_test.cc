@@ -105,6 +105,31 @@ TEST(LossTest, ADamagedDiskIsToldThoughOtherCopiesMakeUpForIt) {
   EXPECT_THAT(Pick<Note>(job.Tell(kServer1, stored)), testing::IsEmpty());
 }
 
+TEST(LossTest, DamageThatAServerFindsWhileItRunsIsToldOnceForEachFile) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const auto beat = [&](std::vector<std::string> damages) {
+    ParameterServerProgress progress;
+    progress.damages = std::move(damages);
+    return Pick<Note>(job.Tell(kServer1, Heartbeat{.progress = progress}));
+  };
+  const auto alarm = [](const std::string& damage) {
+    return testing::AllOf(
+        testing::Field(&Note::kind, Note::Kind::kAlarm),
+        testing::Field(&Note::text, "parameter-server-1: its disk is damaged: " + damage));
+  };
+  EXPECT_THAT(beat({"1.segment: missing"}), testing::ElementsAre(alarm("1.segment: missing")));
+  EXPECT_THAT(beat({"1.segment: missing", "2.segment: cut"}),
+              testing::ElementsAre(alarm("2.segment: cut")));
+  EXPECT_THAT(beat({"1.segment: missing", "2.segment: cut"}), testing::IsEmpty());
+  job.Exit(kServer1);
+  job.Pass(seconds(1), {kServer1});
+  job.ReplaceServer(1, "new");
+  EXPECT_THAT(beat({"1.segment: missing"}), testing::Contains(alarm("1.segment: missing")))
+      << "of another process";
+}
+
 TEST(LossTest, ALostBucketFailsTheJobWithTheServersMessage) {
   Harness job;
   job.Begin();

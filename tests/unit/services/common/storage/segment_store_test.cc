@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -154,6 +155,25 @@ TEST_F(SegmentStoreTest, MissingSegmentIsDataLossOfItsValuesOnly) {
   }
   ASSERT_TRUE(store_->Flush().ok());
   EXPECT_EQ(Start(0), "2");
+}
+
+// What goes on into a file that has no name any more is gone with the process, and cannot be read.
+TEST_F(SegmentStoreTest, NothingIsAppendedToAFileThatCannotBeRead) {
+  for (const bool replaced : {false, true}) {
+    ASSERT_TRUE(Put(1, "1").ok());
+    ASSERT_TRUE(store_->Flush().ok());
+    const std::filesystem::path open = folder_ / "segments" / *Segments().rbegin();
+    std::filesystem::remove(open);
+    if (replaced) {
+      std::ofstream(open) << "another file";
+    }
+    EXPECT_TRUE(absl::IsDataLoss(store_->Get("1").status()));
+    ASSERT_TRUE(Put(1, "2").ok());
+    EXPECT_EQ(Start(1), "2");
+    ASSERT_TRUE(store_->Flush().ok());
+    Open();
+    EXPECT_EQ(Start(1), "2");
+  }
 }
 
 TEST_F(SegmentStoreTest, ReadersNeverMissAValueThatMovesBetweenRecordsAndSegments) {

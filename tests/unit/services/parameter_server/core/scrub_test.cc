@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,6 +120,21 @@ TEST_F(ScrubTest, AValueASecondUnlessAPassWouldTakeLongerThanItMay) {
   Restart(options);
   server().Scrub();
   EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + milliseconds(200));
+}
+
+TEST_F(ScrubTest, AfterDamageAllElseIsReadAtOnceAndOnce) {
+  Create(Options());
+  rig_->store(0).Corrupt(LiveShardKey(0));
+  server().Scrub();
+  EXPECT_THAT(server().damages(),
+              testing::ElementsAre(
+                  "memory: checksum mismatch; what is damaged is written anew from memory"));
+  for (int value = 0; value < 5; ++value) {
+    EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now());
+    server().Scrub();  // finds it again, as nothing is flushed
+  }
+  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
+  EXPECT_EQ(server().scrubbed().damaged, 2u);
 }
 
 TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToRead) {

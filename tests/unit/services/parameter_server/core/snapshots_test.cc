@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <string_view>
@@ -110,6 +111,105 @@ TEST_F(SnapshotsTest, WhoMayHaveBeenReplacedTakesNone) {
   rig_->Advance(seconds(3));
   ASSERT_EQ(rig_->map[0].primary, rig_->holder(0)) << "nobody has taken over yet";
   EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
+}
+
+// The damage of a disk, found by a worker that evaluates: nothing is pushed meanwhile.
+class DamagedSnapshotTest : public SnapshotsTest {
+ protected:
+  DamagedSnapshotTest() {
+    ServerOptions options = Flat(4, OnWorker());
+    options.parameters.push_back({.name = "v", .layer = "l", .shape = {4}});
+    options.optimisers.resize(2, OnWorker());
+    Create(options);
+    PushNext();
+    const auto taken = server().TakeSnapshot(1, 0, {});
+    EXPECT_TRUE(taken.ok()) << taken.status();
+    mark_ = Mark();
+    EXPECT_TRUE(rig_->Flush(0).ok());
+  }
+
+  /// The value of a shard in the snapshot.
+  std::string Key(ShardId shard) {
+    char bucket[16];
+    std::snprintf(bucket, sizeof(bucket), "%08x", server().layout().shards()[shard].bucket);
+    return "snapshot/0000000000000001/" + std::string(bucket) + "/" + LiveShardKey(shard);
+  }
+
+  FetchOutcome FetchAsWorker(ShardId shard) {
+    const auto values = server().Fetch(&kWriter, std::vector<ShardId>{shard}, 1);
+    EXPECT_TRUE(values.ok()) << values.status();
+    rig_->Run();
+    return values.ok() ? values->at(0).outcome : FetchOutcome::kNotReady;
+  }
+
+  /// What the controller was told of it.
+  std::string Mark() {
+    std::string marks;
+    EXPECT_TRUE(rig_->store(0)
+                    .Scan("snapshots/",
+                          [&](std::string_view key, std::string_view value) {
+                            marks += std::string(key) + "=" + std::string(value) + "\n";
+                            return true;
+                          })
+                    .ok());
+    return marks;
+  }
+
+  std::string mark_;
+};
+
+TEST_F(DamagedSnapshotTest, IsWrittenAnewFromMemoryWhileNothingIsPushed) {
+  rig_->store(0).Corrupt(Key(0));
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kNoSuchSnapshot);
+  ASSERT_TRUE(rig_->storage_error(0).ok()) << rig_->storage_error(0);
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kFound);
+  EXPECT_THAT(Values(0, 1), Each(1));
+  EXPECT_EQ(Mark(), mark_);
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_THAT(server().damages(),
+              testing::ElementsAre(
+                  "memory: checksum mismatch; what is damaged is written anew from memory"));
+  PushNext();
+  EXPECT_THAT(Values(0, 1), Each(1)) << "it is a copy";
+}
+
+TEST_F(DamagedSnapshotTest, IsWrittenAnewWhereTheStoreFindsItToBeGoodAndItIsNot) {
+  std::string stored = rig_->store(0).Get(Key(0)).value();
+  stored[stored.size() / 2] ^= 1;
+  ASSERT_TRUE(rig_->store(0).Write({{.key = Key(0), .value = stored}}).ok());
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kNoSuchSnapshot);
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kFound);
+  EXPECT_THAT(Values(0, 1), Each(1));
+}
+
+TEST_F(DamagedSnapshotTest, RecordsThatHaveChangedSinceDoNotHinderIt) {
+  for (const std::string key : {"ledger/0", "ledger/1", "ledger/2"}) {  // of both buckets
+    ASSERT_TRUE(rig_->Put(0, key, 0, "later")->stored);
+  }
+  rig_->store(0).Corrupt(Key(0));
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kNoSuchSnapshot);
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kFound);
+}
+
+TEST_F(DamagedSnapshotTest, AServerThatCannotMakeItAnewLeavesToAnotherCopy) {
+  PushNext();
+  rig_->store(0).Corrupt(Key(0));
+  EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kNoSuchSnapshot);
+  EXPECT_TRUE(absl::IsDataLoss(rig_->storage_error(0))) << rig_->storage_error(0);
+  EXPECT_THAT(std::string(rig_->storage_error(0).message()),
+              testing::HasSubstr("memory: checksum mismatch"));
+}
+
+TEST_F(DamagedSnapshotTest, WhoOnlyReadsIsToldAndEndsNothing) {
+  PushNext();
+  rig_->store(0).Corrupt(Key(0));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(absl::IsDataLoss(server().Fetch(nullptr, std::vector<ShardId>{0}, 1).status()));
+    rig_->Run();
+  }
+  EXPECT_TRUE(rig_->storage_error(0).ok()) << rig_->storage_error(0);
+  EXPECT_THAT(server().damages(),
+              testing::ElementsAre(testing::HasSubstr("of checkpoint 1 cannot be read")));
 }
 
 TEST_F(SnapshotsTest, ItIsTakenByPrimariesAlone) {
