@@ -195,7 +195,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));
     if (accept_changes_) {
-      controller_->ForgetDataFiles();
+      controller_->AcceptOtherDataFiles();
     }
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
@@ -394,8 +394,8 @@ void Runner::TellWarnings() {
     }
   } else if (!changes_.empty()) {
     texts = {
-        "the run has succeeded, and of what has changed in its job.yaml nothing is taken: it "
-        "trains on only with more spec.runPolicy.epochs"};
+        "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
+        "taken: it trains on only with more spec.runPolicy.epochs"};
   }
   for (std::string& text : texts) {
     Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});
