@@ -140,6 +140,9 @@ std::string WhyNoModel(const std::string& run_dir) {
 }
 
 std::string NoModelText(const std::string& run_dir) {
+  if (const absl::Status run = local::CheckHoldsRun(local::RunPaths(run_dir)); !run.ok()) {
+    return std::string(run.message());
+  }
   return run_dir + WhyNoModel(run_dir) + "; adamant export " + run_dir +
          " --format safetensors --out FILE writes the model of its newest checkpoint, if it has "
          "one, which eval takes with --job " +

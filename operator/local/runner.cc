@@ -199,8 +199,9 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
     }
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
-    return absl::DataLossError("the controller's state is missing from " +
-                               paths_.controller().string() + " although the run had begun");
+    return absl::DataLossError(
+        "the controller's state is missing from " + paths_.controller().string() + " and " +
+        paths_.controller_copy().string() + " although the run had begun; " + WithoutState(paths_));
   } else {
     ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
     controller_ = JobController::Create(settings, uid);
@@ -212,6 +213,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
 }
 
 void Runner::Run() {
+  Record(recorder_->Finish());  // the curve: no picture keeps a run from going on
   TellWarnings();
   TellAlarms();
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it

@@ -4,6 +4,7 @@ import gzip
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -213,6 +214,17 @@ class InputTest(adamant.TestCase):
         for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):
             self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
 
+    def test_a_manifest_alone_is_no_run(self):
+        project = self.folder / "project"
+        (project / "data").mkdir(parents=True)
+        (project / "data" / "images").touch()
+        self.job().rename(project / "job.yaml")
+        before = sorted(project.rglob("*"))
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"]):
+            self.assert_refused(adamant.adamant(*command, project), 2,
+                                f"{project} holds no run: it has a job.yaml, but no started.yaml. To begin one: adamant train")
+        self.assertEqual(sorted(project.rglob("*")), before)
+
     def test_a_run_without_a_model_is_not_exported(self):
         run = self.run_in().train(self.job(epochs=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
@@ -328,7 +340,21 @@ class InputTest(adamant.TestCase):
                 for i in range(0, len(content), 50):
                     content[i] ^= 0xFF
                 path.write_bytes(content)
-        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "controller")
+        left = f"adamant export {run.folder} writes the model of its newest checkpoint"
+        refused = adamant.adamant("train", "--resume", run.folder)
+        self.assert_refused(refused, 4, str(run.folder / "controller"), str(run.folder / "controller.copy"), left)
+        self.assertNotIn("remove it", refused.stderr)
+        for copy in ("controller", "controller.copy"):
+            shutil.rmtree(run.folder / copy)
+        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "the controller's state is missing", left)
+        exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+
+    def test_a_run_whose_lock_is_gone_is_in_use_all_the_same(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(0)
+        (run.folder / "lock").unlink()
+        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, f"{run.folder} is in use by another adamant")
 
     def test_a_model_of_another_net(self):
         run = self.run_in().train(self.job(epochs=1))
