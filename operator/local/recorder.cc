@@ -80,6 +80,9 @@ absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
   recorder.told_ = recorder.beyond_.empty();
   ADAMANT_RETURN_IF_ERROR(recorder.WriteMetrics());
   ADAMANT_ASSIGN_OR_RETURN(recorder.events_, OpenToAppend(paths.events()));
+  if (absl::Status drawn = recorder.Finish(); absl::IsResourceExhausted(drawn)) {
+    return drawn;  // no matter of the picture alone
+  }
   return recorder;
 }
 

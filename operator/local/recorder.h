@@ -20,8 +20,9 @@ namespace adamant::local {
 /// Threads: one.
 class Recorder {
  public:
-  /// Writes metrics.csv anew from `results`, what is stored of earlier, in any order; goes on with
-  /// events.jsonl; the curve is left to Finish. Rows of epochs that `results` lacks stay, behind
+  /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier, in any order;
+  /// goes on with events.jsonl. A curve that cannot be drawn, but for a full disk, is left to
+  /// Finish. Rows of epochs that `results` lacks stay, behind
   /// the others, until these epochs have ended again. Errors: those of the file system, naming the
   /// file.
   static absl::StatusOr<Recorder> Open(const RunPaths& paths,

@@ -232,6 +232,23 @@ class DamageTest(adamant.TestCase):
                 self.assertIn(str(path), result.stderr)
                 path.write_bytes(whole)
 
+    def test_a_manifest_that_is_none_is_bad_input_to_all(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        (run.folder / "job.yaml").write_text("spec: [")
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"]):
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(str(run.folder / "job.yaml"), result.stderr)
+
+    def test_a_run_whose_lock_is_gone_is_in_use_all_the_same(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(0)
+        (run.folder / "lock").unlink()
+        result = adamant.adamant("train", "--resume", run.folder)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn(f"{run.folder} is in use by another adamant", result.stderr)
+
     def test_no_picture_ends_a_run(self):
         run = self.run_in().train(self.job(epochs=1))
         self.assertEqual(run.wait()[0], 0)
