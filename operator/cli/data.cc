@@ -106,11 +106,11 @@ void AddData(CLI::App& app, int& exit_code) {
   const auto digits_flags = std::make_shared<DigitsFlags>();
   AddFolder(digits, "--out", digits_flags->folder, "Folder for the files")->required();
   digits.add_option("--train", digits_flags->options.train_examples, "Training examples")
-      ->check(CLI::Range(1, 100'000'000))
+      ->check(WholeNumber(1, 100'000'000))
       ->capture_default_str();
   digits
       .add_option("--validation", digits_flags->options.validation_examples, "Validation examples")
-      ->check(CLI::Range(1, 100'000'000))
+      ->check(WholeNumber(1, 100'000'000))
       ->capture_default_str();
   digits
       .add_option("--seed",

@@ -54,6 +54,7 @@ struct Evaluation {
   std::uint64_t correct = 0;
   double loss_sum = 0;
   std::string predictions;  // a class a line
+  std::string job;          // that the model says it is of; "" where it does not
 };
 
 absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source) {
@@ -101,6 +102,9 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   const exports::Normalisation normalisation = local::NormalisationOf(job, graph);
   const auto classes = static_cast<std::size_t>(graph.classes);
   Evaluation evaluation;
+  if (const auto named = model.metadata.find("job"); named != model.metadata.end()) {
+    evaluation.job = named->second;
+  }
   for (std::uint64_t begin = 0; begin < data.size(); begin += kBatch) {
     const std::uint64_t count = std::min<std::uint64_t>(kBatch, data.size() - begin);
     FillInput(data, begin, count, normalisation, *context);
@@ -140,6 +144,9 @@ std::string WhyNoModel(const std::string& run_dir) {
 }
 
 std::string NoModelText(const std::string& run_dir) {
+  if (const absl::Status run = local::CheckHoldsRun(local::RunPaths(run_dir)); !run.ok()) {
+    return std::string(run.message());
+  }
   return run_dir + WhyNoModel(run_dir) + "; adamant export " + run_dir +
          " --format safetensors --out FILE writes the model of its newest checkpoint, if it has "
          "one, which eval takes with --job " +
@@ -149,6 +156,23 @@ std::string NoModelText(const std::string& run_dir) {
 std::string LossText(double loss) {
   return std::isfinite(loss) ? Text("loss %.4f", loss)
                              : "no finite loss: weights or outputs of the model are too large";
+}
+
+// Nobody has named the manifest, so it is said which it is, and whether it is likely to fit.
+void TellManifest(const std::filesystem::path& model,
+                  const std::filesystem::path& manifest,
+                  const std::string& of_model,
+                  const std::string& of_manifest) {
+  std::fprintf(stderr, "net and data: %s, beside the model\n", manifest.c_str());
+  if (!of_model.empty() && of_model != of_manifest) {
+    std::fprintf(stderr,
+                 "warning: %s is a model of job %s, and %s is the manifest of %s: the data may be "
+                 "other data; --job names another manifest\n",
+                 model.c_str(),
+                 of_model.c_str(),
+                 manifest.c_str(),
+                 of_manifest.c_str());
+  }
 }
 
 int Eval(const EvalFlags& flags) {
@@ -186,6 +210,9 @@ int Eval(const EvalFlags& flags) {
   if (!evaluation.ok()) {
     PrintError(std::string(evaluation.status().message()));
     return absl::IsResourceExhausted(evaluation.status()) ? kCannotRun : kBadInput;
+  }
+  if (!is_run && flags.job.empty()) {
+    TellManifest(model, manifest, evaluation->job, parsed.job->metadata().name());
   }
   if (!flags.predictions.empty()) {
     const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);

@@ -45,6 +45,7 @@ absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
   const local::RunPaths paths(flags.run_dir);
   std::error_code error;
   if (flags.checkpoint != 0 || !std::filesystem::exists(paths.safetensors(), error)) {
+    ADAMANT_RETURN_IF_ERROR(local::CheckHoldsRun(paths));
     return local::ReadCheckpointModel(job, paths, flags.checkpoint);
   }
   return local::ReadModel(paths.safetensors(), graph);
@@ -75,7 +76,7 @@ int Export(const ExportFlags& flags) {
   }
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
-    PrintError(flags.run_dir + " holds no run (it has no job.yaml)");
+    PrintError(flags.run_dir + " holds no run: it has no job.yaml");
     return kBadInput;
   }
   const job::ParseResult parsed =

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/cli/commands.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/expectation.h"
@@ -92,9 +93,9 @@ void AddPlan(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<PlanFlags>();
   command.add_option("JOB", flags->job, "Manifest of the job (YAML)")->required();
   command.add_option("--batch", flags->batch, "Examples of a batch [the job's]")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(WholeNumber(1, 1 << 20));
   command.add_option("--steps", flags->steps, "Steps that are timed [31, or those of 10 seconds]")
-      ->check(CLI::Range(1, 1000));
+      ->check(WholeNumber(1, 1000));
   command.footer(kExamples);
   command.callback([flags, &exit_code] { exit_code = Plan(*flags); });
 }

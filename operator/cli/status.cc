@@ -50,7 +50,8 @@ int Status(const StatusFlags& flags) {
   const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_dir);
   if (!run.ok()) {
     PrintError(std::string(run.status().message()));
-    return absl::IsNotFound(run.status()) ? kBadInput : kCannotRun;
+    const bool bad_input = absl::IsNotFound(run.status()) || absl::IsInvalidArgument(run.status());
+    return bad_input ? kBadInput : kCannotRun;
   }
   if (!run->damage.empty()) {
     std::fprintf(stderr, "warning: shown from the copy: %s\n", run->damage.c_str());

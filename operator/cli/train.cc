@@ -130,8 +130,8 @@ std::string Plain(const std::string& folder) {
 
 // Whether there is a run in the folder that nobody else runs; an ExitCode if not.
 int CheckResumable(const local::RunPaths& paths) {
-  if (!local::CanBeResumed(paths)) {
-    PrintError(paths.root.string() + " holds no run to resume: it has no job.yaml");
+  if (const absl::Status run = local::CheckHoldsRun(paths); !run.ok()) {
+    PrintError(std::string(run.message()));
     return kBadInput;
   }
   if (const absl::Status files = local::CheckRunFiles(paths); !files.ok()) {

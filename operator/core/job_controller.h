@@ -116,9 +116,9 @@ class JobController {
   /// have left.
   std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
 
-  /// The data may be other data than until now: what is read next is what the job goes on with.
-  /// Before Begin.
-  void ForgetDataFiles() { state_.data_files.clear(); }
+  /// The data may be other data than until now: what is read next is what the job goes on with, and
+  /// until then what it began with stays stored. Before Begin.
+  void AcceptOtherDataFiles();
 
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
@@ -177,6 +177,7 @@ class JobController {
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnFailure(MemberId from, const Failure& failure, TimePoint now);
+  [[nodiscard]] std::vector<DataFile> BindingFiles() const;
   void OnDataFiles(MemberId from, const std::vector<DataFile>& files);
   void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
@@ -236,6 +237,8 @@ class JobController {
   GoingBack going_back_;
   LeadOut lead_out_;
   StartWatch start_watch_;
+
+  std::set<std::string> replaceable_;  // fields of data files that the next to tell decides
 
   bool ready_ = false;    // the current step's commands have been sent
   bool goes_on_ = false;  // it had begun under another controller, and processes of then may run

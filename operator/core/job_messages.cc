@@ -65,7 +65,7 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
               .attempt = state_.recovery.attempt,
               .schedule_epochs = state_.schedule_epochs,
               .data_files =
-                  join.id.role == Role::kDataServer ? state_.data_files : std::vector<DataFile>{}});
+                  join.id.role == Role::kDataServer ? BindingFiles() : std::vector<DataFile>{}});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   }
@@ -116,7 +116,12 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
       roster_.StartRole(Role::kParameterServer, {}, now);
       roster_.StartRole(Role::kWorker, {}, now);
     }
-  } else if (examples != TrainingExamples(settings_, state_)) {
+  } else if (examples == TrainingExamples(settings_, state_)) {
+    if (state_.training_examples == 0) {  // the settings know it; who resumes the job compares
+      state_.training_examples = examples;
+      outbox_.StateChanged();
+    }
+  } else {
     state_.invalid = true;
     End(Phase::kFailed,
         "spec.data.train: " + ToString(from) + " has " + std::to_string(examples) +
@@ -126,10 +131,27 @@ void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, Tim
   }
 }
 
+void JobController::AcceptOtherDataFiles() {
+  for (const DataFile& file : state_.data_files) {
+    replaceable_.insert(file.field);
+  }
+}
+
+// Those that a data server must find as they are.
+std::vector<DataFile> JobController::BindingFiles() const {
+  std::vector<DataFile> files = state_.data_files;
+  std::erase_if(files, [&](const DataFile& file) { return replaceable_.contains(file.field); });
+  return files;
+}
+
 // One that was told the job's files has compared them itself; this is for those that began at once.
 void JobController::OnDataFiles(MemberId from, const std::vector<DataFile>& files) {
   for (const DataFile& file : files) {
     const auto known = std::ranges::find(state_.data_files, file.field, &DataFile::field);
+    if (replaceable_.erase(file.field) > 0) {
+      known->fingerprint = file.fingerprint;
+      outbox_.StateChanged();
+    }
     if (known != state_.data_files.end() && known->fingerprint != file.fingerprint) {
       state_.invalid = true;
       return End(Phase::kFailed,

@@ -263,7 +263,7 @@ struct JobState {
   std::uint64_t failovers = 0;             ///< take-overs that were no hand-over
   std::uint64_t restores = 0;              ///< of buckets that had lost all members
   std::vector<std::uint32_t> part_owner{};
-  std::uint64_t training_examples = 0;  ///< as data servers told; 0: they have not
+  std::uint64_t training_examples = 0;  ///< as data servers told; 0: not known
   std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers
   std::uint32_t restarts = 0;           ///< of all slots, within the budget
   std::chrono::milliseconds active{0};  ///< time the job has been active

@@ -13,6 +13,7 @@
 #include "services/common/base/failpoint.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
 
 namespace adamant::local {
 namespace {
@@ -72,6 +73,21 @@ absl::StatusOr<Manifest> ReadFrom(const std::filesystem::path& path) {
                         path.string() + ": " + std::string(manifest.status().message()));
   }
   return manifest;
+}
+
+// Whoever runs a job makes the folder before there is a checkpoint.
+absl::Status CheckCheckpoints(const RunPaths& paths) {
+  if (const absl::Status status = storage::CheckIsFolder(paths.checkpoints()); !status.ok()) {
+    return absl::DataLossError(std::string(status.message()) + "; move it away");
+  }
+  if (std::error_code error; std::filesystem::exists(paths.started(), error) &&
+                             !std::filesystem::exists(paths.checkpoints(), error)) {
+    return absl::NotFoundError(paths.checkpoints().string() +
+                               ": is not there, and names the checkpoints that there are; adamant "
+                               "train --resume " +
+                               paths.root.string() + " makes it anew of a run that has not ended");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -147,6 +163,7 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
 }
 
 absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
+  ADAMANT_RETURN_IF_ERROR(CheckCheckpoints(paths));
   std::vector<Manifest> manifests;
   absl::Status damage;  // the first
   std::error_code error;

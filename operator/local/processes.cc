@@ -17,6 +17,8 @@
 
 #include "services/common/base/files.h"
 #include "services/common/base/process.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/storage/file_kinds.h"
 
 // The header of glibc 2.36 forgets to say that these are C functions.
 extern "C" {
@@ -61,6 +63,9 @@ int WaitFor(int descriptor, siginfo_t& info, rusage& used) {
 /// The last line of a log, which may be large; "" if there is none.
 std::string LastLine(const std::filesystem::path& log) {
   constexpr std::streamoff kMost = 1024;
+  if (!storage::CheckIsFile(log).ok()) {
+    return "";
+  }
   std::ifstream file(log, std::ios::binary | std::ios::ate);
   file.seekg(std::max<std::streamoff>(file.tellg() - std::streampos(kMost), 0));
   std::string last;
@@ -87,6 +92,7 @@ absl::Status Processes::Start(const Command& command) {
   }
   std::error_code ignored;  // a folder of logs may be deleted at any time; open says what is wrong
   std::filesystem::create_directory(command.log.parent_path(), ignored);
+  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(command.log));
   const int log = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log < 0) {
     return SystemError(errno, "cannot open", command.log);

@@ -14,6 +14,7 @@
 
 #include "operator/local/learning_curve.h"
 #include "operator/local/record.h"
+#include "operator/local/run_folder.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 
@@ -79,7 +80,9 @@ absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
   recorder.told_ = recorder.beyond_.empty();
   ADAMANT_RETURN_IF_ERROR(recorder.WriteMetrics());
   ADAMANT_ASSIGN_OR_RETURN(recorder.events_, OpenToAppend(paths.events()));
-  ADAMANT_RETURN_IF_ERROR(recorder.Finish());
+  if (absl::Status drawn = recorder.Finish(); absl::IsResourceExhausted(drawn)) {
+    return drawn;  // no matter of the picture alone
+  }
   return recorder;
 }
 
@@ -165,7 +168,8 @@ absl::Status Recorder::Note(const controller::Note& note) {
 absl::Status Recorder::Epoch(const controller::EpochResult& result) {
   results_.push_back(result);
   const bool replaces = beyond_.erase({result.attempt, result.epoch}) > 0;
-  absl::Status status = behind_ || replaces ? WriteMetrics() : AppendRow(result);
+  const bool away = !IsInPlace(metrics_, paths_.metrics());
+  absl::Status status = behind_ || replaces || away ? WriteMetrics() : AppendRow(result);
   status.Update(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
   if (std::chrono::steady_clock::now() - last_drawn_ >= kCurveInterval) {
     status.Update(DrawCurve());
@@ -180,7 +184,8 @@ absl::Status Recorder::AppendRow(const controller::EpochResult& result) {
 }
 
 absl::Status Recorder::Finish() {
-  absl::Status status = behind_ ? WriteMetrics() : absl::OkStatus();
+  const bool lacks_rows = behind_ || !IsInPlace(metrics_, paths_.metrics());
+  absl::Status status = lacks_rows ? WriteMetrics() : absl::OkStatus();
   if (drawn_ != results_.size() || drawn_ == 0) {
     status.Update(DrawCurve());
   }

@@ -21,9 +21,10 @@ namespace adamant::local {
 class Recorder {
  public:
   /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier, in any order;
-  /// goes on with events.jsonl. Rows of epochs that `results` lacks stay, behind the others, until
-  /// these epochs have ended again.
-  /// Errors: those of the file system, naming the file.
+  /// goes on with events.jsonl. A curve that cannot be drawn, but for a full disk, is left to
+  /// Finish. Rows of epochs that `results` lacks stay, behind
+  /// the others, until these epochs have ended again. Errors: those of the file system, naming the
+  /// file.
   static absl::StatusOr<Recorder> Open(const RunPaths& paths,
                                        std::string job,
                                        std::vector<controller::EpochResult> results);
@@ -37,7 +38,8 @@ class Recorder {
   absl::Status Note(const controller::Note& note);
   absl::Status Epoch(const controller::EpochResult& result);
 
-  /// Writes metrics.csv and the curve anew where they are behind the results.
+  /// Writes metrics.csv and the curve anew where they are behind the results, or metrics.csv is not
+  /// the file that was written any more.
   absl::Status Finish();
 
   /// That there were such rows; empty: none, or it was told.

@@ -9,8 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "operator/control/codec.h"
 #include "operator/core/actions.h"
+#include "operator/core/job_controller.h"
 #include "operator/core/state.h"
+#include "operator/local/job_data.h"
 #include "operator/local/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/checksum.h"
@@ -75,6 +78,10 @@ constexpr Rule kRules[] = {
 // What is in a file that is named as before.
 constexpr Rule kOtherData{
     "", Answer::kIfAccepted, "or put that file back, or begin a new run with this one"};
+constexpr char kOtherSize[] =
+    "what of an epoch is done is counted in the batches as they were: put those files back, or "
+    "begin a new run with these";
+constexpr std::string_view kTrain = "spec.data.train";
 
 bool IsWithin(std::string_view path, std::string_view rule) {
   return rule.empty() ||
@@ -127,32 +134,27 @@ void Judge(const std::string& line, const Rule& rule, bool accept_changes, Resum
   }
 }
 
-absl::Status CompareManifests(const v1::TrainingJob& job,
-                              const RunPaths& paths,
-                              bool accept_changes,
-                              Resumption& resumption) {
-  if (std::error_code error; !std::filesystem::exists(paths.started(), error)) {
-    return absl::OkStatus();
+// What is stored of the run that bears on its data. None where the state is not there yet, or
+// cannot be read: who runs the job says so, and its data servers compare, too.
+struct Begun {
+  std::vector<controller::DataFile> files;  // that the job began with
+  std::uint64_t examples = 0;               // of them; 0: not known
+  bool is_over = false;                     // nothing is taken of what has changed
+};
+
+// Earlier versions did not store it where the manifest's files told; each epoch has counted all.
+std::uint64_t ExamplesBegunWith(const controller::JobState& state,
+                                const controller::StateStore::Snapshot& stored) {
+  const auto result = stored.entries.lower_bound(std::string(controller::kResultPrefix));
+  if (state.training_examples > 0 || result == stored.entries.end() ||
+      !result->first.starts_with(controller::kResultPrefix)) {
+    return state.training_examples;
   }
-  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(paths.started(), kMaxBytes));
-  const job::ParseResult started =
-      job::ParseJob(text, paths.started().string(), job::DataReading::kNone);
-  if (started.job == nullptr || IsDamaged(text)) {
-    const std::string problem = started.job == nullptr
-                                    ? job::Format(started.problems.front())
-                                    : paths.started().string() + ": it is not as it was written";
-    return absl::DataLossError(problem + "; without this file the run goes on as " +
-                               paths.job().string() + " says");
-  }
-  for (const job::Change& change : job::ChangesBetween(*started.job, job)) {
-    Judge(job::Format(change), RuleOf(change), accept_changes, resumption);
-  }
-  return absl::OkStatus();
+  const auto decoded = controller::DecodeResult(result->second);
+  return decoded.ok() ? decoded->counted + decoded->left : 0;
 }
 
-// The files that the job began with. None where the state is not there yet, or cannot be read: who
-// runs the job says so, and its data servers compare, too.
-std::vector<controller::DataFile> KnownFiles(const RunPaths& paths) {
+Begun ReadBegun(const v1::TrainingJob& job, const RunPaths& paths) {
   if (std::error_code error; !std::filesystem::exists(paths.controller(), error)) {
     return {};
   }
@@ -162,21 +164,80 @@ std::vector<controller::DataFile> KnownFiles(const RunPaths& paths) {
     return {};
   }
   const auto found = stored->snapshot.entries.find(controller::kStateKey);
-  const absl::StatusOr<controller::JobState> state = found == stored->snapshot.entries.end()
-                                                         ? absl::NotFoundError("no state")
-                                                         : controller::DecodeState(found->second);
-  return state.ok() ? state->data_files : std::vector<controller::DataFile>{};
+  if (found == stored->snapshot.entries.end()) {
+    return {};
+  }
+  const absl::StatusOr<controller::JobState> state = controller::DecodeState(found->second);
+  if (!state.ok()) {
+    return {};
+  }
+  const auto restored = controller::JobController::Restore(control::SettingsOf(job), found->second);
+  return {.files = state->data_files,
+          .examples = ExamplesBegunWith(*state, stored->snapshot),
+          .is_over = restored.ok() && (*restored)->IsOver()};
 }
 
-absl::Status CompareData(const v1::TrainingJob& job,
-                         const RunPaths& paths,
-                         bool accept_changes,
-                         Resumption& resumption) {
-  const std::vector<controller::DataFile> known = KnownFiles(paths);
-  const v1::Data& data = job.spec().data();
+// The run that goes on, and what is found of changes.
+struct Comparison {
+  const v1::TrainingJob& job;
+  const RunPaths& paths;
+  const Begun begun;
+  const bool accept_changes;  // or nothing is taken of them
+  bool other_size = false;    // of the training data
+  Resumption resumption{};
+};
+
+absl::Status CompareManifests(Comparison& comparison) {
+  const std::filesystem::path started_with = comparison.paths.started();
+  if (std::error_code error; !std::filesystem::exists(started_with, error)) {
+    return absl::OkStatus();
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(started_with, kMaxBytes));
+  const job::ParseResult started =
+      job::ParseJob(text, started_with.string(), job::DataReading::kNone);
+  if (started.job == nullptr || IsDamaged(text)) {
+    const std::string problem = started.job == nullptr
+                                    ? job::Format(started.problems.front())
+                                    : started_with.string() + ": it is not as it was written";
+    return absl::DataLossError(problem + "; without this file the run goes on as " +
+                               comparison.paths.job().string() + " says");
+  }
+  for (const job::Change& change : job::ChangesBetween(*started.job, comparison.job)) {
+    const bool other_size = comparison.other_size && IsWithin(change.path, kTrain);
+    Judge(job::Format(change),
+          other_size ? Rule{kTrain, Answer::kRefused, kBatches} : RuleOf(change),
+          comparison.accept_changes,
+          comparison.resumption);
+  }
+  return absl::OkStatus();
+}
+
+// The batches of an epoch, and what of them is done, are those of as many examples.
+absl::Status CompareSize(Comparison& comparison) {
+  const v1::DataSource& train = comparison.job.spec().data().train();
+  if (comparison.begun.examples == 0 || !train.has_idx()) {
+    return absl::OkStatus();  // of what else a manifest has it compares the fields
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t examples, ExamplesOf(train));
+  if (examples == comparison.begun.examples) {
+    return absl::OkStatus();
+  }
+  comparison.other_size = !comparison.begun.is_over;
+  Judge(std::string(kTrain) + ": " + std::to_string(comparison.begun.examples) + " examples -> " +
+            std::to_string(examples),
+        {"", comparison.other_size ? Answer::kRefused : Answer::kTaken, kOtherSize},
+        comparison.accept_changes,
+        comparison.resumption);
+  return absl::OkStatus();
+}
+
+absl::Status CompareFiles(Comparison& comparison) {
+  const std::vector<controller::DataFile>& known = comparison.begun.files;
+  const v1::Data& data = comparison.job.spec().data();
   for (const auto& [set, source] :
        {std::pair("train", &data.train()), std::pair("validation", &data.validation())}) {
-    if (known.empty() || !source->has_idx()) {
+    const bool told = source == &data.train() && comparison.other_size;
+    if (known.empty() || told || !source->has_idx()) {
       continue;
     }
     const dataset::IdxPaths files{.images = source->idx().images(),
@@ -190,8 +251,10 @@ absl::Status CompareData(const v1::TrainingJob& job,
     for (const job::DataFile& file : found) {
       const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
       if (begun != known.end() && begun->fingerprint != file.fingerprint) {
-        Judge(
-            file.field + ": " + job::OtherFile(file.name), kOtherData, accept_changes, resumption);
+        Judge(file.field + ": " + job::OtherFile(file.name),
+              kOtherData,
+              comparison.accept_changes,
+              comparison.resumption);
       }
     }
   }
@@ -203,10 +266,15 @@ absl::Status CompareData(const v1::TrainingJob& job,
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes) {
-  Resumption resumption;
-  ADAMANT_RETURN_IF_ERROR(CompareManifests(job, paths, accept_changes, resumption));
-  ADAMANT_RETURN_IF_ERROR(CompareData(job, paths, accept_changes, resumption));
-  return resumption;
+  const Begun begun = ReadBegun(job, paths);
+  Comparison comparison{.job = job,
+                        .paths = paths,
+                        .begun = begun,
+                        .accept_changes = accept_changes || begun.is_over};
+  ADAMANT_RETURN_IF_ERROR(CompareSize(comparison));
+  ADAMANT_RETURN_IF_ERROR(CompareManifests(comparison));
+  ADAMANT_RETURN_IF_ERROR(CompareFiles(comparison));
+  return std::move(comparison.resumption);
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {

@@ -21,8 +21,10 @@ struct Resumption {
   std::vector<std::string> refused;  ///< not empty: the run must not go on
 };
 
-/// Compares. With `accept_changes` what can be taken only if it is meant is taken. A run that has
+/// Compares. With `accept_changes` what can be taken only if it is meant is taken, and so it is
+/// where the job has succeeded and has no more epochs: then nothing comes of it. A run that has
 /// never started, or whose version did not store what it started with, has no differences.
+/// Training data with another number of examples is never taken.
 /// Of the data job::FingerprintFiles reads what it needs.
 /// Errors: DataLoss when what is stored cannot be read; those of the file system.
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,

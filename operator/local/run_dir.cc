@@ -58,13 +58,13 @@ struct flock Range(off_t begin, off_t bytes) {
   return range;
 }
 
+}  // namespace
+
 absl::Status InUse(const RunPaths& paths) {
   return absl::AbortedError(paths.root.string() +
                             " is in use by another adamant; look at it with `adamant status " +
                             paths.root.string() + "`");
 }
-
-}  // namespace
 
 absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
   const int descriptor = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -153,15 +153,44 @@ std::string SetStrangerAside(const std::filesystem::path& data) {
                      : std::string(moved.message()));
 }
 
-bool CanBeResumed(const RunPaths& paths) {
-  std::error_code error;
-  return std::filesystem::exists(paths.job(), error);
+bool CanBeResumed(const RunPaths& paths) { return CheckHoldsRun(paths).ok(); }
+
+absl::Status CheckHoldsRun(const RunPaths& paths) {
+  const auto has = [](const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+  };
+  if (!has(paths.job())) {
+    return absl::NotFoundError(paths.root.string() + " holds no run: it has no job.yaml");
+  }
+  // One that was ended at once has only its folders, and one of an earlier version no started.yaml.
+  const bool begun = has(paths.started()) || has(paths.controller()) ||
+                     has(paths.controller_copy()) || (has(paths.logs()) && has(paths.data()));
+  return begun ? absl::OkStatus()
+               : absl::NotFoundError(paths.root.string() +
+                                     " holds no run: it has a job.yaml, but no started.yaml. To "
+                                     "begin one: adamant train " +
+                                     paths.job().string());
 }
 
 absl::Status CheckRunFiles(const RunPaths& paths) {
-  for (const std::filesystem::path& file :
-       {paths.lock(), paths.started(), paths.events(), paths.metrics(), paths.endpoint()}) {
+  for (const std::filesystem::path& file : {paths.lock(),
+                                            paths.started(),
+                                            paths.events(),
+                                            paths.metrics(),
+                                            paths.endpoint(),
+                                            paths.safetensors(),
+                                            paths.onnx()}) {
     ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(file));
+  }
+  for (const std::filesystem::path& folder : {paths.logs(), paths.checkpoints()}) {
+    ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(folder));
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(paths.logs(), error)) {
+    if (entry.path().extension() == ".log") {  // others are not ours
+      ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(entry.path()));
+    }
   }
   return absl::OkStatus();
 }

@@ -68,6 +68,9 @@ class RunLock {
   int descriptor_;
 };
 
+/// Error: Aborted, saying that another program has the run and how to look at it.
+absl::Status InUse(const RunPaths& paths);
+
 /// Creates the folder of a new run with its subfolders and `job` as job.yaml. Where that fails,
 /// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files; those
 /// of the file system.
@@ -80,8 +83,11 @@ std::string SetStrangerAside(const std::filesystem::path& data);
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
-/// That those files of a run that are there are files (storage::CheckIsFile): a program that opens
-/// a FIFO waits for ever. Error: DataLoss, naming the first that is none.
+/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing.
+absl::Status CheckHoldsRun(const RunPaths& paths);
+
+/// That those files of a run that are there, and its logs, are files (storage::CheckIsFile): a
+/// program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
 absl::Status CheckRunFiles(const RunPaths& paths);
 
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at

@@ -12,9 +12,7 @@
 #include "services/common/base/files.h"
 
 namespace adamant::local {
-namespace {
 
-// Whether what is open is what is in the place.
 bool IsInPlace(int descriptor, const std::filesystem::path& path) {
   struct stat opened {};
   struct stat found {};
@@ -24,8 +22,6 @@ bool IsInPlace(int descriptor, const std::filesystem::path& path) {
   return fstat(descriptor, &opened) != 0 ||
          (opened.st_dev == found.st_dev && opened.st_ino == found.st_ino);
 }
-
-}  // namespace
 
 absl::StatusOr<RunFolder> RunFolder::Open(const RunPaths& paths) {
   const int root = open(paths.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <filesystem>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/local/run_dir.h"
 
 namespace adamant::local {
+
+/// Whether what is open is what is in the place; true where nobody knows.
+bool IsInPlace(int descriptor, const std::filesystem::path& path);
 
 /// The folder of a run that runs, which somebody may remove or rename, or put another in its place:
 /// what is open then goes on being written, and what is not can only be made anew by mistake.

@@ -55,11 +55,17 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
+  const auto none =
+      absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
+  if (std::error_code error; !std::filesystem::exists(paths.controller(), error) &&
+                             !std::filesystem::exists(paths.controller_copy(), error)) {
+    return none;
+  }
   ADAMANT_ASSIGN_OR_RETURN(StateCopies::Stored stored,
                            StateCopies::Read({paths.controller(), paths.controller_copy()}));
   const auto state = stored.snapshot.entries.find(controller::kStateKey);
   if (state == stored.snapshot.entries.end()) {
-    return absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
+    return none;
   }
   ADAMANT_ASSIGN_OR_RETURN(
       const auto job,
@@ -71,9 +77,7 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
 
 absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
   const RunPaths paths(run_dir);
-  if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
-    return absl::NotFoundError(run_dir.string() + " holds no run (it has no job.yaml)");
-  }
+  ADAMANT_RETURN_IF_ERROR(CheckHoldsRun(paths));
   const auto until = std::chrono::steady_clock::now() + kStartTime;
   while (true) {
     ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));

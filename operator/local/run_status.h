@@ -16,8 +16,8 @@ struct RunStatus {
   std::string damage = {};  ///< of what is stored, and is not needed as there is a copy
 };
 
-/// Errors: NotFound when the folder holds no run; Unavailable when its controller does not answer
-/// within 3 s; DataLoss when the state is damaged.
+/// Errors: NotFound when the folder holds no run; InvalidArgument when its manifest is none;
+/// Unavailable when its controller does not answer within 3 s; DataLoss when the state is damaged.
 absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir);
 
 }  // namespace adamant::local

@@ -195,12 +195,13 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));
     if (accept_changes_) {
-      controller_->ForgetDataFiles();
+      controller_->AcceptOtherDataFiles();
     }
   } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
     // Processes are started only after the state is stored.
-    return absl::DataLossError("the controller's state is missing from " +
-                               paths_.controller().string() + " although the run had begun");
+    return absl::DataLossError(
+        "the controller's state is missing from " + paths_.controller().string() + " and " +
+        paths_.controller_copy().string() + " although the run had begun; " + WithoutState(paths_));
   } else {
     ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
     controller_ = JobController::Create(settings, uid);
@@ -212,6 +213,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
 }
 
 void Runner::Run() {
+  Record(recorder_->Finish());  // the curve: no picture keeps a run from going on
   TellWarnings();
   TellAlarms();
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
@@ -394,8 +396,8 @@ void Runner::TellWarnings() {
     }
   } else if (!changes_.empty()) {
     texts = {
-        "the run has succeeded, and of what has changed in its job.yaml nothing is taken: it "
-        "trains on only with more spec.runPolicy.epochs"};
+        "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
+        "taken: it trains on only with more spec.runPolicy.epochs"};
   }
   for (std::string& text : texts) {
     Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});

@@ -6,6 +6,7 @@
 
 #include "operator/local/kv_state_store.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/storage/file_check.h"
 #include "services/common/storage/rocksdb_store.h"
 #include "services/common/storage/set_aside.h"
 
@@ -20,12 +21,36 @@ absl::StatusOr<StateStore::Snapshot> SnapshotOf(storage::KvStore& store) {
   return KvStateStore(store, 0).Load();
 }
 
-absl::Status BothDamaged(const absl::Status& first, const absl::Status& second) {
-  return absl::DataLossError(std::string(first.message()) +
-                             "; and so is its copy: " + std::string(second.message()));
+// What is wrong, without advice that does not fit here: a run does not begin without its state.
+std::string Fault(const absl::Status& status) {
+  std::string text(status.message());
+  if (text.ends_with(storage::kDamageAdvice)) {
+    text.resize(text.size() - storage::kDamageAdvice.size());
+  }
+  return text;
+}
+
+absl::Status BothDamaged(const absl::Status& first,
+                         const absl::Status& second,
+                         const StateCopies::Folders& folders) {
+  return absl::DataLossError(Fault(first) + "; and so is its copy: " + Fault(second) +
+                             ". Check the disk; " +
+                             WithoutState(RunPaths(folders[0].parent_path())));
+}
+
+// RocksDB tells it by its text alone.
+bool IsLocked(const absl::Status& status) {
+  return status.message().find("While lock file") != std::string_view::npos &&
+         status.message().find("temporarily unavailable") != std::string_view::npos;
 }
 
 }  // namespace
+
+std::string WithoutState(const RunPaths& paths) {
+  return "restore one of both: without them the run cannot go on. What is left: adamant export " +
+         paths.root.string() +
+         " writes the model of its newest checkpoint, and a new run begins anew";
+}
 
 absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& folders) {
   return Open(folders, [](const std::filesystem::path& folder) {
@@ -42,6 +67,8 @@ absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& fo
     opened[i] = store.status();
     if (store.ok()) {
       copies->stores_[i] = *std::move(store);
+    } else if (IsLocked(opened[i])) {
+      return InUse(RunPaths(folders[0].parent_path()));
     } else if (!absl::IsDataLoss(opened[i])) {
       return opened[i];
     }
@@ -53,9 +80,13 @@ absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& fo
 absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
   Stored latest;
   absl::Status problem;  // the first
+  std::size_t damaged = 0;
   for (const std::filesystem::path& folder : folders) {
     const auto store = storage::RocksDbStore::OpenToRead(folder);
     auto snapshot = store.ok() ? SnapshotOf(**store) : store.status();
+    if (absl::IsDataLoss(snapshot.status()) && ++damaged == kCopies) {
+      return BothDamaged(problem, snapshot.status(), folders);
+    }
     problem.Update(snapshot.status());
     if (snapshot.ok() && snapshot->version >= latest.snapshot.version) {
       latest.snapshot = *std::move(snapshot);
@@ -85,7 +116,7 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
     }
   }
   if (!readable[0].ok() && !readable[1].ok()) {
-    return BothDamaged(readable[0], readable[1]);
+    return BothDamaged(readable[0], readable[1], folders_);
   }
   for (std::size_t i = 0; i < kCopies; ++i) {
     if (!readable[i].ok()) {

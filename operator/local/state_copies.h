@@ -11,9 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/core/state_store.h"
+#include "operator/local/run_dir.h"
 #include "services/common/storage/kv_store.h"
 
 namespace adamant::local {
+
+/// What a person can do where a run has lost its controller's state, with both copies.
+std::string WithoutState(const RunPaths& paths);
 
 /// What a KvStateStore keeps, in two stores with a folder each: no one damaged file loses it. A
 /// change is written to one after the other, so they differ by the last one at most.

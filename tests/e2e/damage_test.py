@@ -193,17 +193,28 @@ class DamageTest(adamant.TestCase):
         run = self.run_to_damage()
         self.stop(run, "stopped")
         before = run.rows()
-        for name, how in itertools.product(("started.yaml", "metrics.csv", "events.jsonl", "endpoint", "lock"), ("folder", "fifo")):
+        for name, how in itertools.product(("started.yaml", "metrics.csv", "events.jsonl", "endpoint", "lock", "model.onnx",
+                                             "model.safetensors", "logs/data-server-0.log"), ("folder", "fifo", "loop")):
             with self.subTest(file=name, damage=how):
                 path = run.folder / name
                 kept = path.rename(f"{path}.kept") if path.exists() else None
-                {"folder": os.mkdir, "fifo": os.mkfifo}[how](path)
+                {"folder": os.mkdir, "fifo": os.mkfifo, "loop": lambda path: path.symlink_to(path)}[how](path)
                 result = adamant.adamant("train", "--resume", run.folder, timeout=60)
                 self.assertEqual(result.returncode, 4, result.stderr)
-                self.assertIn(f"{path}: is a {how if how == 'folder' else 'FIFO'}, where a file belongs; move it away", result.stderr)
+                called = {"folder": "folder", "fifo": "FIFO", "loop": "link that leads to itself"}[how]
+                self.assertIn(f"{path}: is a {called}, where a file belongs; move it away", result.stderr)
                 path.rmdir() if how == "folder" else path.unlink()
                 if kept is not None:
                     kept.rename(path)
+        for name in ("logs", "checkpoints"):
+            path = run.folder / name
+            path.rename(self.folder / "kept")
+            path.touch()
+            result = adamant.adamant("train", "--resume", run.folder, timeout=60)
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertIn(f"{path}: is a file, where a folder belongs; move it away", result.stderr)
+            path.unlink()
+            (self.folder / "kept").rename(path)
         run.resume()
         self.await_rows(run, len(before) + 1)
         self.assertEqual(run.rows()[:len(before)], before)
@@ -260,6 +271,36 @@ class DamageTest(adamant.TestCase):
                 self.assertNotEqual(result.returncode, 0)
                 self.assertIn(str(path), result.stderr)
                 path.write_bytes(whole)
+
+    def test_a_manifest_that_is_none_is_bad_input_to_all(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        (run.folder / "job.yaml").write_text("spec: [")
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"]):
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(str(run.folder / "job.yaml"), result.stderr)
+
+    def test_a_run_whose_lock_is_gone_is_in_use_all_the_same(self):
+        run = self.run_in().train(self.job(epochs=10000))
+        run.await_epoch(0)
+        (run.folder / "lock").unlink()
+        result = adamant.adamant("train", "--resume", run.folder)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn(f"{run.folder} is in use by another adamant", result.stderr)
+
+    def test_no_picture_ends_a_run(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        curve = run.folder / "learning-curve.svg"
+        curve.unlink()
+        curve.mkdir()
+        manifest = run.folder / "job.yaml"
+        manifest.write_text(manifest.read_text().replace("epochs: 1\n", "epochs: 2\n"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"the story of the run is not complete: {curve}: is a folder, where a file belongs", output)
+        self.assertEqual(len(run.rows()), 2)
 
     def test_what_only_tells_of_a_run_does_not_hold_it_up(self):
         run = self.run_to_damage()

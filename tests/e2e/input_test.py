@@ -4,6 +4,7 @@ import gzip
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -79,6 +80,9 @@ class InputTest(adamant.TestCase):
         self.assertFalse((self.folder / "data").exists())
         self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x",
                                             "--checkpoint", -1), 2, '--checkpoint: "-1" is not a whole number')
+        for flag, value, most in (("--batch", "x", 1 << 20), ("--steps", "0", 1000), ("--batch", "1048577", 1 << 20)):
+            self.assert_refused(adamant.adamant("plan", self.job(), flag, value), 2,
+                                f'{flag}: "{value}" is not a whole number from 1 to {most}')
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 4, "is a file")
 
     def test_what_the_environment_does_not_let_is_told_before_anything_is_made(self):
@@ -213,6 +217,17 @@ class InputTest(adamant.TestCase):
         for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):
             self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
 
+    def test_a_manifest_alone_is_no_run(self):
+        project = self.folder / "project"
+        (project / "data").mkdir(parents=True)
+        (project / "data" / "images").touch()
+        self.job().rename(project / "job.yaml")
+        before = sorted(project.rglob("*"))
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"]):
+            self.assert_refused(adamant.adamant(*command, project), 2,
+                                f"{project} holds no run: it has a job.yaml, but no started.yaml. To begin one: adamant train")
+        self.assertEqual(sorted(project.rglob("*")), before)
+
     def test_a_run_without_a_model_is_not_exported(self):
         run = self.run_in().train(self.job(epochs=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
@@ -328,11 +343,29 @@ class InputTest(adamant.TestCase):
                 for i in range(0, len(content), 50):
                     content[i] ^= 0xFF
                 path.write_bytes(content)
-        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "controller")
+        left = f"adamant export {run.folder} writes the model of its newest checkpoint"
+        refused = adamant.adamant("train", "--resume", run.folder)
+        self.assert_refused(refused, 4, str(run.folder / "controller"), str(run.folder / "controller.copy"), left)
+        self.assertNotIn("remove it", refused.stderr)
+        for copy in ("controller", "controller.copy"):
+            shutil.rmtree(run.folder / copy)
+        self.assert_refused(adamant.adamant("train", "--resume", run.folder), 4, "the controller's state is missing", left)
+        exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
 
     def test_a_model_of_another_net(self):
         run = self.run_in().train(self.job(epochs=1))
         self.assertEqual(run.wait()[0], 0)
+        beside = adamant.adamant("eval", run.folder / "model.safetensors")
+        self.assertEqual(beside.returncode, 0, beside.stderr)
+        self.assertEqual(beside.stderr, f"net and data: {run.folder / 'job.yaml'}, beside the model\n")
+        shutil.copy(run.folder / "model.safetensors", self.folder / "model.safetensors")
+        self.job(name="another").rename(self.folder / "job.yaml")
+        beside = adamant.adamant("eval", self.folder / "model.safetensors")
+        self.assertIn(f"warning: {self.folder / 'model.safetensors'} is a model of job tiny, and {self.folder / 'job.yaml'} "
+                      "is the manifest of another", beside.stderr)
+        named = adamant.adamant("eval", self.folder / "model.safetensors", "--job", self.folder / "job.yaml")
+        self.assertEqual((named.returncode, named.stderr), (0, ""))
         other = self.job(layers=adamant.LAYERS.replace("channels: 4", "channels: 5"))
         result = adamant.adamant("eval", run.folder / "model.safetensors", "--job", other)
         self.assert_refused(result, 2, "conv1.weight")

@@ -175,7 +175,7 @@ class ResumeTest(adamant.TestCase):
         self.edit(run, ("workers: 2", "workers: 3"))
         code, output = run.resume().wait()
         self.assertEqual(code, 0, output)
-        self.assertIn("warning: the run has succeeded, and of what has changed in its job.yaml nothing is taken", output)
+        self.assertIn("warning: the run has succeeded, and of what has changed in its job.yaml or its data nothing is taken", output)
         self.assertIn("workers: 2", (run.folder / "started.yaml").read_text())
         self.edit(run, ("epochs: 2", "epochs: 4"))
         code, output = run.resume().wait()
@@ -229,8 +229,8 @@ class ResumeTest(adamant.TestCase):
     def data_file(self, prefix, kind):
         return self.folder / "data" / f"{prefix}-{kind}-idx{3 if kind == 'images' else 1}-ubyte.gz"
 
-    def draw(self, seed):
-        adamant.adamant("data", "digits", "--out", self.folder / "data", "--train", 3000, "--validation", 500,
+    def draw(self, seed, train=3000):
+        adamant.adamant("data", "digits", "--out", self.folder / "data", "--train", train, "--validation", 500,
                         "--seed", seed).check_returncode()
 
     def test_other_data_is_refused_unless_it_is_meant(self):
@@ -258,6 +258,56 @@ class ResumeTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assertNotIn("is not the file", output)
         self.assert_counted_once(run, epochs + 1, 3000)
+
+    def test_training_data_of_another_size_is_never_taken(self):
+        run = self.run_on_files()
+        epochs = len(run.rows()) + 1
+        self.edit(run, ("epochs: 1000", f"epochs: {epochs}"))
+        events = (run.folder / "events.jsonl").read_text()
+        # 2,990 examples are as many batches as 3,000.
+        for examples, *options in ((1000,), (1000, "--accept-changes"), (2990, "--accept-changes")):
+            self.draw(1, train=examples)
+            code, output = run.start("--resume", run.folder, *options).wait()
+            self.assertEqual(code, 2, output)
+            self.assertIn(f"  spec.data.train: 3000 examples -> {examples} (what of an epoch is done is counted in the batches "
+                          "as they were: put those files back, or begin a new run with these)\n", output)
+            self.assertNotIn("--accept-changes takes it", output)
+        other = self.folder / "other"
+        (self.folder / "data").rename(other)
+        self.draw(1)
+        self.edit(run, (f"images: {self.data_file('train', 'images')}", f"images: {other / self.data_file('train', 'images').name}"),
+                  (f"labels: {self.data_file('train', 'labels')}", f"labels: {other / self.data_file('train', 'labels').name}"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        self.assertNotIn("--accept-changes takes it", output)
+        self.edit(run, (str(other / "train-images"), str(self.folder / "data" / "train-images")),
+                  (str(other / "train-labels"), str(self.folder / "data" / "train-labels")))
+        self.assertEqual((run.folder / "events.jsonl").read_text(), events)
+        code, output = run.resume().wait()  # the files are those of before
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("is not the file", output)
+        self.assert_counted_once(run, epochs, 3000)
+
+    def test_a_finished_run_takes_nothing_of_other_data(self):
+        run = self.run_on_files()
+        self.edit(run, ("epochs: 1000", f"epochs: {len(run.rows()) + 1}"))
+        self.assertEqual(run.resume().wait()[0], 0)
+        warning = "warning: the run has succeeded, and of what has changed in its job.yaml or its data nothing is taken"
+        for seed, examples in ((7, 3000), (7, 1000)):
+            self.draw(seed, train=examples)
+            code, output = run.resume().wait()
+            self.assertEqual(code, 0, output)
+            self.assertIn(warning, output)
+            self.assertNotIn("--accept-changes", output)
+        self.draw(1)
+        self.edit(run, ("rate: 0.005", "rate: 0.004"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn(warning, output)
+        self.edit(run, ("rate: 0.004", "rate: 0.005"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("nothing is taken", output)
 
     def test_other_data_of_the_same_size_that_is_not_compressed_is_refused(self):
         run = self.run_on_files(compressed=False)

@@ -14,12 +14,12 @@ namespace {
 constexpr char kBetween = '|';
 constexpr char kFolder[] = "FOLDER";  // as help shows it
 
-// Whether all of `text` is a number from 0 to `most`, in digits alone.
-bool IsNumber(const std::string& text, std::uint64_t most) {
+// Whether all of `text` is a number from `least` to `most`, in digits alone.
+bool IsNumber(const std::string& text, std::uint64_t most, std::uint64_t least = 0) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const std::from_chars_result result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end && number <= most;
+  return result.ec == std::errc() && result.ptr == end && least <= number && number <= most;
 }
 
 // Help shows what a validator is called; an empty name is left out.
@@ -42,12 +42,18 @@ CLI::Validator OneOf(const std::vector<std::string>& words) {
   });
 }
 
-CLI::Validator WholeNumber() {
-  return Nameless([](const std::string& given) {
-    return IsNumber(given, UINT64_MAX) ? ""
-                                       : job::Quote(given) + " is not a whole number from 0 to " +
-                                             std::to_string(UINT64_MAX);
-  });
+CLI::Validator WholeNumber() { return WholeNumber(0, UINT64_MAX).description(""); }
+
+CLI::Validator WholeNumber(std::uint64_t least, std::uint64_t most) {
+  const std::string from = std::to_string(least);
+  const std::string to = std::to_string(most);
+  return CLI::Validator(
+      [=](const std::string& given) {
+        return IsNumber(given, most, least)
+                   ? ""
+                   : job::Quote(given) + " is not a whole number from " + from + " to " + to;
+      },
+      "INT in [" + from + " - " + to + "]");
 }
 
 CLI::Validator Path() {

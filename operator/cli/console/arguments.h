@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,9 @@ CLI::Validator OneOf(const std::vector<std::string>& words);
 
 /// A whole number from 0 on. CLI11 alone takes -1 for the largest there is.
 CLI::Validator WholeNumber();
+
+/// One of these; help shows them. CLI11's own calls a word a value out of range.
+CLI::Validator WholeNumber(std::uint64_t least, std::uint64_t most);
 
 /// The name of a file or folder.
 CLI::Validator Path();

@@ -71,6 +71,8 @@ std::string_view NameOf(std::filesystem::file_type type) {
       return "a folder";
     case std::filesystem::file_type::fifo:
       return "a FIFO";
+    case std::filesystem::file_type::symlink:  // one that can be followed is what it leads to
+      return "a link that leads to itself";
     default:
       return "a socket or a device";
   }
@@ -199,7 +201,10 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(temporary.c_str());
-    return SystemError(error, "cannot rename to", path);
+    return error == EISDIR ? Misplaced(path,
+                                       std::filesystem::file_type::directory,
+                                       std::filesystem::file_type::regular)
+                           : SystemError(error, "cannot rename to", path);
   }
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
   const File directory(parent, O_RDONLY | O_DIRECTORY);

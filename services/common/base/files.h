@@ -28,7 +28,7 @@ absl::Status Misplaced(const std::filesystem::path& path,
 
 /// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
 /// the new one, also after a crash. Errors: ResourceExhausted if the disk is full,
-/// PermissionDenied, else Unavailable, naming the path.
+/// PermissionDenied, DataLoss if `path` is a folder, else Unavailable, naming the path.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
 /// Writes a file that a user has named. Where nothing or a regular file is, at the end of links, as

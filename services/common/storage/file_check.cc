@@ -34,10 +34,7 @@ absl::StatusOr<std::string> ReadWhole(rocksdb::Env& env, const std::string& path
 }
 
 absl::Status Damaged(const std::filesystem::path& path, const std::string& how) {
-  return absl::DataLossError(
-      path.string() + ": " + how +
-      "; nothing of this store is used, as what was written last may be missing. Check the disk; "
-      "restore the folder, or remove it to begin without what it held");
+  return absl::DataLossError(path.string() + ": " + how + std::string(kDamageAdvice));
 }
 
 // The name of the manifest.

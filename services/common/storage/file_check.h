@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "absl/status/status.h"
 
@@ -9,6 +10,11 @@ class Env;
 }  // namespace rocksdb
 
 namespace adamant::storage {
+
+/// How its messages end; a store without which its owner cannot go on has other advice.
+inline constexpr std::string_view kDamageAdvice =
+    "; nothing of this store is used, as what was written last may be missing. Check the disk; "
+    "restore the folder, or remove it to begin without what it held";
 
 /// RocksDB opens a store whose logs or manifest have lost their end, or a whole log, without it and
 /// without a word: it cannot tell damage from what a loss of power leaves. This tells, by what can

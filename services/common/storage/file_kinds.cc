@@ -37,6 +37,9 @@ bool IsNeeded(std::string_view name) {
 absl::Status Check(const fs::path& path, fs::file_type wanted) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
+  if (error == std::errc::too_many_symbolic_link_levels) {
+    return Misplaced(path, fs::file_type::symlink, wanted);
+  }
   if (type == wanted || type == fs::file_type::none || type == fs::file_type::not_found) {
     return absl::OkStatus();  // who opens it says what is wrong, if anything is
   }

@@ -88,7 +88,9 @@ TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
       std::filesystem::temp_directory_path() / ("adamant_cli_" + std::to_string(getpid()));
   EXPECT_THAT(HowToGoOn("", run.string()), HasSubstr("is not there any more"));
   std::filesystem::create_directories(run);
-  ASSERT_TRUE(WriteFile(run / "job.yaml", "").ok());
+  for (const char* file : {"job.yaml", "started.yaml"}) {
+    ASSERT_TRUE(WriteFile(run / file, "").ok());
+  }
   const std::string resume = "go on with: adamant train --resume " + run.string();
   EXPECT_EQ(HowToGoOn("worker-1 was killed by signal 9", run.string()), resume);
   EXPECT_EQ(HowToGoOn("epoch 2 ran longer than spec.runPolicy.epochDeadline, 5 s", run.string()),

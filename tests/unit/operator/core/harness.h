@@ -58,7 +58,7 @@ class Harness {
   /// The same, by a user who knows that the data may be other data.
   Actions RestartWithOtherData() {
     controller_ = JobController::Restore(settings_, stored_state_).value();
-    controller_->ForgetDataFiles();
+    controller_->AcceptOtherDataFiles();
     return Begin();
   }
 

@@ -316,6 +316,27 @@ TEST(StartTest, FilesThatMayChangeAreTakenAsTheyAreReadNext) {
   job.Tell(kData0, Read(6));
   EXPECT_EQ(job.state().phase, Phase::kStarting);
   EXPECT_EQ(job.state().data_files.at(0).fingerprint, 6u);
+  EXPECT_THAT(WelcomeOf(job.Join(kData1, "c")).data_files, SizeIs(1)) << "it is to read the same";
+}
+
+TEST(StartTest, FilesThatMayChangeStayStoredUntilOthersAreRead) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  job.Tell(kData0, Read(5));
+  job.RestartWithOtherData();
+  EXPECT_EQ(job.state().data_files.at(0).fingerprint, 5u);
+  job.RestartController();
+  EXPECT_THAT(WelcomeOf(job.Join(kData0, "b")).data_files, SizeIs(1));
+}
+
+TEST(StartTest, HowManyExamplesWereReadIsStoredWhereTheSettingsSayItToo) {
+  Harness job;
+  job.Begin();
+  job.Join(kData0, "a");
+  EXPECT_EQ(job.state().training_examples, 0u);
+  job.Tell(kData0, Counted(kExamples));
+  EXPECT_EQ(job.state().training_examples, kExamples);
 }
 
 TEST(StartTest, AnInvalidJobEndsWithTheMessageAsItIs) {

@@ -106,5 +106,20 @@ TEST_F(CheckpointFileTest, ARunWithoutCheckpointsSaysSo) {
   EXPECT_EQ(ReadManifests(paths_).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(CheckpointFileTest, AFolderThatIsGoneOrNoneIsNoRunWithoutCheckpoints) {
+  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
+  std::ofstream(paths_.started()) << "";
+  std::filesystem::remove_all(paths_.checkpoints());
+  const absl::Status gone = ReadManifests(paths_).status();
+  EXPECT_TRUE(absl::IsNotFound(gone)) << gone;
+  EXPECT_THAT(std::string(gone.message()),
+              HasSubstr(paths_.checkpoints().string() + ": is not there"));
+  std::ofstream(paths_.checkpoints()) << "";
+  const absl::Status file = ReadManifests(paths_).status();
+  EXPECT_TRUE(absl::IsDataLoss(file)) << file;
+  EXPECT_THAT(std::string(file.message()),
+              HasSubstr("is a file, where a folder belongs; move it away"));
+}
+
 }  // namespace
 }  // namespace adamant::local

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,17 @@ TEST_F(ProcessesTest, AMissingProgramOrAFileForTheLogFolderIsAnErrorThatNamesIt)
   ASSERT_TRUE(WriteFileAtomically(folder_ / "file", "").ok());
   command.log = folder_ / "file" / "log";
   EXPECT_THAT(std::string(processes_.Start(command).message()), testing::HasSubstr("file/log"));
+}
+
+TEST_F(ProcessesTest, AFifoInThePlaceOfALogIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(Log().c_str(), 0644), 0);
+  EXPECT_THAT(std::string(processes_.Start(Shell("")).message()),
+              testing::HasSubstr(Log().string() + ": is a FIFO, where a file belongs"));
+  std::filesystem::remove(Log());
+  const std::string fifo_and_code_four =
+      "rm '" + Log().string() + "'; mkfifo '" + Log().string() + "'; exit 4";
+  ASSERT_TRUE(processes_.Start(Shell(fifo_and_code_four)).ok());
+  EXPECT_EQ(AwaitExit().at(0).how, "exited with code 4");
 }
 
 TEST_F(ProcessesTest, ADeletedLogFolderIsMadeAgain) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -87,6 +88,32 @@ TEST_F(RecorderTest, RowsDoNotWaitForEvents) {
   Recorder recorder = Open();
   EXPECT_THAT(std::string(recorder.Epoch(Result(1)).message()),
               HasSubstr("cannot write " + paths_.events().string()));
+  EXPECT_EQ(Metrics(), Csv({1}));
+}
+
+TEST_F(RecorderTest, WhereTheFileIsNotInItsPlaceItIsWrittenAnew) {
+  const auto take_away = [&] { std::filesystem::remove(paths_.metrics()); };
+  Recorder recorder = Open();
+  EXPECT_TRUE(recorder.Epoch(Result(1)).ok());
+  take_away();
+  ASSERT_EQ(mkfifo(paths_.metrics().c_str(), 0644), 0);
+  EXPECT_TRUE(recorder.Epoch(Result(2)).ok());
+  EXPECT_EQ(Metrics(), Csv({1, 2}));
+  take_away();
+  EXPECT_TRUE(recorder.Finish().ok());
+  EXPECT_EQ(Metrics(), Csv({1, 2}));
+  take_away();
+  std::filesystem::create_directory(paths_.metrics());
+  EXPECT_THAT(std::string(recorder.Finish().message()),
+              HasSubstr(paths_.metrics().string() + ": is a folder, where a file belongs"));
+}
+
+TEST_F(RecorderTest, WhatIsInThePlaceOfTheCurveKeepsNothingFromBeingRecorded) {
+  std::filesystem::create_directory(paths_.curve());
+  Recorder recorder = Open();
+  recorder.Epoch(Result(1)).IgnoreError();  // it may try to draw, or it is too soon
+  EXPECT_THAT(std::string(recorder.Finish().message()),
+              HasSubstr(paths_.curve().string() + ": is a folder, where a file belongs"));
   EXPECT_EQ(Metrics(), Csv({1}));
 }
 

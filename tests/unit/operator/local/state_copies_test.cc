@@ -1,8 +1,12 @@
 #include "operator/local/state_copies.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -56,6 +60,49 @@ class StateCopiesTest : public testing::Test {
   const TestFolder root_;
   const StateCopies::Folders folders_ = {root_.path() / "state", root_.path() / "state.copy"};
 };
+
+TEST_F(StateCopiesTest, WhereNeitherIsWholeWhatIsLeftIsTold) {
+  Store(0, 3);
+  for (const fs::path& folder : folders_) {
+    Damage(folder);
+  }
+  for (const absl::Status& status :
+       {StateCopies::Open(folders_).status(), StateCopies::Read(folders_).status()}) {
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    const std::string text(status.message());
+    EXPECT_THAT(text, testing::HasSubstr(folders_[0].string()));
+    EXPECT_THAT(text, testing::HasSubstr(folders_[1].string()));
+    EXPECT_THAT(text, testing::HasSubstr("adamant export " + root_.path().string()));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("remove it")));
+  }
+}
+
+TEST_F(StateCopiesTest, AStoreThatAnotherProcessHasIsARunInUse) {
+  Store(0, 1);
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t child = fork();
+  if (child == 0) {  // locks as RocksDB does, and waits for its end
+    const int lock = open((folders_[0] / "LOCK").c_str(), O_RDWR | O_CREAT, 0644);
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    const char byte = fcntl(lock, F_SETLK, &whole) == 0 ? '1' : '0';
+    [[maybe_unused]] const ssize_t written = write(told[1], &byte, 1);
+    pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(told[0], &byte, 1), 1);
+  EXPECT_EQ(byte, '1');
+  const absl::Status status = StateCopies::Open(folders_).status();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(told[0]);
+  close(told[1]);
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr(root_.path().string() + " is in use by another adamant"));
+}
 
 TEST_F(StateCopiesTest, EitherOfThemIsEnough) {
   for (const std::size_t damaged : {0u, 1u}) {
