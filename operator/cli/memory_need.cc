@@ -38,17 +38,28 @@ constexpr double kDataCopies = 1.6;
 // In sizes of all parameters: the plan of the net, which is timed first, and the model at the end.
 constexpr double kControllerCopies = 4.9;
 
+double InputElements(const model::Graph& graph) {
+  return static_cast<double>(ElementCount(graph.input).value_or(0));
+}
+
 double ParameterBytes(const worker::WorkerJob& job) {
   return static_cast<double>(job.plan.elements) * sizeof(float);
 }
 
-/// What a step keeps for its way back, of one thread.
+/// What a step keeps for its way back, of one thread, with the examples as numbers.
 double ActivationBytes(const worker::WorkerJob& job) {
-  double elements = 0;
+  double elements = InputElements(job.graph);
   for (const model::Graph::Node& node : job.graph.nodes) {
     elements += static_cast<double>(ElementCount(node.output).value_or(0));
   }
   return elements * sizeof(float) * static_cast<double>(job.replica.batch_size);
+}
+
+/// Batches as they came, of one thread, a byte an element: those ahead of need, the one that is
+/// trained on and the one that comes in.
+double BatchBytes(const worker::WorkerJob& job) {
+  return static_cast<double>((job.replica.prefetch + 2) * job.replica.batch_size) *
+         InputElements(job.graph);
 }
 
 double WorkerBytes(const worker::WorkerJob& job, double retain) {
@@ -57,7 +68,8 @@ double WorkerBytes(const worker::WorkerJob& job, double retain) {
   const double state = static_cast<double>(job.plan.StateSize()) * sizeof(float);
   const double shared = (job.replica.correct ? 4 : 3) * all;  // weights, fetched, evaluated; ahead
   const double thread = worker::ThreadPort::kAccumulators * accumulator + state + all +
-                        (job.replica.share_every > 1 ? all : 0) + ActivationBytes(job);
+                        (job.replica.share_every > 1 ? all : 0) + ActivationBytes(job) +
+                        BatchBytes(job);
   const double kept = std::min(kRetainedPushes * accumulator, retain);
   return kWorkerBase + shared + static_cast<double>(job.replica.threads) * thread + kept;
 }
@@ -74,8 +86,8 @@ double DataBytes(const v1::JobSpec& spec, const model::Graph& graph) {
     return static_cast<double>(local::ExamplesOf(source).value_or(0));
   };
   const double train = examples(spec.data().train()) / spec.distribution().data_servers();
-  return kDataBase + kDataCopies * (train + examples(spec.data().validation())) *
-                         static_cast<double>(ElementCount(graph.input).value_or(0));
+  return kDataBase +
+         kDataCopies * (train + examples(spec.data().validation())) * InputElements(graph);
 }
 
 std::uint64_t Total(const std::vector<MemoryNeed>& needs) {

@@ -17,14 +17,15 @@ constexpr double kMiB = 1 << 20;
 
 std::vector<MemoryNeed> Needs(const std::string& model,
                               const std::string& distribution,
-                              int examples) {
+                              int examples,
+                              int batch = 32) {
   const job::ParseResult parsed = job::ParseJob(
       "apiVersion: adamant.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: example}\nspec:\n"
       "  model: " +
           model +
           "\n  data:\n    train:\n      digits: {seed: 1, examples: " + std::to_string(examples) +
-          "}\n    validation:\n      digits: {seed: 2, examples: 1000}\n  distribution: " +
-          distribution + "\n",
+          "}\n    validation:\n      digits: {seed: 2, examples: 1000}\n    batchSize: " +
+          std::to_string(batch) + "\n  distribution: " + distribution + "\n",
       "job.yaml");
   if (parsed.job == nullptr) {
     ADD_FAILURE() << job::Format(parsed.problems.front());
@@ -59,6 +60,14 @@ TEST(MemoryNeedTest, IsWithinAFifthOfWhatWasMeasured) {
       kWide, "{workers: 1, threadsPerWorker: 2, parameterServers: {count: 3, copies: 1}}", 3000);
   ExpectNear(threads[0], "worker", 1557);
   ExpectNear(threads[1], "parameter server", 142);
+}
+
+TEST(MemoryNeedTest, LargeBatchesCountAsOftenAsTheyAreKept) {
+  constexpr char kSmall[] =
+      "{network: {input: [1, 28, 28], classes: 10, layers: [{name: f1, kind: FullyConnected, "
+      "outputs: 64}, {name: r1, kind: Relu}, {name: f2, kind: FullyConnected, outputs: 10}]}}";
+  ExpectNear(Needs(kSmall, "{workers: 1}", 140000, 65536)[0], "worker", 586);
+  ExpectNear(Needs(kSmall, "{workers: 1}", 140000, 4096)[0], "worker", 98);
 }
 
 TEST(MemoryNeedTest, TheWarningHasFiguresByRole) {
