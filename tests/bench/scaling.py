@@ -23,13 +23,12 @@ import sys
 import time
 
 import runs
-import scaling_groups
 import scaling_manifest
 import scaling_real
 import scaling_rows
 import scaling_table
 import scaling_virtual
-from scaling_case import Results, commit_of, failed
+from scaling_case import CHOOSING_SEEDS, Results, commit_of, failed
 
 
 def groups_of(row, plan, results):
@@ -120,7 +119,7 @@ def main():
         parser.error("DATA and --results are needed")
     if "ADAMANT_BIN_DIR" not in os.environ:
         parser.error("ADAMANT_BIN_DIR does not name the folder of the programs")
-    if not set(arguments.seeds).isdisjoint(scaling_groups.CHOOSING_SEEDS):
+    if not set(arguments.seeds).isdisjoint(CHOOSING_SEEDS):
         parser.error("these seeds choose the rates of counterparts")
     plan = scaling_rows.Plan(arguments.seeds, arguments.workers, arguments.epochs)
     runner = Runner(arguments)

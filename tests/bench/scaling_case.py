@@ -7,6 +7,9 @@ import pathlib
 import subprocess
 
 
+CHOOSING_SEEDS = (101, 102)  # decide the rates of counterparts, and are never among those that are told
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """All that a result is found by again. Real processes, or with `virtual` those of `train_bench stale`."""
@@ -70,6 +73,13 @@ class Results:
     def of(self, cases):
         """Those that are there."""
         return [self._found[case] for case in cases if case in self._found]
+
+    def with_more_seeds(self, cases):
+        """Those of the cases, and those that differ from one of them in the seed alone: where an interval is too wide, more
+        seeds are run by name. Seeds that choose rates are none of them."""
+        wanted = {dataclasses.replace(case, seed=0) for case in cases}
+        return [result for case, result in self._found.items()
+                if case.seed not in CHOOSING_SEEDS and dataclasses.replace(case, seed=0) in wanted]
 
     def add(self, case, commit, result):
         line = {"case": case.fields(), "commit": commit,

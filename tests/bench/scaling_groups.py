@@ -5,13 +5,12 @@ import math
 import statistics
 import typing
 
-from scaling_case import failed
+from scaling_case import CHOOSING_SEEDS, failed
 
 # Student's t, two-sided 95 %, by runs; a few more runs than listed are taken for as many as are.
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 15: 2.14, 20: 2.09,
            30: 2.05, 60: 2.00}
 
-CHOOSING_SEEDS = (101, 102)  # never among those that are told
 MOST_RATE = 8  # times one worker's rate, in a counterpart
 
 

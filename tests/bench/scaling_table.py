@@ -62,7 +62,7 @@ def batches_of_others(result):
 
 
 def cells(group, results):
-    found, against = results.of(group.cases), results.of(group.against)
+    found, against = results.with_more_seeds(group.cases), results.with_more_seeds(group.against)
     accuracies = last(found)
     stale = [batches for batches in map(batches_of_others, found) if batches is not None]
     return (group.name, f"{len(found)} of {len(group.cases)}", mean_with_interval(accuracies),

@@ -16,7 +16,7 @@ import scaling_manifest  # noqa: E402
 import scaling_rows  # noqa: E402
 import scaling_table  # noqa: E402
 import scaling_virtual  # noqa: E402
-from scaling_case import Case, Results  # noqa: E402
+from scaling_case import CHOOSING_SEEDS, Case, Results  # noqa: E402
 
 MEASURED = {"step": 0.002, "push": 0.012, "fetch": 0.010, "fetch_wait": 0, "fetch_every": 8, "gap": 10.0}
 
@@ -65,7 +65,7 @@ class Runs(unittest.TestCase):
         chosen = [case for case in ran if case.batch == 256 and case.seed in (1, 2)]
         self.assertEqual({case.rate for case in chosen}, {0.08})
         choosing = {case.seed for case in ran if case.batch == 256} - {1, 2}
-        self.assertEqual(choosing, set(scaling_groups.CHOOSING_SEEDS))
+        self.assertEqual(choosing, set(CHOOSING_SEEDS))
 
     def test_what_is_there_is_not_run_again(self):
         plan = scaling_rows.Plan([1], [1, 2], 0)
@@ -100,6 +100,15 @@ class Runs(unittest.TestCase):
 
     def test_wide_intervals_are_told(self):
         self.assertEqual(self.judge([98.5, 99.5], [99.00, 99.01]), "yes, too few runs")
+
+    def test_seeds_beyond_the_rows_count_too(self):
+        group = scaling_groups.Group("", [Case(seed=1), Case(seed=2)])
+        for seed, top1 in ((1, 99.0), (2, 99.2), (7, 99.4), (101, 50.0)):
+            self.results.add(Case(seed=seed), "abc", outcome(top1))
+        self.results.add(Case(seed=1, workers=2), "abc", outcome(98.0))
+        runs, mean = scaling_table.cells(group, self.results)[1:3]
+        self.assertEqual(runs, "3 of 2")
+        self.assertTrue(mean.startswith("99.20"), mean)
 
     def test_half_measured_groups_say_so(self):
         against = [Case(workers=2, seed=1)]
