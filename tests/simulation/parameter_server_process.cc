@@ -21,6 +21,13 @@ constexpr auto kDiskRetry = seconds(1);
 
 constexpr char kLedgerPrefix[] = "ledger/";
 
+/// What members answer says nothing to a primary that does not serve yet of what is committed.
+bool IsOfPrimary(const parameter_server::PeerMessage& message) {
+  return !std::holds_alternative<parameter_server::PrepareAck>(message.kind) &&
+         !std::holds_alternative<parameter_server::BeaconAnswer>(message.kind) &&
+         !std::holds_alternative<parameter_server::CopyAck>(message.kind);
+}
+
 }  // namespace
 
 ParameterServerProcess::ParameterServerProcess(World& world,
@@ -141,8 +148,8 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   }
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
-      if (letter->message.epoch >=
-          epochs_[letter->message.bucket]) {  // not of a primary it has left
+      const bool of_one_it_has_left = letter->message.epoch < epochs_[letter->message.bucket];
+      if (!of_one_it_has_left && IsOfPrimary(letter->message)) {
         window_.Hear(letter->message.bucket, Now());
       }
       core_->OnPeerMessage(from->second, std::move(letter->message));

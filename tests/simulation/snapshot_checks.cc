@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/update_checker.h"
 
@@ -16,7 +18,16 @@ void UpdateChecker::SnapshotAsked(std::uint64_t snapshot,
   for (const controller::Bucket& bucket : buckets) {
     generations.push_back(bucket.generation);
   }
-  const bool anew = asked.flushes != flushes_ || (asked.cut.empty() && before != generations);
+  std::map<WorkerId, worker::Sequence> cut;
+  for (const auto& [key, push] : pushes_) {
+    const auto& [worker, sequence] = key;
+    if (worker.incarnation >= writers_from[worker.slot]) {
+      cut[worker] = sequence;  // they come in their order
+    }
+  }
+  // What was rolled back is flushed again by workers at rest; of one that is not there any more it
+  // is lost.
+  const bool anew = asked.flushes != flushes_ || (cut.empty() && before != generations);
   if (!before.empty() && !anew) {
     return;
   }
@@ -24,13 +35,7 @@ void UpdateChecker::SnapshotAsked(std::uint64_t snapshot,
   asked.trained = trainings_.size();
   asked.writers_from.assign(writers_from.begin(), writers_from.end());
   asked.generations = generations;
-  asked.cut.clear();
-  for (const auto& [key, push] : pushes_) {
-    const auto& [worker, sequence] = key;
-    if (worker.incarnation >= writers_from[worker.slot]) {
-      asked.cut[worker] = sequence;  // they come in their order
-    }
-  }
+  asked.cut = std::move(cut);
   for (const Shard& shard : setup_.layout.shards()) {
     const bool stored_before = !before.empty() && before[shard.bucket] == generations[shard.bucket];
     Expect(snapshot, shard.id, stored_before);

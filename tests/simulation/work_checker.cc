@@ -10,6 +10,14 @@ std::string Name(const data_server::BatchId& batch) {
          " in epoch " + std::to_string(batch.epoch);
 }
 
+// A controller may evaluate an epoch that ended without it before it hears so: the word that the
+// part is closed was under way meanwhile.
+bool HasDecidedAlone(const data_server::Ledger& ledger, std::uint64_t epoch) {
+  return ledger.epoch == epoch + 1 &&
+         std::ranges::any_of(ledger.unattended,
+                             [&](const auto& ended) { return ended.epoch == epoch; });
+}
+
 }  // namespace
 
 WorkChecker::WorkChecker(const Setup& setup, Violations& violations)
@@ -149,7 +157,8 @@ void WorkChecker::EpochDone(const controller::EpochResult& row) {
     const data_server::Ledger& ledger = last_of_[{row.epoch, part}];
     counted += ledger.counted_examples;
     retrained += ledger.retrained_examples;
-    if (!ledger.closed || (row.is_validated() && ledgers_[part].epoch != row.epoch)) {
+    const bool is_left = row.is_validated() && ledgers_[part].epoch != row.epoch;
+    if (!ledger.closed || (is_left && !HasDecidedAlone(ledgers_[part], row.epoch))) {
       violations_.Report("epoch " + std::to_string(row.epoch) + " ends with a part open");
     }
   }

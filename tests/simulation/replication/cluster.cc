@@ -202,6 +202,11 @@ void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration 
   TellExit(slot);
 }
 
+bool Cluster::HasLeft(std::uint32_t slot) const {
+  return std::ranges::any_of(left_,
+                             [&](const Left& left) { return left.process->holder().slot == slot; });
+}
+
 void Cluster::Kill(std::uint32_t slot, std::uint64_t generation) {
   if (slots_[slot].generation != generation) {
     return;

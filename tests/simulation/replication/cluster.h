@@ -70,6 +70,9 @@ class Cluster {
   /// The volume of the slot is detached by force, and the next process of the slot has it. The one
   /// that runs there lives on: `out_of_reach`: of all others, not of the controller alone.
   void MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration time);
+
+  /// A process lives that has lost the volume of this slot.
+  [[nodiscard]] bool HasLeft(std::uint32_t slot) const;
   void CrashController(Clock::Duration away);
 
   /// A new one takes over; the old one does not know.

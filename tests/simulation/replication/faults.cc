@@ -251,15 +251,20 @@ void Faults::CorruptDisk(std::uint32_t slot) {
       world_.scheduler.After(
           time, nullptr, [this, &disk] { disk.Lie(world_.Has(Mutation::kLyingDisks), true); });
       return Lasts(time);
-    case 1:
-      Tell("flips a bit of a stored value", slot);
-      return disk.FlipBit(world_.scheduler.rng());
-    default:
+    case 2:
+      // The folder alone tells of who has left it that it has ended, which a damaged one cannot.
+      if (cluster_.HasLeft(slot)) {
+        return;
+      }
       Tell("flips a bit of a log", slot);
       disk.Damage();
       if (ServerProcess* const server = cluster_.Running(slot)) {
         cluster_.End(*server);
       }
+      return;
+    default:
+      Tell("flips a bit of a stored value", slot);
+      disk.FlipBit(world_.scheduler.rng());
   }
 }
 
