@@ -106,6 +106,7 @@ controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
     return found;
   }
   const v1::Optimiser& optimiser = job.spec().optimiser();
+  found.momentum = optimiser.momentum();
   std::set<std::string> trained;
   std::set<std::string> frozen;
   for (const Parameter& parameter : graph->parameters) {
@@ -124,6 +125,15 @@ controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
   found.frozen.assign(frozen.begin(), frozen.end());
   found.all_frozen = trained.empty() && !frozen.empty();
   return found;
+}
+
+void TakeLength(const v1::JobSpec& spec, controller::JobSettings& settings) {
+  settings.batch_size = static_cast<std::uint64_t>(spec.data().batch_size());
+  settings.threads_per_worker =
+      static_cast<std::uint32_t>(spec.distribution().threads_per_worker());
+  const v1::Progress& warm_up = spec.optimiser().schedule().warm_up();
+  settings.warm_up_epochs = warm_up.epochs();
+  settings.warm_up_examples = static_cast<double>(warm_up.examples());
 }
 
 }  // namespace
@@ -157,6 +167,7 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       settings.layer_rates[layer.layer()] = layer.rate();
     }
   }
+  TakeLength(job.spec(), settings);
   if (const std::int64_t classes = job::NetOf(job).classes; classes > 1) {
     settings.chance_loss = std::log(static_cast<double>(classes));
   }

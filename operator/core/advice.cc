@@ -1,5 +1,6 @@
 #include "operator/core/advice.h"
 
+#include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -41,13 +42,25 @@ std::string AboutFrozen(const Hindrances& hindrances) {
 
 }  // namespace
 
+std::string AboutMomentum(const Hindrances& hindrances) {
+  return hindrances.momentum > kHighMomentum
+             ? "a lower spec.optimiser.momentum than " + NumberText(hindrances.momentum) + ", "
+             : "";
+}
+
 std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
-  return "; try " + AboutDecay(hindrances) + AboutRate(rate);
+  return "; try " + AboutDecay(hindrances) +
+         (rate == RateAdvice::kHigher ? "" : AboutMomentum(hindrances)) + AboutRate(rate);
 }
 
 std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {
   return hindrances.all_frozen
              ? "; no layer trains, as spec.optimiser.layers freezes each with rate 0"
+         : IsShort(hindrances.length)
+             ? "; " + ShortText(hindrances.length) + ": try " + AboutDecay(hindrances) +
+                   TryLongerText(hindrances.length) +
+                   (rate == RateAdvice::kHigher ? ", or else a higher spec.optimiser.rate" : "") +
+                   AboutFrozen(hindrances)
              : TryText(rate, hindrances) + AboutFrozen(hindrances);
 }
 

@@ -10,16 +10,23 @@ namespace adamant::controller {
 /// With less weight decay it is hardly the cause. Usual are 0.0001 to 0.001.
 inline constexpr double kStrongDecay = 0.01;
 
+/// With more momentum the rate is, in effect, much higher than it is written.
+inline constexpr double kHighMomentum = 0.95;
+
 enum class RateAdvice {
   kLower,
   kHigher,   ///< or else a lower one
   kUnknown,  ///< a lower one, or else a higher
 };
 
+/// "a lower spec.optimiser.momentum than 0.99, "; "" where it is usual.
+[[nodiscard]] std::string AboutMomentum(const Hindrances& hindrances);
+
 /// "; try a lower spec.optimiser.rate …": before the rate it names weight decay that is strong.
 [[nodiscard]] std::string TryText(RateAdvice rate, const Hindrances& hindrances);
 
-/// The same where nothing was learned: then layers that do not train may be why, too.
+/// The same where nothing was learned: then layers that do not train may be why, too, and in a job
+/// of few batches these come before the rate.
 [[nodiscard]] std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances);
 
 }  // namespace adamant::controller

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "operator/core/advice.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -41,15 +43,18 @@ void ForgetUndone(JobState& state) {
   }
 }
 
-std::string WorseThanBest(const JobState& state, const EpochResult& last) {
+std::string WorseThanBest(const JobState& state,
+                          const EpochResult& last,
+                          const Hindrances& hindrances) {
   if (state.best_epoch == 0 || last.validated < kFewestCompared ||
       !IsClearlyWorse(last.top1, state.best_accuracy, last.validated)) {
     return "";
   }
   return "epoch " + std::to_string(state.best_epoch) + " was the best, with top-1 " +
          Percent(state.best_accuracy) + "; the model that is written is that of the last, epoch " +
-         std::to_string(last.epoch) + ", with " + Percent(last.top1) +
-         ": try a lower spec.optimiser.rate, or one that falls (spec.optimiser.schedule)";
+         std::to_string(last.epoch) + ", with " + Percent(last.top1) + ": try " +
+         AboutMomentum(hindrances) +
+         "a lower spec.optimiser.rate, or one that falls (spec.optimiser.schedule)";
 }
 
 }  // namespace adamant::controller

@@ -17,6 +17,8 @@ void ForgetUndone(JobState& state);
 /// What to tell the user of a last epoch that is clearly worse than the best one: by three standard
 /// deviations of the difference of two shares of so many validation examples, and by two points at
 /// least. "" if it is not, or where there are too few of them to tell.
-[[nodiscard]] std::string WorseThanBest(const JobState& state, const EpochResult& last);
+[[nodiscard]] std::string WorseThanBest(const JobState& state,
+                                        const EpochResult& last,
+                                        const Hindrances& hindrances = {});
 
 }  // namespace adamant::controller

@@ -59,6 +59,14 @@ bool HasHardlyMoved(const EpochResult& last, const Recovery& recovery, double ch
          last.training_loss <= (1 + kHardly) * first;
 }
 
+/// A loss that has risen, or weights that were wrecked at once, come of a high rate, however few
+/// the batches were.
+bool HasRisen(const EpochResult& last, const Recovery& recovery, double chance_loss) {
+  const double first = recovery.first_loss;
+  return first > 0 && ((chance_loss > 0 && first > kWrecked * chance_loss) ||
+                       !(last.training_loss <= (1 + kHardly) * std::max(first, chance_loss)));
+}
+
 /// Where training diverged the rate was too high, wherever the loss is now.
 std::string WhatToTry(const EpochResult& last,
                       const Recovery& recovery,
@@ -66,6 +74,11 @@ std::string WhatToTry(const EpochResult& last,
                       const Hindrances& hindrances) {
   if (!recovery.divergence.empty()) {
     return TryText(RateAdvice::kLower, hindrances);
+  }
+  if (HasRisen(last, recovery, chance_loss)) {
+    Hindrances others = hindrances;
+    others.length = {};
+    return TryToLearnText(RateAdvice::kUnknown, others);
   }
   return HasHardlyMoved(last, recovery, chance_loss)
              ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)

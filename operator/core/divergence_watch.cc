@@ -148,16 +148,22 @@ std::optional<std::string> DivergenceWatch::WhyPoor() const {
   if (const double best = state_.recovery.best_top1; best > 0) {
     return "top-1 was " + NumberText(best);
   }
+  return SignOf(kMostGrown);
+}
+
+std::optional<std::string> DivergenceWatch::SignOf(double most_grown) const {
   if (ShareOf(most_dead_) >= kMostDead) {
     return std::to_string(most_dead_.dead) + " of the " + std::to_string(most_dead_.units) +
            " units of layer " + most_dead_.layer + " are dead";
   }
-  if (!(weight_growth_ < kMostGrown)) {
+  if (!(weight_growth_ < most_grown)) {
     return "the weights of layer " + grown_layer_ + " have grown to " + NumberText(weight_growth_) +
            " times what they were";
   }
   return std::nullopt;
 }
+
+std::string DivergenceWatch::SignOfHighRate() const { return SignOf(kFarGrown).value_or(""); }
 
 bool DivergenceWatch::IsHealthy(const EpochResult& row, bool at_chance) const {
   return row.is_validated() && !IsPoor(row, at_chance) && ShareOf(most_dead_) < kMostDead &&

@@ -38,6 +38,9 @@ class DivergenceWatch {
   static constexpr double kMostDead = 0.5;
   static constexpr double kMostGrown = 1.5;
 
+  /// Of a model that learns, weights grow more: this comes of a rate that is too high.
+  static constexpr double kFarGrown = 10;
+
   /// Of the best top-1 so far: a model with less is not healthy; with less than that it has
   /// diverged.
   static constexpr double kHealthyShare = 0.9;
@@ -67,6 +70,9 @@ class DivergenceWatch {
   /// An epoch has this result; `at_chance` as IsAtChance.
   [[nodiscard]] std::optional<std::string> Judge(const EpochResult& row, bool at_chance) const;
 
+  /// What of the weights comes of a rate that is too high, for people; "" where nothing does.
+  [[nodiscard]] std::string SignOfHighRate() const;
+
   /// Whether the model of a result that has not diverged is one to go back to.
   [[nodiscard]] bool IsHealthy(const EpochResult& row, bool at_chance) const;
 
@@ -94,6 +100,7 @@ class DivergenceWatch {
   [[nodiscard]] bool IsPoor(const EpochResult& row, bool at_chance) const;
   [[nodiscard]] bool LearnsNothing(const EpochResult& row) const;
   [[nodiscard]] std::optional<std::string> WhyPoor() const;
+  [[nodiscard]] std::optional<std::string> SignOf(double most_grown) const;
 
   const JobSettings& settings_;
   JobState& state_;

@@ -403,10 +403,8 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
     KeepHealthy(state_, ModelOf(state_, row.epoch + 1, 0));
   }
   NoteResult(state_, row);
+  state_.recovery.sign = watch_.SignOfHighRate();
   if (IsLast(row)) {
-    if (const std::string worse = WorseThanBest(state_, row); !worse.empty()) {
-      outbox_.Tell(Note::Kind::kAlarm, row.epoch, worse);
-    }
     if (const std::string reservations = ReservationsOf(settings_, state_); !reservations.empty()) {
       outbox_.Tell(Note::Kind::kAlarm, row.epoch, reservations);
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/core/chance.h"
+#include "operator/core/job_length.h"
 #include "operator/core/recovery.h"
 #include "operator/core/reservations.h"
 
@@ -208,7 +209,8 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
   }
   if (event.status.ok() && state_.at_chance) {
     End(Phase::kFailed,
-        ChanceFailure(state_.row, state_.recovery, settings_.chance_loss, settings_.hindrances) +
+        ChanceFailure(
+            state_.row, state_.recovery, settings_.chance_loss, HindrancesOf(settings_, state_)) +
             AfterGoingBack(settings_, state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, ReservationsOf(settings_, state_));

@@ -121,6 +121,7 @@ void TurnBack(JobState& state, std::uint64_t counted) {
   }
   recovery.found = false;
   recovery.first_loss = 0;
+  recovery.sign.clear();
   ++recovery.times;
   ++recovery.attempt;
   recovery.rate_factor *= kRateOfNextAttempt;

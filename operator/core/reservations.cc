@@ -1,6 +1,9 @@
 #include "operator/core/reservations.h"
 
+#include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
+#include "operator/core/high_rate.h"
+#include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -14,15 +17,30 @@ std::string MissedTarget(const JobSettings& settings, const JobState& state) {
              : "";
 }
 
+std::string LittleLearned(const JobSettings& settings,
+                          const JobState& state,
+                          const Hindrances& hindrances) {
+  return state.at_chance
+             ? ""  // that ends a job as failed, with words of its own
+             : LearnedLittle(state.row, state.recovery, settings.chance_loss, hindrances);
+}
+
 }  // namespace
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
-  const std::string missed = MissedTarget(settings, state);
-  const std::string little =
-      state.at_chance
-          ? ""  // that ends a job as failed, with words of its own
-          : LearnedLittle(state.row, state.recovery, settings.chance_loss, settings.hindrances);
-  return missed + (missed.empty() || little.empty() ? "" : "; ") + little;
+  const Hindrances hindrances = HindrancesOf(settings, state);
+  const std::string worse = WorseThanBest(state, state.row, hindrances);
+  const std::string little = LittleLearned(settings, state, hindrances);
+  const bool advised = !worse.empty() || !little.empty() || state.at_chance;
+  std::string all;
+  for (const std::string& one : {MissedTarget(settings, state),
+                                 worse,
+                                 WentBack(settings, state),
+                                 little,
+                                 advised ? "" : HighRate(settings, state)}) {
+    all += (all.empty() || one.empty() ? "" : "; ") + one;
+  }
+  return all;
 }
 
 }  // namespace adamant::controller

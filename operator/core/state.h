@@ -32,12 +32,22 @@ enum class OnStartDeadline : std::uint8_t {
   kFail,     ///< the job fails
 };
 
+/// How much a job trains. Counts are of batches.
+struct JobLength {
+  std::uint64_t batches = 0;  ///< of all epochs; 0: not known
+  std::uint64_t warm_up = 0;  ///< of them, while the rate rises from 0
+  std::uint64_t batch_size = 0;
+  std::uint64_t threads = 1;  ///< that train, of all workers
+};
+
 /// What of a manifest keeps a net from learning, whatever the learning rate.
 struct Hindrances {
   double weight_decay = 0;            ///< the largest of any layer
   bool is_of_layer = false;           ///< it is one that a layer has of its own
   std::vector<std::string> frozen{};  ///< layers that do not train
   bool all_frozen = false;            ///< no other layer has parameters
+  double momentum = 0;                ///< 0: the rule has none
+  JobLength length{};                 ///< LengthOf, once a job ends
 };
 
 /// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
@@ -75,6 +85,11 @@ struct JobSettings {
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
   std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
   std::chrono::milliseconds exit_delay{0};  ///< from the end of a process to when the body knows it
+
+  std::uint64_t batch_size = 0;  ///< examples; 0: not known
+  std::uint32_t threads_per_worker = 1;
+  double warm_up_epochs = 0;  ///< of the schedule; it is given as these or as examples
+  double warm_up_examples = 0;
 
   /// Of an epoch. 0: only the data servers will know; they are started first.
   std::uint64_t training_examples = 0;
@@ -235,6 +250,7 @@ struct Recovery {
   double first_loss = 0;        ///< of the attempt; 0: not known
   double best_loss = 0;         ///< of training, over a period (LossTrend); 0: not known
   std::string divergence{};     ///< what was noticed last
+  std::string sign{};           ///< by which the rate of this attempt is too high, for people
   std::uint64_t undone_updates = 0;
   std::uint64_t undone_examples = 0;
   std::uint64_t counted_examples = 0;  ///< of the epochs that ended, and are not undone
@@ -291,8 +307,8 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
-/// released, 9, which did not know the rates that the factor is on, and 10, which did not know the
-/// data's files.
+/// released, 9, which did not know the rates that the factor is on, 10, which did not know the
+/// data's files, and 11, which knew no sign of a rate that is too high.
 /// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
 /// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);

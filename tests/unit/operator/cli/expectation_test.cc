@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -20,7 +21,8 @@ using testing::Not;
 ExpectationText Expected(const std::string& distribution,
                          const std::string& optimiser,
                          const std::string& batch_size = "32",
-                         const std::string& epochs = "10") {
+                         const std::string& epochs = "10",
+                         const std::string& layers = "") {
   const job::ParseResult parsed = job::ParseJob(R"(
 apiVersion: adamant.dev/v1alpha1
 kind: TrainingJob
@@ -30,7 +32,7 @@ spec:
     network:
       input: [1, 28, 28]
       classes: 10
-      layers: [{name: fc1, kind: FullyConnected, outputs: 10}]
+      layers: [)" + layers + R"({name: fc1, kind: FullyConnected, outputs: 10}]
   data:
     batchSize: )" + batch_size + R"(
     train: {digits: {seed: 1, examples: 60000}}
@@ -144,18 +146,50 @@ TEST(ExpectationTest, WithoutCorrectionAllBeginAtOnce) {
               HasSubstr("start: one worker alone for 2 batches at learning rate 0.02; then all\n"));
 }
 
+ExpectationText ExpectedOfConvolutions(const std::string& distribution,
+                                       const std::string& optimiser,
+                                       const std::string& epochs = "10") {
+  return Expected(distribution,
+                  optimiser,
+                  "320",
+                  epochs,
+                  "{name: conv1, kind: Conv2d, channels: 2, kernel: [5, 5]}, ");
+}
+
 TEST(ExpectationTest, WarnsOfJobsThatAreTooShortToFadeIn) {
-  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "3").warnings,
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 8}", kMomentum, "3").warnings,
               ElementsAre(HasSubstr("spec.distribution.workers: 564 batches in all are few for 8 "
                                     "threads that fade in; below about 1600")));
-  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "9").warnings, IsEmpty());
-  EXPECT_THAT(Expected("{workers: 2}", kMomentum, "320", "8").warnings,
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 8}", kMomentum, "9").warnings, IsEmpty());
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 2}", kMomentum, "8").warnings,
               ElementsAre(HasSubstr("1504 batches in all are few for 2 threads that fade in; below "
                                     "about 1600")));
-  EXPECT_THAT(Expected("{workers: 16}", kMomentum, "320", "17").warnings,
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 16}", kMomentum, "17").warnings,
               ElementsAre(HasSubstr("below about 3200")));
-  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 8}", kMomentum, "320", "3").warnings,
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 1, threadsPerWorker: 8}", kMomentum, "3").warnings,
               IsEmpty());
+}
+
+TEST(ExpectationTest, ANetWithoutConvolutionsNeedsLongerJobs) {
+  for (const auto& [workers, few, enough, fewest] :
+       {std::tuple{"{workers: 2}", "29", "30", "5600"},  // epochs of 188 batches
+        {"{workers: 4}", "10", "11", "2000"},
+        {"{workers: 8}", "34", "35", "6400"}}) {
+    EXPECT_THAT(Expected(workers, kMomentum, "320", few).warnings,
+                ElementsAre(HasSubstr(std::string("below about ") + fewest)))
+        << workers;
+    EXPECT_THAT(Expected(workers, kMomentum, "320", enough).warnings, IsEmpty()) << workers;
+  }
+}
+
+TEST(ExpectationTest, WithoutMomentumSeveralWorkersEndLower) {
+  const std::string sgd = "{kind: Sgd, rate: 0.02}";
+  EXPECT_THAT(Expected("{workers: 1}", sgd).warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 2}", sgd).warnings,
+              ElementsAre(HasSubstr("without momentum, several workers of a net without")));
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 4}", sgd).warnings, IsEmpty());
+  EXPECT_THAT(ExpectedOfConvolutions("{workers: 5}", sgd).warnings,
+              ElementsAre(HasSubstr("without momentum, many workers end lower")));
 }
 
 TEST(ExpectationTest, BatchesOfOneAreNotToBeSmaller) {

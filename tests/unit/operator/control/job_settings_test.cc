@@ -76,7 +76,9 @@ TEST(JobSettingsTest, WhatKeepsANetFromLearningIsFound) {
   job.mutable_spec()->mutable_model()->set_reference("adam-mnist");
   v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
   optimiser.set_weight_decay(0.001);
+  optimiser.set_momentum(0.99);
   EXPECT_EQ(SettingsOf(job).hindrances.weight_decay, 0.001);
+  EXPECT_EQ(SettingsOf(job).hindrances.momentum, 0.99);
   EXPECT_TRUE(SettingsOf(job).hindrances.frozen.empty());
   v1::LayerOptimiser& strong = *optimiser.add_layers();
   strong.set_layer("fc1");
@@ -97,6 +99,21 @@ TEST(JobSettingsTest, WhatKeepsANetFromLearningIsFound) {
     other.set_rate(0);
   }
   EXPECT_TRUE(SettingsOf(job).hindrances.all_frozen);
+}
+
+TEST(JobSettingsTest, WhatTheLengthOfTheJobFollowsFromIsTaken) {
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_data()->set_batch_size(64);
+  job.mutable_spec()->mutable_distribution()->set_threads_per_worker(3);
+  v1::Progress& warm_up =
+      *job.mutable_spec()->mutable_optimiser()->mutable_schedule()->mutable_warm_up();
+  warm_up.set_epochs(0.5);
+  EXPECT_EQ(SettingsOf(job).batch_size, 64u);
+  EXPECT_EQ(SettingsOf(job).threads_per_worker, 3u);
+  EXPECT_EQ(SettingsOf(job).warm_up_epochs, 0.5);
+  warm_up.set_examples(100);
+  EXPECT_EQ(SettingsOf(job).warm_up_epochs, 0);
+  EXPECT_EQ(SettingsOf(job).warm_up_examples, 100);
 }
 
 TEST(JobSettingsTest, WhatFollowsDivergenceIsThatOfThePolicy) {

@@ -96,6 +96,7 @@ TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
               HasSubstr("; try first a lower weight decay than 0.5 (spec.optimiser.weightDecay), "
                         "then a higher spec.optimiser.rate"));
   EXPECT_THAT(advice({.weight_decay = 0.001}), Not(HasSubstr("decay")));
+  EXPECT_THAT(advice({.momentum = 0.99}), Not(HasSubstr("momentum"))) << "it moves too little";
   EXPECT_THAT(advice({.frozen = {"conv1", "fc1"}}),
               testing::EndsWith(
                   ", or to train conv1, fc1, which spec.optimiser.layers freezes with rate 0"));

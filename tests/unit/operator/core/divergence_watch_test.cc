@@ -225,5 +225,20 @@ TEST_F(WatchTest, AModelAtChanceThatNeverLearnedMayBeSlow) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
 }
 
+TEST_F(WatchTest, WhatOfTheWeightsComesOfAHighRateIsKept) {
+  const auto sign = [&](std::uint64_t dead, double growth) {
+    progress_.dead_units = {{.layer = "fc1", .units = 100, .dead = dead}};
+    progress_.grown_layer = "fc2";
+    progress_.weight_growth = growth;
+    Train(1000, 1);
+    job_.TrainOnly();
+    EvaluateAs(900);
+    return job_.state().recovery.sign;
+  };
+  EXPECT_EQ(sign(49, 9.9), "");
+  EXPECT_EQ(sign(50, 9.9), "50 of the 100 units of layer fc1 are dead");
+  EXPECT_EQ(sign(49, 10), "the weights of layer fc2 have grown to 10 times what they were");
+}
+
 }  // namespace
 }  // namespace adamant::controller
