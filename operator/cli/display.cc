@@ -36,12 +36,32 @@ bool IsWorthSaying(Note::Kind kind) {
 
 constexpr std::string_view kOverDeadline = " ran longer than ";
 
+// As operator/core/recovery.h puts it.
+bool HadDiverged(std::string_view message) { return message.starts_with("training diverged"); }
+
+bool HadGoneBack(std::string_view message) {
+  return message.find("the job had gone back") != std::string_view::npos;
+}
+
+// A job that has gone back does so again, and lowers its rate by itself.
+std::string AtWhichRate(std::string_view message, const local::RunPaths& paths) {
+  if (!HadDiverged(message)) {
+    return "";
+  }
+  return HadGoneBack(message) ? " (at half the learning rate; or write a lower one into " +
+                                    paths.job().string() + " and add --accept-changes)"
+                              : " --accept-changes";
+}
+
 // A deadline that is over, as operator/core/job_deadlines.cc puts it, is to be raised first: all
 // the time that the job has run counts. What found no room needs some.
 std::string WhatFirst(std::string_view message, const local::RunPaths& paths) {
   const std::string room = WhatMakesRoom(message);
   if (!room.empty() && message.find(room) == std::string_view::npos) {
     return room + ", then ";
+  }
+  if (HadDiverged(message) && !HadGoneBack(message)) {
+    return "write a lower spec.optimiser.rate into " + paths.job().string() + ", then ";
   }
   const std::size_t at = message.find(kOverDeadline);
   if (at == std::string_view::npos) {
@@ -306,7 +326,8 @@ std::string StoppedLine(const Ending& ending) {
 std::string HowToGoOn(std::string_view message, const std::string& run_dir) {
   const local::RunPaths paths(run_dir);
   return local::CanBeResumed(paths)
-             ? WhatFirst(message, paths) + "go on with: adamant train --resume " + run_dir
+             ? WhatFirst(message, paths) + "go on with: adamant train --resume " + run_dir +
+                   AtWhichRate(message, paths)
              : "the folder of the run is not there any more: " + run_dir;
 }
 
@@ -345,11 +366,8 @@ std::string ProgressLine(const JobReport& report) {
          Text("%.0f examples/s", report.examples_per_second);
 }
 
-// As operator/core/recovery.h, chance.h and placement.cc put it.
+// As operator/core/chance.h and placement.cc put it.
 bool MayDoBetter(std::string_view message) {
-  if (message.starts_with("training diverged")) {
-    return message.find("the job had gone back") != std::string_view::npos;
-  }
   return !message.starts_with("training did not learn") &&
          message.find("begin the job anew") == std::string_view::npos;
 }

@@ -55,6 +55,7 @@ struct Evaluation {
   double loss_sum = 0;
   std::string predictions;  // a class a line
   std::string job;          // that the model says it is of; "" where it does not
+  std::string otherwise;    // how the manifest normalises where the model says something else
 };
 
 absl::StatusOr<dataset::Dataset> LoadData(const v1::DataSource& source) {
@@ -90,6 +91,28 @@ void FillInput(const dataset::Dataset& data,
   }
 }
 
+// "mean [33.3], deviation [78.5]".
+std::string TextOf(const exports::Normalisation& normalisation) {
+  const local::NormalisationText numbers = local::TextOf(normalisation);
+  return "mean " + numbers.mean + ", deviation " + numbers.deviation;
+}
+
+// What counts is what the model was trained with. `otherwise`: what it is instead of the
+// manifest's.
+exports::Normalisation NormalisationFor(const local::ModelFile& model,
+                                        const exports::Normalisation& of_manifest,
+                                        std::string& otherwise) {
+  if (!model.normalisation) {
+    return of_manifest;
+  }
+  if (const std::string own = TextOf(*model.normalisation), other = TextOf(of_manifest);
+      own != other) {
+    otherwise =
+        "normalises pixels by " + own + ", as it was trained; that is used, not " + other + " of";
+  }
+  return *model.normalisation;
+}
+
 absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
                                          const std::filesystem::path& path,
                                          Pipes pipes) {
@@ -99,9 +122,10 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   ADAMANT_ASSIGN_OR_RETURN(
       const auto context,
       graph::Context::Create(graph, kBatch, graph::Backend::kOneDnn, /*training=*/false));
-  const exports::Normalisation normalisation = local::NormalisationOf(job, graph);
   const auto classes = static_cast<std::size_t>(graph.classes);
   Evaluation evaluation;
+  const exports::Normalisation normalisation =
+      NormalisationFor(model, local::NormalisationOf(job, graph), evaluation.otherwise);
   if (const auto named = model.metadata.find("job"); named != model.metadata.end()) {
     evaluation.job = named->second;
   }
@@ -213,6 +237,13 @@ int Eval(const EvalFlags& flags) {
   }
   if (!is_run && flags.job.empty()) {
     TellManifest(model, manifest, evaluation->job, parsed.job->metadata().name());
+  }
+  if (!evaluation->otherwise.empty()) {
+    std::fprintf(stderr,
+                 "warning: %s %s %s\n",
+                 model.c_str(),
+                 evaluation->otherwise.c_str(),
+                 manifest.c_str());
   }
   if (!flags.predictions.empty()) {
     const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);

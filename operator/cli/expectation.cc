@@ -17,6 +17,7 @@
 #include "services/common/job/warm_start_of.h"
 #include "services/common/model/model.h"
 #include "services/common/optimiser/optimiser.h"
+#include "services/worker/core/accumulator.h"
 #include "services/worker/core/asynchrony.h"
 #include "services/worker/rpc/worker_job.h"
 
@@ -33,6 +34,10 @@ constexpr std::int32_t kMostWorkersWithoutMomentumDense = 1;  // no convolutions
 constexpr double kMostMomentum = 0.95;
 
 constexpr int kDigitsOfMomentum = 4;
+
+// Measured: docs/bench/replication.md. Large pushes are few in the time that a disk takes.
+constexpr std::uint64_t kEnoughRetained = 32;                             // pushes of a worker
+constexpr std::uint64_t kEnoughRetainedBytes = std::uint64_t{256} << 20;  // the default
 
 // Of a job whose workers have faded in before its end: docs/design/asynchrony.md.
 constexpr std::uint64_t kFewestBatches = 1'600;
@@ -52,6 +57,7 @@ struct Facts {
   std::uint64_t epoch_batches = 0;       // 0: not known
   std::uint64_t warm_start_batches = 0;  // that one worker trains alone
   bool dense = false;                    // the net has no convolutions
+  std::uint64_t push_bytes = 0;          // of all threads of a worker together
 
   [[nodiscard]] std::int32_t workers() const { return spec.distribution().workers(); }
   [[nodiscard]] std::uint64_t threads() const {
@@ -247,6 +253,25 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
   }
 }
 
+// With hardly any room each push waits until the one before is on disk.
+void WarnOfRetain(const Facts& facts, std::vector<std::string>& warnings) {
+  const v1::Persistence& persistence = facts.spec.distribution().parameter_servers().persistence();
+  const auto retain = static_cast<std::uint64_t>(persistence.retain());
+  const std::uint64_t enough = std::min(kEnoughRetained * facts.push_bytes, kEnoughRetainedBytes);
+  if (persistence.mode() == v1::Persistence::MODE_NONE || retain == 0 || retain >= enough) {
+    return;
+  }
+  warnings.push_back(Text(
+      "spec.distribution.parameterServers.persistence.retain: %llu bytes have room for %llu of "
+      "the pushes, of %llu bytes each, that a worker keeps until they are on disk: workers "
+      "wait for the disk, and train several times slower. %lluMi are enough; with 0 they "
+      "keep nothing and do not wait",
+      Wide(retain),
+      Wide(retain / facts.push_bytes),
+      Wide(facts.push_bytes),
+      Wide((enough + (std::uint64_t{1} << 20) - 1) >> 20)));
+}
+
 std::vector<std::string> WarningsOf(const Facts& facts) {
   const v1::Distribution& distribution = facts.spec.distribution();
   std::vector<std::string> warnings;
@@ -261,10 +286,12 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   WarnOfInterval(facts, "fetchEvery", distribution.fetch_every(), warnings);
   WarnOfInterval(facts, "pushEvery", distribution.push_every(), warnings);
   WarnOfOptimiser(facts, warnings);
+  WarnOfRetain(facts, warnings);
   return warnings;
 }
 
-Facts FactsOf(const v1::TrainingJob& job, const worker::AsynchronyOptions& options) {
+Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read) {
+  const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read.replica, read.plan);
   const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const std::uint64_t alone = job::WarmStartExamples(
       job, examples > 0 ? examples : std::numeric_limits<std::uint64_t>::max());
@@ -274,9 +301,10 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::AsynchronyOptions& optio
               options, static_cast<std::uint32_t>(job.spec().distribution().workers())),
           .epoch_batches = BatchesOf(examples, options.batch_size),
           .warm_start_batches = BatchesOf(alone, options.batch_size),
-          .dense = std::ranges::none_of(job::NetOf(job).layers, [](const model::Layer& layer) {
-            return layer.kind == model::LayerKind::kConv2d;
-          })};
+          .dense = std::ranges::none_of(
+              job::NetOf(job).layers,
+              [](const model::Layer& layer) { return layer.kind == model::LayerKind::kConv2d; }),
+          .push_bytes = worker::Accumulator::BytesOf(read.plan) * options.threads};
 }
 
 }  // namespace
@@ -288,7 +316,7 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   if (!read.ok()) {
     return {.lines = "", .warnings = {std::string(read.status().message())}};
   }
-  const Facts facts = FactsOf(job, worker::AsynchronyOptionsOf(read->replica, read->plan));
+  const Facts facts = FactsOf(job, *read);
   ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
                           .warnings = WarningsOf(facts)};
   if (!schedule.empty()) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,6 +15,7 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
+#include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -57,6 +59,18 @@ absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
 }
 
+// Of what manifest the run's models are: its job.yaml may be another one by now.
+std::unique_ptr<v1::TrainingJob> TrainedJob(const local::RunPaths& paths,
+                                            std::unique_ptr<v1::TrainingJob> of_folder) {
+  auto started = local::ReadStart(paths);
+  if (!started.ok()) {
+    std::fprintf(stderr,
+                 "warning: %s; export takes that, too\n",
+                 std::string(started.status().message()).c_str());
+  }
+  return started.ok() && *started != nullptr ? *std::move(started) : std::move(of_folder);
+}
+
 // As operator/core/recovery.h puts it. A run whose status cannot be read may have a model all the
 // same.
 void WarnOfDivergence(const std::string& run_dir) {
@@ -79,13 +93,12 @@ int Export(const ExportFlags& flags) {
     PrintError(flags.run_dir + " holds no run: it has no job.yaml");
     return kBadInput;
   }
-  const job::ParseResult parsed =
-      job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
+  job::ParseResult parsed = job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
   PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;
   }
-  const absl::Status status = ExportRun(*parsed.job, flags);
+  const absl::Status status = ExportRun(*TrainedJob(paths, std::move(parsed.job)), flags);
   if (!status.ok()) {
     PrintError(std::string(status.message()));
     const bool bad_input =

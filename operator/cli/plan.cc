@@ -14,10 +14,12 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/machine_warning.h"
 #include "operator/cli/memory_need.h"
 #include "operator/cli/net_plan.h"
 #include "operator/local/control_group.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/thread_affinity.h"
 #include "services/common/job/job.h"
 
 namespace adamant::cli {
@@ -80,6 +82,9 @@ int Plan(const PlanFlags& flags) {
     if (std::string warning = MemoryWarning(*needs, free); !warning.empty()) {
       expectation.warnings.push_back(std::move(warning));
     }
+  }
+  if (std::string warning = MachineWarning(*parsed.job, UsableCpus()); !warning.empty()) {
+    expectation.warnings.push_back(std::move(warning));
   }
   std::fputs((*plan + expectation.lines).c_str(), stdout);
   PrintWarnings(expectation.warnings);

@@ -16,6 +16,7 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/display.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/machine_warning.h"
 #include "operator/cli/memory_need.h"
 #include "operator/cli/net_plan.h"
 #include "operator/local/control_group.h"
@@ -28,6 +29,7 @@
 #include "services/common/base/files.h"
 #include "services/common/base/listen.h"
 #include "services/common/base/log.h"
+#include "services/common/base/thread_affinity.h"
 #include "services/common/job/job.h"
 #include "services/common/kernels/isa.h"
 #include "services/common/rpc/grpc_log.h"
@@ -138,6 +140,11 @@ int CheckResumable(const local::RunPaths& paths) {
     PrintError(std::string(files.message()) + "; move it away, and the run goes on");
     return kCannotRun;
   }
+  if (const absl::Status writable = local::CheckRunIsWritable(paths); !writable.ok()) {
+    PrintError(std::string(writable.message()) + "; once whoever runs this may write to all of " +
+               paths.root.string() + ", the run goes on");
+    return kCannotRun;
+  }
   if (const absl::Status free = local::RunLock::CheckFree(paths); !free.ok()) {
     PrintError(std::string(free.message()));
     return kCannotRun;
@@ -194,12 +201,15 @@ int Prepare(TrainFlags& flags,
   return kOk;
 }
 
-// What `validate` warns of, which of a run that goes on was said before, and memory that is not
-// there.
+// What `validate` warns of, which of a run that goes on was said before, and what this machine does
+// not have.
 std::vector<std::string> WarningsOf(const TrainFlags& flags, const v1::TrainingJob& job) {
   std::vector<std::string> warnings;
   if (flags.resume.empty()) {
     warnings = ExpectationOf(job).warnings;
+  }
+  if (std::string warning = MachineWarning(job, UsableCpus()); !warning.empty()) {
+    warnings.push_back(std::move(warning));
   }
   if (const auto needs = MemoryNeeds(job); needs.ok()) {
     std::string warning = MemoryWarning(*needs, local::ControlGroup().FreeMemory());
@@ -256,6 +266,7 @@ int Train(TrainFlags flags) {
   local::BlockStopSignals();
   InitLog("adamant", LogLevel::kError);
   rpc::RouteGrpcLog();
+  rpc::KeepGrpc();  // which waits for ever to end a thread that it could not start
   const std::filesystem::path bin_dir =
       flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir);
   if (const absl::Status status = local::CheckPrograms(bin_dir); !status.ok()) {

@@ -2,12 +2,15 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/machine_warning.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/thread_affinity.h"
 #include "services/common/job/job.h"
 
 namespace adamant::cli {
@@ -38,7 +41,10 @@ int Validate(const ValidateFlags& flags) {
                  parsed.problems.size() == 1 ? "problem" : "problems");
     return kBadInput;
   }
-  const ExpectationText expectation = ExpectationOf(*parsed.job);
+  ExpectationText expectation = ExpectationOf(*parsed.job);
+  if (std::string warning = MachineWarning(*parsed.job, UsableCpus()); !warning.empty()) {
+    expectation.warnings.push_back(std::move(warning));
+  }
   if (flags.show_defaults) {
     std::printf("%s", job::ToYaml(*parsed.job).c_str());
   } else {

@@ -41,15 +41,24 @@ GoingBack::GoingBack(const JobSettings& settings,
       meter_(meter),
       watch_(watch) {}
 
-void GoingBack::Resume() {
-  if (std::exchange(state_.recovery.ended_diverged, false) && Recovers()) {
-    TurnBack(state_, state_.row.counted);
+bool GoingBack::Resume() {
+  const OnDivergence::Action action = settings_.on_divergence.action;
+  const bool goes_back = std::exchange(state_.recovery.ended_diverged, false) &&
+                         action != OnDivergence::Action::kContinue;
+  if (goes_back) {
+    const bool halves = action == OnDivergence::Action::kRecover;  // else it is as it was asked for
+    TurnBack(state_, state_.row.counted, halves ? kRateOfNextAttempt : 1);
   }
   state_.recovery.times = 0;
+  return goes_back;
 }
 
-bool GoingBack::Recovers() const {
-  return settings_.on_divergence.action == OnDivergence::Action::kRecover;
+void GoingBack::TellResumed() {
+  outbox_.Tell(Note::Kind::kWentBack,
+               state_.epoch,
+               "training had diverged: the job goes back to " + WhereTo(state_) +
+                   " and on as attempt " + std::to_string(state_.recovery.attempt) + ", at " +
+                   RateOf(settings_, state_));
 }
 
 void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
@@ -82,7 +91,7 @@ void GoingBack::GoBack(TimePoint now) {
   const Recovery& recovery = state_.recovery;
   const std::uint64_t updates = recovery.undone_updates;
   const std::uint64_t examples = recovery.undone_examples;
-  TurnBack(state_, std::max(meter_.counted(), state_.row.counted));
+  TurnBack(state_, std::max(meter_.counted(), state_.row.counted), kRateOfNextAttempt);
   outbox_.Tell(
       Note::Kind::kWentBack,
       state_.epoch,

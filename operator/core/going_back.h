@@ -32,8 +32,12 @@ class GoingBack {
             TrainingMeter& meter,
             DivergenceWatch& watch);
 
-  /// A job that had ended begins again: one that ended as training diverged goes back first.
-  void Resume();
+  /// A job that had ended begins again: one that ended as training diverged goes back first, under
+  /// Recover with half the rate. Returns whether it does.
+  bool Resume();
+
+  /// Tells where to it does, and at which rate.
+  void TellResumed();
 
   /// The state says that the job goes back: what is known of its processes ends.
   void Begin(const std::vector<StartProcess>& running, TimePoint now);
@@ -58,7 +62,6 @@ class GoingBack {
   [[nodiscard]] bool ending() const { return ending_; }
 
  private:
-  [[nodiscard]] bool Recovers() const;
   void GoBack(TimePoint now);
   absl::Status FallBackFurther(const absl::Status& why, TimePoint now);
   void EndAll(TimePoint now);

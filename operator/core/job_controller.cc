@@ -80,14 +80,18 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   if (had_ended) {
     ++state_.starts;
   }
+  bool goes_back = false;
   if (had_ended && !std::exchange(state_.released, false)) {
     state_.restarts = 0;
-    going_back_.Resume();
+    goes_back = going_back_.Resume();
     for (SlotRecord& record : state_.slots) {
       record.losses = 0;
     }
   }
   TakeRates(settings_, state_);
+  if (goes_back) {
+    going_back_.TellResumed();
+  }
   if (had_ended && sequence_.HasMore()) {
     // Of one that has succeeded checkpoints alone are kept; the newest is of its last epoch.
     state_.recovery.going_back = state_.recovery.going_back || state_.phase == Phase::kSucceeded;

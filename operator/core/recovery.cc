@@ -11,8 +11,6 @@
 namespace adamant::controller {
 namespace {
 
-constexpr double kRateOfNextAttempt = 0.5;
-
 constexpr int kDigitsOfRate = 7;
 
 // Those that are stored, or else new ones.
@@ -113,7 +111,7 @@ bool MayGoBack(const JobSettings& settings, const JobState& state) {
          state.recovery.times < settings.on_divergence.times;
 }
 
-void TurnBack(JobState& state, std::uint64_t counted) {
+void TurnBack(JobState& state, std::uint64_t counted, double rate_factor) {
   Recovery& recovery = state.recovery;
   const bool any = recovery.healthy.checkpoint.snapshot != 0;
   if (!any || (recovery.attempt > 1 && !recovery.found)) {
@@ -124,9 +122,9 @@ void TurnBack(JobState& state, std::uint64_t counted) {
   recovery.sign.clear();
   ++recovery.times;
   ++recovery.attempt;
-  recovery.rate_factor *= kRateOfNextAttempt;
+  recovery.rate_factor *= rate_factor;
   for (LayerRate& own : recovery.layer_rates) {
-    own.factor *= kRateOfNextAttempt;
+    own.factor *= rate_factor;
   }
   BecomeHealthy(state, counted);
 }

@@ -36,11 +36,15 @@ void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);
 /// Whether the job goes back once more.
 [[nodiscard]] bool MayGoBack(const JobSettings& settings, const JobState& state);
 
-/// Turns the state into that of the healthy model, before its next attempt with half the rate; into
+/// Turns the state into that of the healthy model, before its next attempt with its rates times
+/// `rate_factor`; into
 /// that of the first weights when there is none, or when an attempt that began with one has found
 /// none that is better. First weights that were never stored are made anew. `counted`: examples of
 /// the open epoch.
-void TurnBack(JobState& state, std::uint64_t counted);
+void TurnBack(JobState& state, std::uint64_t counted, double rate_factor);
+
+/// What the rates of the next attempt are multiplied with where the job goes back by itself.
+inline constexpr double kRateOfNextAttempt = 0.5;
 
 /// Takes the manifest's rates. One that is not as it was has never been halved, and with any of
 /// those the job may go back as often as if it had never done so.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,10 +23,19 @@ enum class ModelFormat { kSafetensors, kOnnx };
 /// How the job's bytes become inputs, by channel of the net.
 exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::Graph& graph);
 
+/// The numbers of a normalisation by channel, as a model file has them: {"[33.3]", "[78.5]"}.
+struct NormalisationText {
+  std::string mean;
+  std::string deviation;
+};
+NormalisationText TextOf(const exports::Normalisation& normalisation);
+
 /// Writes a model. `weights`: every parameter of the graph end to end. `metadata`: what is known of
 /// the training; the file says beside it what the net takes: input, normalisation, mean and
-/// deviation (by channel, in units of the byte), and the names of classes where they are known.
-/// Errors: those of the format and of the file system.
+/// deviation (by channel, in units of the byte), the net's layers, and the names of classes where
+/// they are known. What `metadata` has of that, as those of a model that was read, is kept and
+/// counts before the job.
+/// Errors: those of the format and of the file system; InvalidArgument as in ReadModel.
 absl::Status WriteModel(const std::filesystem::path& path,
                         ModelFormat format,
                         const v1::TrainingJob& job,
@@ -37,10 +47,12 @@ absl::Status WriteModel(const std::filesystem::path& path,
 struct ModelFile {
   exports::Metadata metadata;
   std::vector<float> weights;  ///< every parameter of the graph end to end
+  std::optional<exports::Normalisation> normalisation{};  ///< of the metadata, if they have it
 };
 
-/// Reads a safetensors file. Errors: those of ReadSafetensors; InvalidArgument when its tensors are
-/// not those of the graph, naming the first that differs.
+/// Reads a safetensors file. Errors: those of ReadSafetensors; InvalidArgument when its tensors or
+/// its layers are not those of the graph, naming the first that differs, or when its mean and
+/// deviation are not a number a channel.
 absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,
                                     const model::Graph& graph,
                                     Pipes pipes = Pipes::kRefused);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -188,21 +189,11 @@ struct Comparison {
 };
 
 absl::Status CompareManifests(Comparison& comparison) {
-  const std::filesystem::path started_with = comparison.paths.started();
-  if (std::error_code error; !std::filesystem::exists(started_with, error)) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto started, ReadStart(comparison.paths));
+  if (started == nullptr) {
     return absl::OkStatus();
   }
-  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(started_with, kMaxBytes));
-  const job::ParseResult started =
-      job::ParseJob(text, started_with.string(), job::DataReading::kNone);
-  if (started.job == nullptr || IsDamaged(text)) {
-    const std::string problem = started.job == nullptr
-                                    ? job::Format(started.problems.front())
-                                    : started_with.string() + ": it is not as it was written";
-    return absl::DataLossError(problem + "; without this file the run goes on as " +
-                               comparison.paths.job().string() + " says");
-  }
-  for (const job::Change& change : job::ChangesBetween(*started.job, comparison.job)) {
+  for (const job::Change& change : job::ChangesBetween(*started, comparison.job)) {
     const bool other_size = comparison.other_size && IsWithin(change.path, kTrain);
     Judge(job::Format(change),
           other_size ? Rule{kTrain, Answer::kRefused, kBatches} : RuleOf(change),
@@ -275,6 +266,23 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
   ADAMANT_RETURN_IF_ERROR(CompareManifests(comparison));
   ADAMANT_RETURN_IF_ERROR(CompareFiles(comparison));
   return std::move(comparison.resumption);
+}
+
+absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths) {
+  const std::filesystem::path path = paths.started();
+  if (std::error_code error; !std::filesystem::exists(path, error)) {
+    return nullptr;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  job::ParseResult started = job::ParseJob(text, path.string(), job::DataReading::kNone);
+  if (started.job == nullptr || IsDamaged(text)) {
+    const std::string problem = started.job == nullptr
+                                    ? job::Format(started.problems.front())
+                                    : path.string() + ": it is not as it was written";
+    return absl::DataLossError(problem + "; without this file the run goes on as " +
+                               paths.job().string() + " says");
+  }
+  return std::move(started.job);
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {

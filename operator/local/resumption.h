@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct Resumption {
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes);
+
+/// The manifest that the run was started with last, which is what its checkpoints are of; null
+/// where there is none, as in CompareWithStart. Errors: as there.
+absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths);
 
 /// Stores what the run is started with; the caller has locked it. Errors: of the file system.
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths);

@@ -43,6 +43,18 @@ absl::Status FillRunDir(const RunPaths& paths, std::string_view job) {
   return WriteFileAtomically(paths.job(), job);
 }
 
+// What is not there can be made, or is missed by whoever needs it; links lead out of the run.
+absl::Status CheckWritable(const std::filesystem::path& path) {
+  struct stat about {};
+  if (lstat(path.c_str(), &about) != 0 || S_ISLNK(about.st_mode)) {
+    return absl::OkStatus();
+  }
+  const int wanted = R_OK | W_OK | (S_ISDIR(about.st_mode) ? X_OK : 0);
+  return faccessat(AT_FDCWD, path.c_str(), wanted, AT_EACCESS) == 0 || errno == ENOENT
+             ? absl::OkStatus()
+             : SystemError(errno, "cannot write to", path);
+}
+
 // A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
 // and each other, and the first byte tells whether there is a controller.
 constexpr off_t kControlByte = 0;
@@ -190,6 +202,28 @@ absl::Status CheckRunFiles(const RunPaths& paths) {
   for (const auto& entry : std::filesystem::directory_iterator(paths.logs(), error)) {
     if (entry.path().extension() == ".log") {  // others are not ours
       ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(entry.path()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRunIsWritable(const RunPaths& paths) {
+  ADAMANT_RETURN_IF_ERROR(CheckWritable(paths.root));
+  for (const std::filesystem::path& folder : {paths.controller(),
+                                              paths.controller_copy(),
+                                              paths.data(),
+                                              paths.logs(),
+                                              paths.checkpoints()}) {
+    ADAMANT_RETURN_IF_ERROR(CheckWritable(folder));
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(folder, error);
+    for (; !error && entry != std::filesystem::recursive_directory_iterator();
+         entry.increment(error)) {
+      if (entry->path().extension() == ".damaged") {
+        entry.disable_recursion_pending();  // nobody needs it
+      } else {
+        ADAMANT_RETURN_IF_ERROR(CheckWritable(entry->path()));
+      }
     }
   }
   return absl::OkStatus();

@@ -90,6 +90,10 @@ absl::Status CheckHoldsRun(const RunPaths& paths);
 /// program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
 absl::Status CheckRunFiles(const RunPaths& paths);
 
+/// That this process may write to the folders of a run and to the files that its programs keep
+/// there, as it may not where another user ran them. Error: of the file system, naming the first.
+absl::Status CheckRunIsWritable(const RunPaths& paths);
+
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
 /// once each gets one of its own. Errors: of the file system.
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,

@@ -1,5 +1,6 @@
 """What becomes of programs that may have little memory, few threads, or small files."""
 
+import os
 import resource
 import shutil
 import signal
@@ -55,6 +56,18 @@ class LimitsTest(adamant.TestCase):
         for program in PROGRAMS:
             self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program,
                              never=(1,))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
+    def test_too_few_threads_for_grpc_to_begin_with_are_told(self):
+        self.folder.chmod(0o777)
+        job = self.job()
+        for processes in range(1, 6):
+            result = subprocess.run(["timeout", "-s", "KILL", "20", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
+                                     "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
+                                     adamant.binary_folder() / "adamant", "train", job, "--run-dir", self.folder / f"run{processes}"],
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 4, f"{processes} processes: {result.stderr}")
+            self.assertIn(HINT, result.stderr)
 
     def test_from_too_little_memory_to_enough_libraries_neither_crash_nor_hang(self):
         """oneDNN would write code through a null pointer, and RocksDB wait for itself. Below what loads the libraries the

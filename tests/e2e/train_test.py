@@ -107,7 +107,8 @@ class TrainTest(adamant.TestCase):
         code, output = run.wait()
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"failed: training diverged.*, at .*\b100\b.*spec\.optimiser\.rate")
-        self.assertNotIn("--resume", output)
+        self.assertIn(f"write a lower spec.optimiser.rate into {run.folder}/job.yaml, then go on with: adamant train --resume "
+                      f"{run.folder} --accept-changes\n", output)
         self.assertNotIn("went-back", [event["event"] for event in run.events()])
         exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
         if exported.returncode == 0:  # else it had no checkpoint yet
@@ -117,6 +118,19 @@ class TrainTest(adamant.TestCase):
         run.resume().wait(timeout=200)
         status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
         self.assertGreater(status["attempt"], 1, "its first weights are made anew")
+
+    def test_a_job_that_was_to_fail_goes_on_from_its_first_weights_at_the_rate_that_is_written_then(self):
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}",
+                                           validation="{digits: {seed: 2, examples: 1000}}",
+                                           on_divergence="{action: Fail}"))
+        self.assertEqual(run.wait()[0], 1)
+        manifest = run.folder / "job.yaml"
+        manifest.write_text(manifest.read_text().replace("rate: 100", "rate: 0.05"))
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
+        self.assertEqual(code, 0, output)
+        self.assertIn("training had diverged: the job goes back to its first weights, made anew, and on as attempt 2, at "
+                      "learning rate 0.05\n", output)
+        self.assertGreater(float(run.rows()[-1]["top1"]), 0.5)
 
     def test_a_job_whose_rate_is_too_high_goes_back_and_succeeds(self):
         run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 50}",

@@ -328,8 +328,10 @@ class ParameterServer : private ReplicaHost {
   absl::Status StorePuts(const std::vector<StoredPut>& puts);
   [[nodiscard]] bool IsStored(BucketId id) const;
   void OnDamage(std::string_view problem, std::string_view then);
+  void BeginScrub();
   absl::Status ScrubShard(ShardId id);
   absl::Status ScrubRecords(BucketId id);
+  void ScrubCopy(const ScrubbedValue& value);
   absl::StatusOr<ShardValue> ReadSnapshot(const Writer* asking,
                                           std::uint64_t snapshot,
                                           const ShardIdentity& identity);
@@ -355,7 +357,9 @@ class ParameterServer : private ReplicaHost {
   // By bucket: entries up to this are erased, and are not looked at again, because a store may have
   // to pass by everything that ever was there.
   std::vector<Lsn> erased_until_;
-  std::size_t scrub_next_ = 0;  // shards by id, then the records of each bucket
+  std::vector<ScrubbedValue> scrub_pass_;
+  std::size_t scrub_next_ = 0;                                // of them
+  std::set<std::pair<std::uint64_t, BucketId>> lost_copies_;  // by snapshot; alarms tell of them
   Clock::TimePoint scrub_at_;
   std::size_t scrub_hurried_ = 0;  // values that are read without a pause
   ScrubTotals scrubbed_;

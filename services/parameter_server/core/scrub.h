@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/common/tensor/shard_layout.h"
 
 namespace adamant::parameter_server {
 
@@ -11,6 +13,13 @@ namespace adamant::parameter_server {
 struct ScrubLimits {
   Clock::Duration pass = std::chrono::hours(24);    ///< longest for all of it
   Clock::Duration pause = std::chrono::seconds(1);  ///< longest between two values
+};
+
+/// One of the values that are read again.
+struct ScrubbedValue {
+  std::uint64_t snapshot = 0;  ///< that it is a copy of; 0: what is live
+  BucketId bucket = 0;
+  std::optional<ShardId> shard;  ///< of the bucket; nullopt: the bucket's records
 };
 
 /// What scrubbing has done since the start.

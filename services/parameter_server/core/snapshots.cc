@@ -103,6 +103,22 @@ absl::StatusOr<std::optional<SnapshotBucket>> Snapshots::Find(std::uint64_t snap
   return about;
 }
 
+absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> Snapshots::All() const {
+  std::vector<std::pair<std::uint64_t, BucketId>> copies;
+  ADAMANT_RETURN_IF_ERROR(store_.Scan(kMarks, [&](std::string_view key, std::string_view) {
+    const std::string_view name = key.substr(kMarks.size());
+    std::uint64_t snapshot = 0;
+    BucketId bucket = 0;
+    const auto hex = std::from_chars(name.begin(), name.end(), snapshot, 16);
+    if (hex.ec == std::errc() && hex.ptr != name.end() &&
+        std::from_chars(hex.ptr + 1, name.end(), bucket, 16).ec == std::errc()) {
+      copies.emplace_back(snapshot, bucket);
+    }
+    return true;
+  }));
+  return copies;
+}
+
 absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
                                                const SnapshotBucket& about,
                                                const Source& source) {
@@ -183,17 +199,13 @@ absl::Status Snapshots::ForEach(BucketId bucket, const Source& source, const Vis
 }
 
 absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto copies, All());
   std::set<std::uint64_t> dropped;
-  ADAMANT_RETURN_IF_ERROR(store_.Scan(kMarks, [&](std::string_view key, std::string_view) {
-    const std::string_view hex = key.substr(kMarks.size());
-    std::uint64_t snapshot = 0;
-    const auto parsed = std::from_chars(hex.begin(), hex.end(), snapshot, 16);
-    if (parsed.ec == std::errc() && snapshot < keep_from &&
-        std::ranges::find(keep, snapshot) == keep.end()) {
+  for (const auto& [snapshot, bucket] : copies) {
+    if (snapshot < keep_from && std::ranges::find(keep, snapshot) == keep.end()) {
       dropped.insert(snapshot);
     }
-    return true;
-  }));
+  }
   for (const std::uint64_t snapshot : dropped) {
     ADAMANT_FAILPOINT("snapshot/drop");
     ADAMANT_RETURN_IF_ERROR(store_.Write({EraseAll(std::string(kCopies) + Hex(snapshot) + "/"),

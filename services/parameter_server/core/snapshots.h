@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,6 +50,9 @@ class Snapshots {
 
   /// Removes all else from the store: the live buckets too, and every other snapshot.
   absl::Status KeepOnly(const std::set<std::uint64_t>& snapshots);
+
+  /// The buckets' copies that are complete, with their snapshots, in that order.
+  [[nodiscard]] absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> All() const;
 
   /// What was said of a bucket's copy when it was complete; nullopt if there is none.
   /// Errors: FailedPrecondition for an unknown format version; those of KvStore::Get.

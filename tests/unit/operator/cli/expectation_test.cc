@@ -55,6 +55,25 @@ TEST(ExpectationTest, OneThreadNeedsNoWords) {
   EXPECT_THAT(text.warnings, IsEmpty());
 }
 
+TEST(ExpectationTest, HardlyAnyRoomForWhatAWorkerKeepsIsWarnedOf) {
+  const auto with = [](const std::string& persistence) {
+    return Expected("{workers: 1, parameterServers: {count: 3, persistence: " + persistence + "}}",
+                    kMomentum)
+        .warnings;
+  };
+  EXPECT_THAT(
+      with("{retain: 1}"),
+      ElementsAre("spec.distribution.parameterServers.persistence.retain: 1 bytes have room "
+                  "for 0 of the pushes, of 31400 bytes each, that a worker keeps until they "
+                  "are on disk: workers wait for the disk, and train several times slower. "
+                  "1Mi are enough; with 0 they keep nothing and do not wait"));
+  EXPECT_THAT(with("{mode: Wal, retain: 64Ki}"),
+              ElementsAre(HasSubstr("room for 2 of the pushes")));
+  for (const char* enough : {"{retain: 0}", "{retain: 1Mi}", "{mode: None}", "{}"}) {
+    EXPECT_THAT(with(enough), IsEmpty()) << enough;
+  }
+}
+
 TEST(ExpectationTest, AScheduleThatLeavesNothingOfTheRateForLongIsWarnedOf) {
   const auto with = [](const std::string& schedule) {
     return Expected("{workers: 1}", "{kind: Momentum, rate: 0.02, schedule: " + schedule + "}")

@@ -293,7 +293,11 @@ TEST_F(DivergenceTest, AJobThatIsResumedGoesBackFirst) {
   job_.JoinAll("-again");
   Diverge();
   ASSERT_EQ(job_.state().phase, Phase::kFailed);
-  job_.RestartController({.others = false});
+  EXPECT_THAT(Pick<Note>(job_.RestartController({.others = false})),
+              testing::Contains(Field(&Note::text,
+                                      "training had diverged: the job goes back to its first "
+                                      "weights (checkpoint 1) and on as attempt 3, at learning "
+                                      "rate 0.02")));
   EXPECT_THAT(Pick<StartProcess>(job_.Handle(Tick{})), SizeIs(kProcesses));
   EXPECT_THAT(Sent<OpenEpoch>(job_.JoinAll("-third")), SizeIs(2));
   EXPECT_EQ(recovery().attempt, 3u);

@@ -258,9 +258,34 @@ TEST_F(LateRecoveryTest, SoDoesOneThatRunsAndIsToRecover) {
   ExpectFirstWeightsMadeAnew();
 }
 
-TEST_F(LateRecoveryTest, AJobThatIsToFailGoesOnAsItIs) {
+TEST_F(LateRecoveryTest, AJobThatIsToFailGoesBackWhenItIsResumedAtTheRateThatIsWritten) {
+  RunEpoch(900);
+  const std::uint64_t of_epoch = healthy();
   Diverge();
+  ASSERT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(WentBack(job_.RestartController({.others = false})),
+              testing::ElementsAre("training had diverged: the job goes back to the model of epoch "
+                                   "1 (checkpoint 1) and on as attempt 2, at learning rate 0.08"));
+  EXPECT_TRUE(recovery().going_back);
+  EXPECT_EQ(job_.state().checkpoint.snapshot, of_epoch);
+  EXPECT_EQ(recovery().rate_factor, 1);
+}
+
+TEST_F(LateRecoveryTest, AModelThatWasFoundToHaveDivergedIsNotJudgedAgain) {
+  RunEpoch(900);
+  RunEpoch(118);
+  ASSERT_EQ(job_.state().phase, Phase::kFailed);
   job_.RestartController({.others = false});
+  EXPECT_EQ(job_.state().epoch, 2u);
+  EXPECT_EQ(job_.state().row.snapshot, 0u) << "it is trained again";
+}
+
+TEST_F(LateRecoveryTest, AJobThatIsToContinueGoesOnAsItIs) {
+  Diverge();
+  JobSettings settings = RecoveringJob();
+  settings.on_divergence.action = OnDivergence::Action::kContinue;
+  job_.Change(settings);
+  EXPECT_THAT(WentBack(job_.RestartController({.others = false})), IsEmpty());
   EXPECT_FALSE(recovery().going_back);
   EXPECT_EQ(recovery().attempt, 1u);
 }

@@ -36,6 +36,53 @@ TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
   EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
 }
 
+// Root may write everywhere: what another user may is asked as one.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (geteuid() == 0) {
+      EXPECT_EQ(seteuid(65534), 0);
+    }
+  }
+  ~AsNobody() { EXPECT_EQ(seteuid(getuid()), 0); }
+};
+
+TEST_F(RunDirTest, AFileThatAnotherUserLeftInARunIsNamed) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const std::filesystem::path records = paths_.store_of(0) / "shards" / "records";
+  const std::filesystem::path aside = paths_.store_of(0) / "shards.damaged";
+  for (const std::filesystem::path& folder :
+       {records, aside, paths_.controller(), paths_.controller_copy(), paths_.checkpoints()}) {
+    std::filesystem::create_directories(folder);
+  }
+  for (const std::filesystem::path& file :
+       {records / "LOCK", aside / "LOCK", paths_.logs() / "worker-0.log"}) {
+    ASSERT_TRUE(WriteFile(file, "").ok());
+  }
+  const auto open_to_all = [&] {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(paths_.root)) {
+      ASSERT_EQ(chmod(entry.path().c_str(), 0777), 0);
+    }
+    ASSERT_EQ(chmod(paths_.root.c_str(), 0777), 0);
+  };
+  for (const std::filesystem::path& path : {paths_.root,
+                                            paths_.logs() / "worker-0.log",
+                                            paths_.checkpoints(),
+                                            paths_.controller_copy(),
+                                            paths_.store_of(0),
+                                            records / "LOCK"}) {
+    open_to_all();
+    ASSERT_EQ(chmod(path.c_str(), 0555), 0);
+    const AsNobody as_nobody;
+    EXPECT_EQ(std::string(CheckRunIsWritable(paths_).message()),
+              "cannot write to " + path.string() + ": Permission denied");
+  }
+  open_to_all();
+  ASSERT_EQ(chmod((aside / "LOCK").c_str(), 0), 0);
+  const AsNobody as_nobody;
+  EXPECT_TRUE(CheckRunIsWritable(paths_).ok()) << CheckRunIsWritable(paths_);
+}
+
 TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
   constexpr int kRuns = 8;
   std::vector<std::filesystem::path> made(kRuns);

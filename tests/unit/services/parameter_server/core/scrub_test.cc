@@ -31,7 +31,9 @@ class ScrubTest : public ServerFixture {
 
   /// Reads everything once.
   void ScrubAll() {
-    for (int value = 0; value < 5; ++value) {  // three shards, the records of two buckets
+    const auto copies = Keys("snapshots/").size();  // each with its records beside its shards
+    const std::size_t values = 5 + (copies == 0 ? 0 : 3 + copies);
+    for (std::size_t value = 0; value < values; ++value) {  // three shards, records of two buckets
       server().Scrub();
     }
     rig_->Run();
@@ -137,9 +139,65 @@ TEST_F(ScrubTest, AfterDamageAllElseIsReadAtOnceAndOnce) {
   EXPECT_EQ(server().scrubbed().damaged, 2u);
 }
 
-TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToRead) {
+TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToReadButCheckpoints) {
   Create(Options(PersistenceMode::kNone));
-  EXPECT_EQ(server().ScrubDueAt(), Clock::TimePoint::max());
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().bytes, 0u);
+  EXPECT_EQ(server().scrubbed().damaged, 0u);
+  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  for (int value = 0; value < 5; ++value) {  // three shards, the records of two buckets
+    server().Scrub();
+  }
+  EXPECT_EQ(server().scrubbed().bytes, sizeof(float) * 3 * 4);
+}
+
+TEST_F(ScrubTest, ADamagedValueOfACheckpointIsWrittenAnewWhileMemoryHasIt) {
+  Create(Options());
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  const auto keys = Keys("snapshot/");
+  ASSERT_EQ(keys.size(), 3u);
+  rig_->store(0).Corrupt(keys[0]);
+  ScrubAll();
+  ScrubAll();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_THAT(server().damages(), testing::ElementsAre(testing::HasSubstr("is written anew")));
+  EXPECT_TRUE(rig_->store(0).Get(keys[0]).ok());
+}
+
+TEST_F(ScrubTest, OfACheckpointThatMemoryHasNoLongerDamageIsToldOnce) {
+  Create(Options());
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  const std::vector<float> ones(4, 1);
+  for (ShardId shard = 0; shard < 3; ++shard) {
+    PushOne({.shard = shard, .sequence = 1, .values = ones});
+  }
+  ASSERT_TRUE(rig_->Flush(0).ok());
+  rig_->store(0).Corrupt(Keys("snapshot/")[0]);
+  for (int pass = 0; pass < 5; ++pass) {
+    ScrubAll();
+  }
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_THAT(server().damages(),
+              testing::ElementsAre(testing::HasSubstr("of checkpoint 1 cannot be read")));
+  EXPECT_TRUE(rig_->storage_error(0).ok()) << rig_->storage_error(0);
+}
+
+TEST_F(ScrubTest, ACheckpointIsReadWhereItsBucketHasGoneToo) {
+  Create(Options());
+  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  for (Configuration& line : rig_->map) {
+    ++line.epoch;
+    line.primary = {.slot = 9, .incarnation = 1};
+    line.members = {line.primary};
+  }
+  rig_->Publish();
+  rig_->store(0).Corrupt(Keys("snapshot/")[0]);
+  for (int value = 0; value < 10; ++value) {
+    server().Scrub();
+  }
+  rig_->Run();
+  EXPECT_EQ(server().scrubbed().damaged, 1u);
 }
 
 }  // namespace

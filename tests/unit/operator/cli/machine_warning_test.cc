@@ -1,0 +1,47 @@
+#include "operator/cli/machine_warning.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/adamant/v1/job.pb.h"
+
+namespace adamant::cli {
+namespace {
+
+using testing::StartsWith;
+
+v1::TrainingJob Job(int workers, int servers, int data_servers) {
+  v1::TrainingJob job;
+  v1::Distribution& distribution = *job.mutable_spec()->mutable_distribution();
+  distribution.set_workers(workers);
+  distribution.mutable_parameter_servers()->set_count(servers);
+  distribution.set_data_servers(data_servers);
+  return job;
+}
+
+TEST(MachineWarningTest, FarMoreProcessesThanProcessorsAreWarnedOf) {
+  EXPECT_EQ(MachineWarning(Job(2, 3, 1), 1), "");
+  EXPECT_EQ(MachineWarning(Job(16, 8, 8), 2), "");
+  EXPECT_THAT(MachineWarning(Job(2, 3, 256), 2),
+              StartsWith("spec.distribution.dataServers: 261 processes (2 workers, 3 parameter "
+                         "servers, 256 data servers) are more than the 2 processors of this "
+                         "machine can serve: "));
+  EXPECT_THAT(MachineWarning(Job(1024, 3, 1), 16), StartsWith("spec.distribution.workers: 1028"));
+  EXPECT_THAT(MachineWarning(Job(2, 400, 1), 1),
+              StartsWith("spec.distribution.parameterServers.count: 403 processes"));
+  EXPECT_EQ(MachineWarning(Job(2, 3, 256), 64), "");
+}
+
+TEST(MachineWarningTest, AJobForAClusterIsNotJudgedByThisMachine) {
+  v1::TrainingJob job = Job(2, 3, 256);
+  job.mutable_spec()->mutable_pods();
+  EXPECT_EQ(MachineWarning(job, 2), "");
+  job = Job(2, 3, 256);
+  job.mutable_spec()->mutable_data()->mutable_train()->mutable_idx()->set_claim("mnist");
+  EXPECT_EQ(MachineWarning(job, 2), "");
+}
+
+}  // namespace
+}  // namespace adamant::cli
