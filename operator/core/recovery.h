@@ -37,10 +37,9 @@ void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);
 [[nodiscard]] bool MayGoBack(const JobSettings& settings, const JobState& state);
 
 /// Turns the state into that of the healthy model, before its next attempt with its rates times
-/// `rate_factor`; into
-/// that of the first weights when there is none, or when an attempt that began with one has found
-/// none that is better. First weights that were never stored are made anew. `counted`: examples of
-/// the open epoch.
+/// `rate_factor`; into that of the first weights when there is none, or when an attempt that began
+/// with one has found none that is better. First weights that were never stored are made anew.
+/// `counted`: examples of the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted, double rate_factor);
 
 /// What the rates of the next attempt are multiplied with where the job goes back by itself.

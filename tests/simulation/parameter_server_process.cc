@@ -21,11 +21,10 @@ constexpr auto kDiskRetry = seconds(1);
 
 constexpr char kLedgerPrefix[] = "ledger/";
 
-/// What members answer says nothing to a primary that does not serve yet of what is committed.
-bool IsOfPrimary(const parameter_server::PeerMessage& message) {
-  return !std::holds_alternative<parameter_server::PrepareAck>(message.kind) &&
-         !std::holds_alternative<parameter_server::BeaconAnswer>(message.kind) &&
-         !std::holds_alternative<parameter_server::CopyAck>(message.kind);
+/// Who has taken over, or has proposed to, learns of no commits from others.
+bool Follows(parameter_server::Replica::Role role) {
+  using enum parameter_server::Replica::Role;
+  return role == kNone || role == kLearner || role == kSecondary;
 }
 
 }  // namespace
@@ -148,9 +147,10 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   }
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
-      const bool of_one_it_has_left = letter->message.epoch < epochs_[letter->message.bucket];
-      if (!of_one_it_has_left && IsOfPrimary(letter->message)) {
-        window_.Hear(letter->message.bucket, Now());
+      const BucketId bucket = letter->message.bucket;
+      const bool of_one_it_has_left = letter->message.epoch < epochs_[bucket];
+      if (!of_one_it_has_left && Follows(core_->Roles()[bucket])) {
+        window_.Hear(bucket, Now());
       }
       core_->OnPeerMessage(from->second, std::move(letter->message));
     }

@@ -1,6 +1,7 @@
 #include "tests/simulation/update_checker.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -8,6 +9,14 @@
 #include "tests/simulation/convert.h"
 
 namespace adamant::simulation {
+namespace {
+
+std::string Seconds(Clock::TimePoint time) {
+  return std::to_string(std::chrono::duration<double>(time.time_since_epoch()).count()) + " s";
+}
+
+}  // namespace
+
 std::string UpdateChecker::Name(WorkerId worker) {
   return "worker-" + std::to_string(worker.slot) + " incarnation " +
          std::to_string(worker.incarnation);
@@ -334,7 +343,10 @@ void UpdateChecker::Loaded(std::uint32_t server, ShardId shard, std::span<const 
     }
     Lost(shard, element);
     if (state.acknowledged_at[element] < safe_until) {
-      Report(Name(shard, element) + " is lost, older than the window of unflushed updates");
+      Report(Name(shard, element) + " is lost, older than the window of unflushed updates of " +
+             "parameter-server-" + std::to_string(server) + ": acknowledged at " +
+             Seconds(state.acknowledged_at[element]) + ", and what is older than " +
+             Seconds(safe_until) + " is on its disk");
     }
   }
 }

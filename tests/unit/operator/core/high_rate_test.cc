@@ -78,7 +78,7 @@ TEST_F(HighRateTest, AJobThatWentBackSaysHowOftenAndWhereItEnded) {
 
 TEST_F(HighRateTest, TheNextAttemptHasSignsOfItsOwn) {
   state_.recovery.sign = kGrown;
-  TurnBack(state_, 0);
+  TurnBack(state_, 0, 0.5);
   EXPECT_EQ(state_.recovery.sign, "");
 }
 
