@@ -380,21 +380,6 @@ void JobBody::Record(bool warning, std::string reason, std::string message) cons
 
 // --- The status
 
-void JobBody::NoteWrite(const std::string& what, const absl::Status& status) {
-  failed_writes_.Note(what, status, context_.clock.Now());
-}
-
-// What has failed for a while reaches those who cannot read the operator's log.
-void JobBody::TellFailures(v1::TrainingJobStatus& status) {
-  const std::vector<FailedWrites::Failure> lasting = failed_writes_.Lasting(context_.clock.Now());
-  AddFailures(lasting, *view_, Now(), status);
-  for (const FailedWrites::Failure& failure : lasting) {
-    if (failed_writes_.IsNews(failure)) {
-      Record(true, failure.Reason(), failure.Text());
-    }
-  }
-}
-
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
@@ -402,9 +387,9 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   if (!status_writer_.IsDue(status, now)) {
     return absl::OkStatus();
   }
-  ADAMANT_RETURN_IF_ERROR(pause_.Check(now));
+  ADAMANT_RETURN_IF_ERROR(status_pause_.Check(now));
   const absl::Status written = status_writer_.Write(status, [this] { return CheckLeads(); });
-  pause_.Note(written, context_.clock.Now());
+  status_pause_.Note(written, context_.clock.Now());
   if (absl::IsAborted(written)) {
     taken_over_ = written;
   } else {

@@ -139,6 +139,7 @@ class JobBody {
   absl::StatusOr<bool> CheckOutput(const PodViews& pods);
   absl::StatusOr<bool> TryOutput(const PodViews& pods);
   absl::Status MarkRemoval(const controller::DeletePod& removal, const PodViews& pods) const;
+  absl::Status CreatePods(std::vector<controller::StartProcess> processes, const PodGroup& group);
   absl::Status TryToCreatePod(const controller::StartProcess& process, const PodGroup& group);
   absl::Status CreatePod(const controller::StartProcess& process, const PodGroup& group);
   absl::Status Refused(const std::string& what, const absl::Status& why);
@@ -170,6 +171,7 @@ class JobBody {
 
   // `what` begins with a verb: "create pod worker-0".
   void NoteWrite(const std::string& what, const absl::Status& status);
+  void AskWhetherItAnswers();
   void TellFailures(v1::TrainingJobStatus& status);
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);
@@ -192,6 +194,7 @@ class JobBody {
   bool collects_ = false;  // what is to be stored: several events are handled
   std::map<controller::Note::Kind, Clock::TimePoint> epoch_events_;  // when they were told last
   ApiPause pause_;
+  ApiPause status_pause_;    // somebody may hold up what is stored, and that is to be told
   absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
