@@ -120,6 +120,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     HandleCheckpointRequest();
     failed_writes_.BeginPass();
     FindShutOut(seen);
+    status.Update(MakePodGroup(pods));
     status.Update(MakePods(pods));
     status.Update(MoveServer(seen));
     status.Update(MakeBudgets(seen.budgets));
@@ -148,7 +149,8 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   if (!finished_) {
     timer = std::min(timer, status_writer_.next_progress());
   }
-  for (const auto& time : {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen()}) {
+  for (const auto& time :
+       {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen(), NextGroupLook()}) {
     timer = std::min(timer, time.value_or(timer));
   }
   TellTrouble(status);

@@ -152,6 +152,8 @@ class JobBody {
   absl::Status MakeBudgets(const BudgetViews& seen);
   absl::Status MakeBudget(controller::Role role, int min_available, const BudgetViews& seen);
   absl::Status WriteBudget(controller::Role role, int min_available, const BudgetView* there);
+  absl::Status MakePodGroup(const PodViews& pods);
+  [[nodiscard]] std::optional<Clock::TimePoint> NextGroupLook() const;
   absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
 
   void HandleCheckpointRequest();
@@ -222,6 +224,7 @@ class JobBody {
   std::map<std::uint32_t, std::uint64_t> left_claims_;  // by slot: volumes up to it are deleted
   std::map<std::string, std::string> claims_;           // of servers: UIDs of those made or found
   Budgets budgets_;
+  std::optional<Clock::TimePoint> next_group_look_;
 
   // What was passed on last: the request, and the newest snapshot that had begun then.
   struct CheckpointRequest {
