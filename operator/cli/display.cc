@@ -34,8 +34,6 @@ bool IsWorthSaying(Note::Kind kind) {
          kind == Note::Kind::kWentBack;
 }
 
-constexpr std::string_view kOverDeadline = " ran longer than ";
-
 // As operator/core/recovery.h puts it.
 bool HadDiverged(std::string_view message) { return message.starts_with("training diverged"); }
 
@@ -53,23 +51,19 @@ std::string AtWhichRate(std::string_view message, const local::RunPaths& paths) 
                               : " --accept-changes";
 }
 
-// A deadline that is over, as operator/core/job_deadlines.cc puts it, is to be raised first: all
-// the time that the job has run counts. What found no room needs some.
-std::string WhatFirst(std::string_view message, const local::RunPaths& paths) {
-  const std::string room = WhatMakesRoom(message);
-  if (!room.empty() && message.find(room) == std::string_view::npos) {
+// A deadline that is over is to be raised first: all the time that the job has run counts. What
+// found no room needs some.
+std::string WhatFirst(const JobReport& report, const local::RunPaths& paths) {
+  const std::string room = WhatMakesRoom(report.message);
+  if (!room.empty() && report.message.find(room) == std::string::npos) {
     return room + ", then ";
   }
-  if (HadDiverged(message) && !HadGoneBack(message)) {
+  if (HadDiverged(report.message) && !HadGoneBack(report.message)) {
     return "write a lower spec.optimiser.rate into " + paths.job().string() + ", then ";
   }
-  const std::size_t at = message.find(kOverDeadline);
-  if (at == std::string_view::npos) {
-    return "";
-  }
-  const std::string_view field = message.substr(at + kOverDeadline.size());
-  return "raise " + std::string(field.substr(0, field.find(','))) + " in " + paths.job().string() +
-         " first, or delete it; then ";
+  return report.over_deadline.empty() ? ""
+                                      : "raise " + report.over_deadline + " in " +
+                                            paths.job().string() + " first, or delete it; then ";
 }
 
 // Lines for people; the bar adds to it.
@@ -130,13 +124,12 @@ class PlainDisplay : public Display {
       return;
     }
     std::fflush(stdout);
-    std::fprintf(stderr,
-                 "adamant: the job failed: %s\nlogs: %s\n%s",
-                 report.message.c_str(),
-                 paths.logs().c_str(),
-                 MayDoBetter(report.message)
-                     ? (HowToGoOn(report.message, ending.run_dir) + "\n").c_str()
-                     : "");
+    std::fprintf(
+        stderr,
+        "adamant: the job failed: %s\nlogs: %s\n%s",
+        report.message.c_str(),
+        paths.logs().c_str(),
+        MayDoBetter(report.message) ? (HowToGoOn(report, ending.run_dir) + "\n").c_str() : "");
   }
 
  protected:
@@ -319,15 +312,15 @@ std::unique_ptr<Display> NewDisplay(Output output) {
 
 std::string StoppedLine(const Ending& ending) {
   return "stopped in epoch " + std::to_string(ending.report.epoch) + "; " +
-         HowToGoOn("", ending.run_dir);
+         HowToGoOn({}, ending.run_dir);
 }
 
 // Somebody may have removed or renamed the folder of a run that runs.
-std::string HowToGoOn(std::string_view message, const std::string& run_dir) {
+std::string HowToGoOn(const JobReport& report, const std::string& run_dir) {
   const local::RunPaths paths(run_dir);
   return local::CanBeResumed(paths)
-             ? WhatFirst(message, paths) + "go on with: adamant train --resume " + run_dir +
-                   AtWhichRate(message, paths)
+             ? WhatFirst(report, paths) + "go on with: adamant train --resume " + run_dir +
+                   AtWhichRate(report.message, paths)
              : "the folder of the run is not there any more: " + run_dir;
 }
 

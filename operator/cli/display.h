@@ -45,8 +45,8 @@ std::unique_ptr<Display> NewDisplay(Output output);
 /// Where a run was stopped, and how it goes on, if its folder is still there.
 std::string StoppedLine(const Ending& ending);
 
-/// How a run that has ended with this message, and may do better, goes on, and what to do first.
-std::string HowToGoOn(std::string_view message, const std::string& run_dir);
+/// How a run that has ended so, and may do better, goes on, and what to do first.
+std::string HowToGoOn(const controller::JobReport& report, const std::string& run_dir);
 
 /// A result, and how the open epoch stands, in a line without its end. A loss that is not known is
 /// left out, as that of an epoch in which no worker has trained since the job was resumed.

@@ -159,11 +159,11 @@ std::string WhyNoModel(const std::string& run_dir) {
       return " holds its model no more: model.safetensors was removed";
     case controller::Phase::kFailed:
       return " holds no model, as the job failed (" + report.message + ")" +
-             (MayDoBetter(report.message) ? "; " + HowToGoOn(report.message, run_dir) : "");
+             (MayDoBetter(report.message) ? "; " + HowToGoOn(report, run_dir) : "");
     default:
       return " holds no model yet: a job writes model.safetensors when it has succeeded, and this "
              "one " +
-             (run->live ? "runs" : "was stopped; " + HowToGoOn("", run_dir));
+             (run->live ? "runs" : "was stopped; " + HowToGoOn({}, run_dir));
   }
 }
 

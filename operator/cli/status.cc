@@ -33,16 +33,17 @@ struct StatusFlags {
   Output output = Output::kText;
 };
 
-void PrintText(v1::JobStatus status, bool live, const StatusFlags& flags) {
-  status.set_phase(RunPhase(status.phase(), live));
-  std::printf("%s", StatusText(status, live).c_str());
+void PrintText(v1::JobStatus status, const local::RunStatus& run, const StatusFlags& flags) {
+  const controller::JobReport& report = run.report;
+  status.set_phase(RunPhase(status.phase(), run.live));
+  std::printf("%s", StatusText(status, run.live).c_str());
   if (flags.buckets) {
     const std::string table = BucketTable(status);
     std::printf("%s", table.empty() ? "no buckets yet\n" : table.c_str());
   }
-  const bool succeeded = status.phase() == controller::PhaseName(controller::Phase::kSucceeded);
-  if (!live && !succeeded && MayDoBetter(status.message())) {
-    std::printf("%s\n", HowToGoOn(status.message(), flags.run_dir).c_str());
+  const bool succeeded = report.phase == controller::Phase::kSucceeded;
+  if (!run.live && !succeeded && MayDoBetter(report.message)) {
+    std::printf("%s\n", HowToGoOn(report, flags.run_dir).c_str());
   }
 }
 
@@ -63,7 +64,7 @@ int Status(const StatusFlags& flags) {
   if (flags.output == Output::kJson) {
     std::printf("%s\n", StatusJson(local::TimeStamp(), status, run->live).c_str());
   } else {
-    PrintText(status, run->live, flags);
+    PrintText(status, *run, flags);
   }
   return kOk;
 }

@@ -52,6 +52,9 @@ struct JobReport {
   std::string message;
   bool invalid = false;   ///< failed because the data does not fit the manifest
   bool released = false;  ///< suspended as it could not start, not by the user
+  /// Of a job that failed: the field of its manifest that holds the deadline which is over, and
+  /// must change before it can go on. Empty: none, or it was asked of another process.
+  std::string over_deadline{};
   /// Starting, but of a job that another controller had begun to lead: its processes train on, if
   /// they can, and which of its servers run is known by now.
   bool goes_on = false;
@@ -217,6 +220,7 @@ class JobController {
   /// Tells everybody who is there now, and who deals which part.
   void PublishMembers(TimePoint now);
 
+  [[nodiscard]] std::string_view OverDeadline() const;  // the field; empty: none
   void CheckDeadlines();
   void CheckStart(TimePoint now);
   void Release(const std::string& why);

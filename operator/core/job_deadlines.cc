@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 
 #include "operator/core/job_controller.h"
 
@@ -6,22 +7,33 @@
 namespace adamant::controller {
 namespace {
 
+constexpr std::string_view kActiveDeadline = "spec.runPolicy.activeDeadline";
+constexpr std::string_view kEpochDeadline = "spec.runPolicy.epochDeadline";
+
 std::string Seconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
 }
 
 }  // namespace
 
-void JobController::CheckDeadlines() {
+std::string_view JobController::OverDeadline() const {
   if (settings_.active_deadline && state_.active >= *settings_.active_deadline) {
-    End(Phase::kFailed,
-        "the job ran longer than spec.runPolicy.activeDeadline, " +
-            Seconds(*settings_.active_deadline));
-  } else if (settings_.epoch_deadline && state_.epoch_active >= *settings_.epoch_deadline) {
-    End(Phase::kFailed,
-        "epoch " + std::to_string(state_.epoch) +
-            " ran longer than spec.runPolicy.epochDeadline, " + Seconds(*settings_.epoch_deadline));
+    return kActiveDeadline;
   }
+  const bool over = settings_.epoch_deadline && state_.epoch_active >= *settings_.epoch_deadline;
+  return over ? kEpochDeadline : "";
+}
+
+void JobController::CheckDeadlines() {
+  const std::string_view field = OverDeadline();
+  if (field.empty()) {
+    return;
+  }
+  const bool of_job = field == kActiveDeadline;
+  const std::string what = of_job ? "the job" : "epoch " + std::to_string(state_.epoch);
+  End(Phase::kFailed,
+      what + " ran longer than " + std::string(field) + ", " +
+          Seconds(of_job ? *settings_.active_deadline : *settings_.epoch_deadline));
 }
 
 void JobController::CheckStart(TimePoint now) {

@@ -25,21 +25,23 @@ std::string StateName(const Roster::Slot& slot) {
 }  // namespace
 
 JobReport JobController::Report() const {
-  JobReport report{.name = settings_.name,
-                   .term = state_.term,
-                   .phase = state_.phase,
-                   .epoch = state_.epoch,
-                   .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
-                   .counted_examples = std::max(meter_.counted(), state_.row.counted),
-                   .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
-                   .examples_per_second = meter_.ExamplesPerSecond(last_advance_),
-                   .training_loss = LastLoss(),
-                   .accuracy = state_.accuracy,
-                   .restarts = state_.restarts,
-                   .message = state_.message,
-                   .invalid = state_.invalid,
-                   .released = state_.released,
-                   .members = {}};
+  JobReport report{
+      .name = settings_.name,
+      .term = state_.term,
+      .phase = state_.phase,
+      .epoch = state_.epoch,
+      .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
+      .counted_examples = std::max(meter_.counted(), state_.row.counted),
+      .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
+      .examples_per_second = meter_.ExamplesPerSecond(last_advance_),
+      .training_loss = LastLoss(),
+      .accuracy = state_.accuracy,
+      .restarts = state_.restarts,
+      .message = state_.message,
+      .invalid = state_.invalid,
+      .released = state_.released,
+      .over_deadline = state_.phase == Phase::kFailed ? std::string(OverDeadline()) : "",
+      .members = {}};
   const Load load = placement_.LoadOfServers();
   for (const Roster::Slot& slot : roster_.slots()) {
     if (roster_.IsSurplus(slot.id) && slot.liveness == Roster::Liveness::kAbsent) {

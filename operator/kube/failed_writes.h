@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,25 +12,40 @@
 
 namespace adamant::kube {
 
-/// What of a job the API does not let its operator write, or read: what it has said of each, and
-/// since when. What has failed for a while is told to the user. Threads: one.
+/// What of a job the API does not let its operator write, or read: what it has said of each, or
+/// that it has said nothing, and since when. What has failed for a while is told to the user.
+/// Threads: one.
 class FailedWrites {
  public:
   static constexpr std::chrono::seconds kPatience{3};  ///< from the first failure to its telling
 
   struct Failure {
     std::string what;  ///< begins with a verb: "create pod worker-0"
-    std::string why;   ///< in the API's own words
+    std::string why;   ///< in the API's own words, or that it gives no answer
+    bool unanswered = false;
 
     /// "cannot create pod worker-0: …"
     [[nodiscard]] std::string Text() const { return "cannot " + what + ": " + why; }
 
-    /// "FailedCreate": of an event, or a condition.
+    /// "FailedCreate", or "UnansweredCreate": of an event, or a condition.
     [[nodiscard]] std::string Reason() const;
   };
 
-  /// What was tried has ended so. An API that does not answer says nothing of the request.
-  void Note(const std::string& what, const absl::Status& status, Clock::TimePoint now);
+  /// What was tried has ended so. An API that is away says nothing of the request: one without an
+  /// answer counts from when the API has answered another.
+  void Note(const std::string& what, const absl::Status& status, const Clock& clock);
+
+  /// It is still to be done, and was not tried now.
+  void Keep(const std::string& what) { noted_.insert(what); }
+
+  /// The API has answered something.
+  void NoteAnswer(Clock::TimePoint now);
+
+  /// Something had no answer, and whether the API answers anything has to be asked.
+  [[nodiscard]] bool NeedsAnswer() const;
+
+  /// When this had no answer last; of what was answered since, or not tried, before all times.
+  [[nodiscard]] Clock::TimePoint LastSilence(const std::string& what) const;
 
   /// All objects that there should be are tried from now on until EndPass, which forgets those of
   /// an earlier pass that this one did not try: they are not wanted any more. One that broke off is
@@ -37,20 +53,28 @@ class FailedWrites {
   void BeginPass();
   void EndPass(bool complete);
 
-  /// What has failed for kPatience, the same since the first time, by `what`.
+  /// What has failed for kPatience, the same since the first time, by `what`; what was answered
+  /// comes first.
   [[nodiscard]] std::vector<Failure> Lasting(Clock::TimePoint now) const;
 
   /// Whether to tell of this in an event: not yet told, numbers in it aside, since all went well.
   bool IsNews(const Failure& failure);
 
  private:
+  struct Silence {
+    Clock::TimePoint since{};  // or since when the API answers others
+    Clock::TimePoint last{};
+    std::string begin{};  // as users read times
+  };
   struct Record {
-    std::string why;
+    std::string why{};  // empty: it was never answered
     Clock::TimePoint since{};
     bool of_pass = false;
+    std::optional<Silence> silence{};  // since its last answer
   };
 
   std::map<std::string, Record> failing_;  // by `what`
+  Clock::TimePoint last_answer_ = Clock::TimePoint::min();
   bool in_pass_ = false;
   std::set<std::string> noted_;  // in this pass
   std::set<std::string> told_;

@@ -144,13 +144,12 @@ absl::StatusOr<Clock::TimePoint> JobBodies::Expire(const JobView& view) {
 void JobBodies::NoteWrite(const JobView& view,
                           const std::string& what,
                           const absl::Status& status) {
-  const Clock::TimePoint now = context_.clock.Now();
   std::vector<FailedWrites::Failure> news;
   {
     const MutexLock lock(mutex_);
     FailedWrites& failed = failed_[ToString(view.key)];
-    failed.Note(what, status, now);
-    news = failed.Lasting(now);
+    failed.Note(what, status, context_.clock);
+    news = failed.Lasting(context_.clock.Now());
     std::erase_if(news, [&failed](const auto& failure) { return !failed.IsNews(failure); });
     if (status.ok()) {
       failed_.erase(ToString(view.key));

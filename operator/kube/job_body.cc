@@ -120,6 +120,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     HandleCheckpointRequest();
     failed_writes_.BeginPass();
     FindShutOut(seen);
+    status.Update(MakePodGroup(pods));
     status.Update(MakePods(pods));
     status.Update(MoveServer(seen));
     status.Update(MakeBudgets(seen.budgets));
@@ -148,7 +149,8 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   if (!finished_) {
     timer = std::min(timer, status_writer_.next_progress());
   }
-  for (const auto& time : {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen()}) {
+  for (const auto& time :
+       {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen(), NextGroupLook()}) {
     timer = std::min(timer, time.value_or(timer));
   }
   TellTrouble(status);
@@ -380,21 +382,6 @@ void JobBody::Record(bool warning, std::string reason, std::string message) cons
 
 // --- The status
 
-void JobBody::NoteWrite(const std::string& what, const absl::Status& status) {
-  failed_writes_.Note(what, status, context_.clock.Now());
-}
-
-// What has failed for a while reaches those who cannot read the operator's log.
-void JobBody::TellFailures(v1::TrainingJobStatus& status) {
-  const std::vector<FailedWrites::Failure> lasting = failed_writes_.Lasting(context_.clock.Now());
-  AddFailures(lasting, *view_, Now(), status);
-  for (const FailedWrites::Failure& failure : lasting) {
-    if (failed_writes_.IsNews(failure)) {
-      Record(true, failure.Reason(), failure.Text());
-    }
-  }
-}
-
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
@@ -402,9 +389,9 @@ absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   if (!status_writer_.IsDue(status, now)) {
     return absl::OkStatus();
   }
-  ADAMANT_RETURN_IF_ERROR(pause_.Check(now));
+  ADAMANT_RETURN_IF_ERROR(status_pause_.Check(now));
   const absl::Status written = status_writer_.Write(status, [this] { return CheckLeads(); });
-  pause_.Note(written, context_.clock.Now());
+  status_pause_.Note(written, context_.clock.Now());
   if (absl::IsAborted(written)) {
     taken_over_ = written;
   } else {

@@ -139,6 +139,7 @@ class JobBody {
   absl::StatusOr<bool> CheckOutput(const PodViews& pods);
   absl::StatusOr<bool> TryOutput(const PodViews& pods);
   absl::Status MarkRemoval(const controller::DeletePod& removal, const PodViews& pods) const;
+  absl::Status CreatePods(std::vector<controller::StartProcess> processes, const PodGroup& group);
   absl::Status TryToCreatePod(const controller::StartProcess& process, const PodGroup& group);
   absl::Status CreatePod(const controller::StartProcess& process, const PodGroup& group);
   absl::Status Refused(const std::string& what, const absl::Status& why);
@@ -151,6 +152,8 @@ class JobBody {
   absl::Status MakeBudgets(const BudgetViews& seen);
   absl::Status MakeBudget(controller::Role role, int min_available, const BudgetViews& seen);
   absl::Status WriteBudget(controller::Role role, int min_available, const BudgetView* there);
+  absl::Status MakePodGroup(const PodViews& pods);
+  [[nodiscard]] std::optional<Clock::TimePoint> NextGroupLook() const;
   absl::Status CreateOnce(const Resource& resource, Json object, std::string& uid);
 
   void HandleCheckpointRequest();
@@ -170,6 +173,7 @@ class JobBody {
 
   // `what` begins with a verb: "create pod worker-0".
   void NoteWrite(const std::string& what, const absl::Status& status);
+  void AskWhetherItAnswers();
   void TellFailures(v1::TrainingJobStatus& status);
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);
@@ -192,6 +196,7 @@ class JobBody {
   bool collects_ = false;  // what is to be stored: several events are handled
   std::map<controller::Note::Kind, Clock::TimePoint> epoch_events_;  // when they were told last
   ApiPause pause_;
+  ApiPause status_pause_;    // somebody may hold up what is stored, and that is to be told
   absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state
   bool finished_ = false;
@@ -219,6 +224,7 @@ class JobBody {
   std::map<std::uint32_t, std::uint64_t> left_claims_;  // by slot: volumes up to it are deleted
   std::map<std::string, std::string> claims_;           // of servers: UIDs of those made or found
   Budgets budgets_;
+  std::optional<Clock::TimePoint> next_group_look_;
 
   // What was passed on last: the request, and the newest snapshot that had begun then.
   struct CheckpointRequest {

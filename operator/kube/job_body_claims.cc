@@ -1,18 +1,30 @@
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "operator/kube/claim_object.h"
 #include "operator/kube/client/json.h"
+#include "operator/kube/coscheduling_group.h"
 #include "operator/kube/job_body.h"
 #include "operator/kube/orphans.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 
-// The volumes of a job's parameter servers, and how many servers may be evicted at once.
+// The volumes of a job's parameter servers, how many servers may be evicted at once, and the group
+// that its pods are placed in.
 namespace adamant::kube {
 
 using controller::Role;
+
+namespace {
+
+// Between two looks at the PodGroup: only pods without a node need it.
+constexpr std::chrono::seconds kGroupLook{10};
+constexpr std::chrono::seconds kUrgentGroupLook{2};
+
+}  // namespace
 
 absl::Status JobBody::CreateClaim(const Json& claim) {
   std::string unused;
@@ -118,6 +130,36 @@ absl::Status JobBody::WriteBudget(Role role, int min_available, const BudgetView
           .status();
   // Where it is gone the cache will say so.
   return absl::IsNotFound(changed) || absl::IsAborted(changed) ? absl::OkStatus() : changed;
+}
+
+// Nobody tells of its changes: not every cluster knows this kind.
+absl::Status JobBody::MakePodGroup(const PodViews& pods) {
+  const v1::JobSpec& spec = view_->job->spec();
+  const std::string& name = spec.pods().scheduling().pod_group();
+  if (name.empty() || finished_) {
+    next_group_look_.reset();
+    return absl::OkStatus();
+  }
+  const Clock::TimePoint now = context_.clock.Now();
+  const std::string what = "keep PodGroup " + name;
+  if (next_group_look_ && now < *next_group_look_) {
+    failed_writes_.Keep(what);
+    return absl::OkStatus();
+  }
+  const int processes = spec.distribution().workers() + spec.distribution().data_servers() +
+                        spec.distribution().parameter_servers().count();
+  const absl::Status kept = KeepPodGroup(client_, job_, name, processes, NoProcessRuns(pods));
+  NoteWrite(what, kept);
+  const bool urgent = !kept.ok() || pods.empty() ||
+                      std::ranges::any_of(pods, [](const auto& pod) { return pod->node.empty(); });
+  next_group_look_ = now + (urgent ? kUrgentGroupLook : kGroupLook);
+  return kept;
+}
+
+// One that is overdue, as the API is away, is made when that is tried again.
+std::optional<Clock::TimePoint> JobBody::NextGroupLook() const {
+  const bool ahead = next_group_look_ && *next_group_look_ > context_.clock.Now();
+  return ahead ? next_group_look_ : std::nullopt;
 }
 
 }  // namespace adamant::kube

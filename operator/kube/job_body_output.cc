@@ -50,8 +50,10 @@ absl::StatusOr<bool> JobBody::TryOutput(const PodViews& pods) {
       std::ranges::find(pods, kOutputTrial, [](const auto& pod) { return pod->export_snapshot; });
   if (found == pods.end()) {
     std::string unused;
-    ADAMANT_RETURN_IF_ERROR(
-        CreateOnce(kPods, OutputTrialObject(job_, *view_->job, context_.pods), unused));
+    const absl::Status made =
+        CreateOnce(kPods, OutputTrialObject(job_, *view_->job, context_.pods), unused);
+    NoteWrite("create pod export-check", made);
+    ADAMANT_RETURN_IF_ERROR(made);
     return false;
   }
   const ObservedPod pod = ObserveOne(**found);

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "operator/kube/claim_object.h"
 #include "operator/kube/client/api_status.h"
@@ -32,6 +34,10 @@ constexpr std::pair<controller::Role, const char*> kTemplates[] = {
 // A webhook that cannot be asked in a dry run says nothing of the pod.
 bool IsOfDryRun(const absl::Status& status) {
   return status.message().find("does not support dry run") != std::string_view::npos;
+}
+
+std::string CreationOf(const StartProcess& process) {
+  return "create pod " + controller::ToString(process.id);
 }
 
 std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
@@ -177,7 +183,7 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
       return entry.first.id == process.id && entry.first.generation + 1 < process.generation;
     });
   }
-  const controller::PodPlan plan = Reconcile(wanted, Observe(pods), Patience());
+  controller::PodPlan plan = Reconcile(wanted, Observe(pods), Patience());
   next_loss_.reset();
   if (plan.again_in) {
     next_loss_ = context_.clock.Now() + *plan.again_in;
@@ -190,9 +196,7 @@ absl::Status JobBody::MakePods(const PodViews& pods) {
     }
   }
   const PodGroup group = GroupOf(GroupName(job_.uid, controller_->state().starts), pods);
-  for (const StartProcess& process : plan.create) {
-    status.Update(TryToCreatePod(process, group));
-  }
+  status.Update(CreatePods(std::move(plan.create), group));
   if (!LeavesPods()) {
     for (const controller::DeletePod& removal : plan.remove) {
       status.Update(MarkRemoval(removal, pods));
@@ -257,7 +261,10 @@ absl::Status JobBody::CheckTemplates() {
                     PodObject(job_, *view_->job, process, 1, context_.pods, {.name = job_.uid}),
                     {.strict = true, .dry_run = true})
             .status();
-    if (!checked.ok() && !IsAnswer(checked)) {
+    const bool answered = checked.ok() || IsAnswer(checked);
+    NoteWrite(std::string("check ") + field + " in a dry run",
+              answered ? absl::OkStatus() : checked);
+    if (!answered) {
       return checked;
     }
     if (absl::IsInvalidArgument(checked) && !IsOfDryRun(checked)) {
@@ -268,18 +275,36 @@ absl::Status JobBody::CheckTemplates() {
   return absl::OkStatus();
 }
 
+// One for which there is no answer keeps the others waiting until the next time, and then is the
+// last to be asked for.
+absl::Status JobBody::CreatePods(std::vector<StartProcess> processes, const PodGroup& group) {
+  std::ranges::stable_sort(processes, {}, [this](const StartProcess& process) {
+    return failed_writes_.LastSilence(CreationOf(process));
+  });
+  absl::Status status;
+  bool silent = false;
+  for (const StartProcess& process : processes) {
+    const absl::Status refusal = pod_memory_.RefusalOf(process, context_.clock.Now());
+    if (silent || !refusal.ok()) {
+      failed_writes_.Keep(CreationOf(process));
+      status.Update(refusal);
+      continue;
+    }
+    const absl::Status created = TryToCreatePod(process, group);
+    silent = !created.ok() && !IsAnswer(created);
+    status.Update(created);
+  }
+  return status;
+}
+
 // What was refused is not asked for again with every event.
 absl::Status JobBody::TryToCreatePod(const StartProcess& process, const PodGroup& group) {
-  const Clock::TimePoint now = context_.clock.Now();
-  absl::Status status = pod_memory_.RefusalOf(process, now);
-  if (status.ok()) {
-    status = CreatePod(process, group);
-    if (!status.ok()) {
-      pod_memory_.OnRefused(process, status, now + kRetry);
-    }
+  absl::Status created = CreatePod(process, group);
+  if (!created.ok()) {
+    pod_memory_.OnRefused(process, created, context_.clock.Now() + kRetry);
   }
-  NoteWrite("create pod " + controller::ToString(process.id), status);
-  return status;
+  NoteWrite(CreationOf(process), created);
+  return created;
 }
 
 absl::Status JobBody::CreatePod(const StartProcess& process, const PodGroup& group) {

@@ -21,6 +21,8 @@ using Status = v1::TrainingJobStatus;
 constexpr char kDiverged[] = "Diverged";
 constexpr char kWriteFailure[] = "WriteFailure";
 constexpr char kOutputWritable[] = "OutputWritable";
+// A reason; that of a Kubernetes Job.
+constexpr char kDeadlineExceeded[] = "DeadlineExceeded";
 constexpr std::size_t kMostFailures = 5;  // that a condition names
 
 // To the millisecond; what is not known, or has gone wrong, is none.
@@ -159,6 +161,8 @@ Standing StandingOf(const JobReport& report, const JobView& view) {
   } else if (report.released) {
     standing.phase = Phase::kPending;
     standing.reason = "StartDeadlineExceeded";
+  } else if (!report.over_deadline.empty()) {
+    standing.reason = kDeadlineExceeded;
   }
   return standing;
 }

@@ -18,6 +18,7 @@ constexpr char kByJobName[] = "job name";  // with its namespace
 constexpr char kByNode[] = "node";
 constexpr char kSweep[] = "";  // in the queue, in place of a job's key
 constexpr std::chrono::minutes kFirstSweep{1};
+constexpr std::chrono::minutes kNextSweep{1};  // after one that has found something
 constexpr std::chrono::minutes kSweepInterval{10};
 
 // "Running" of PHASE_RUNNING.
@@ -279,7 +280,7 @@ void Operator::Work(const std::string& key) {
   }
   if (key == kSweep) {
     sweep_->Sweep();
-    return queue->AddAfter(kSweep, kSweepInterval);
+    return queue->AddAfter(kSweep, sweep_->has_found() ? kNextSweep : kSweepInterval);
   }
   const auto parsed = ParseObjectKey(key);
   if (!parsed.ok()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/coscheduling_group.h"
 #include "operator/kube/custom_resources.h"
 #include "operator/kube/orphans.h"
 #include "services/common/base/log.h"
@@ -14,7 +15,7 @@ namespace adamant::kube {
 namespace {
 
 constexpr Resource kKinds[] = {
-    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps};
+    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps, kPodGroups};
 
 }  // namespace
 
@@ -49,6 +50,9 @@ void OrphanSweep::SweepKind(const Resource& resource, Pass& pass) const {
                             orphans.push_back({{"metadata", std::move(object["metadata"])}});
                           }
                         }});
+  if (absl::IsNotFound(read.status())) {
+    return;  // a kind that this cluster does not know
+  }
   if (!read.ok()) {
     LogWarning("cannot look for what jobs have left behind",
                {{"kind", resource.kind}, {"error", read.status().ToString()}});

@@ -24,10 +24,14 @@ class OrphanSweep {
 
   OrphanSweep(Client client, IsKnown is_known);
 
-  /// Looks at all pods, claims, ConfigMaps, disruption budgets and ShardMaps that bear the
-  /// operator's label, and asks for the jobs of those that are not known live. What the API does
-  /// not answer is left for the next sweep. Returns how many objects were deleted; each is logged.
+  /// Looks at all pods, claims, ConfigMaps, disruption budgets, ShardMaps and PodGroups that bear
+  /// the operator's label, and asks for the jobs of those that are not known live. What the API
+  /// does not answer is left for the next sweep. Returns how many objects were deleted; each is
+  /// logged.
   std::size_t Sweep();
+
+  /// Whether the last sweep has found what the next one is to delete.
+  [[nodiscard]] bool has_found() const { return !found_.empty(); }
 
  private:
   struct Pass;

@@ -45,7 +45,7 @@ class ApiProxy:
         self._server = http.server.ThreadingHTTPServer((address, PORT), self._handler(on_write),
                                                        bind_and_activate=False)
         self._server.socket.close()
-        listener = _listen(cluster, address)
+        listener = listen(cluster, address)
         self._server.socket = inward.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
         self._server.daemon_threads = True
 
@@ -116,8 +116,8 @@ def _pod_of(headers):
     return ""
 
 
-def _listen(cluster, address):
-    """A socket that listens in the network of the control plane."""
+def listen(cluster, address):
+    """A socket that listens at ADDRESS:PORT in the network of the control plane."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         command = cluster.in_control_network(sys.executable, "-c", _LISTEN, str(theirs.fileno()), address, str(PORT))

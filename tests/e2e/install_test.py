@@ -30,6 +30,7 @@ GRANTED = {
     "/pods/exec": "",
     "/persistentvolumeclaims": "get list watch create delete",
     "policy/poddisruptionbudgets": "get list watch create patch delete",
+    "scheduling.x-k8s.io/podgroups": "get list create patch delete",
     "/configmaps": "get list create update patch delete",
     "/nodes": "get list watch",
     "/events": "create patch",

@@ -2,6 +2,7 @@
 """What a real API server refuses the operator reaches the user: its words are in the job's status, in an event and in
 what `kubectl adamant explain` says, each within seconds."""
 
+import contextlib
 import pathlib
 import re
 import subprocess
@@ -9,11 +10,13 @@ import tempfile
 import time
 import unittest
 
+import api_proxy
 from cluster import await_that
 from operator_rig import JOBS, TestCase, measured, require, tiny_job
 from pods import Namespace, pod
 
 WITHIN = 10  # seconds from `kubectl apply`
+HANGS_WITHIN = 30  # seconds, of which each request without an answer takes some
 NAME = "refused"
 SMALL = {"train": "{digits: {seed: 1, examples: 3000}}", "workers": 1, "epochs": 100_000}
 TAKEN = "exists and is of no TrainingJob"
@@ -111,12 +114,20 @@ BINDING = {
     "metadata": {"name": "no-workers"},
     "spec": {"policyName": "no-workers", "validationActions": ["Deny"],
              "matchResources": {"namespaceSelector": ruled("policy")}}}
-WEBHOOK = {
-    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-    "metadata": {"name": "absent"},
-    "webhooks": [{"name": "absent.adamant.dev", "clientConfig": {"url": "https://127.0.0.1:1/"},
-                  "rules": [PODS_CREATED], "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-                  "namespaceSelector": ruled("webhook")}]}
+
+
+def webhook(name, port, value):
+    """On the pods of namespaces that this rules; the API server waits for it as long as it may."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [{"name": f"{name}.adamant.dev", "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
+                      "rules": [PODS_CREATED], "failurePolicy": "Fail", "timeoutSeconds": 30, "sideEffects": "None",
+                      "admissionReviewVersions": ["v1"], "namespaceSelector": ruled(value)}]}
+
+
+WEBHOOK = webhook("absent", 1, "webhook")
+HANGING = webhook("hanging", api_proxy.PORT, "hanging")
 
 
 class RefusedTest(TestCase):
@@ -149,14 +160,15 @@ class RefusedTest(TestCase):
         command, environment = self.system.plugin("explain", NAME, namespace=case.name)
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
 
-    def await_words(self, case, begin):
-        """Seconds from `begin` until each of the three has them."""
+    def await_words(self, case, begin, words=None, within=WITHIN):
+        """Seconds from `begin` until each of the three has them; None: the case's."""
+        words = words or case.words
         for read in (self.status, self.events, self.explanation):
             try:
-                await_that(lambda read=read: re.search(case.words, read(case)), read.__name__,
-                           WITHIN - (time.monotonic() - begin))
+                await_that(lambda read=read: re.search(words, read(case)), read.__name__,
+                           within - (time.monotonic() - begin))
             except TimeoutError:
-                self.assertRegex(read(case), case.words, f"{read.__name__}\n{self.told(case)}")
+                self.assertRegex(read(case), words, f"{read.__name__}\n{self.told(case)}")
         return time.monotonic() - begin
 
     def told(self, case):
@@ -191,6 +203,48 @@ class RefusedTest(TestCase):
         self.assertRegex(conditions["OutputWritable"]["message"], "a pod has written to claim models")
         self.assertNotIn("WriteFailure", conditions)
         namespace.kubectl("delete", "trainingjob", NAME)
+
+    @contextlib.contextmanager
+    def hanging_webhook(self):
+        """It takes connections, and answers nothing."""
+        kubectl = self.system.cluster.kubectl
+        with api_proxy.listen(self.system.cluster, "127.0.0.1"):
+            kubectl("apply", "-f", "-", input=HANGING)
+            try:
+                yield
+            finally:
+                kubectl("delete", "validatingwebhookconfiguration", "hanging")
+
+    def await_running(self, case, what):
+        """Returns when the job runs with all its pods and nothing is told of failures."""
+        def runs():
+            status = self.system.api.get(f"{JOBS.format(case.name)}/{NAME}").get("status", {})
+            told = [each["type"] for each in status.get("conditions", []) if each["type"] == "WriteFailure"]
+            return status.get("phase") == "Running" and status["roles"]["worker"]["ready"] == 1 and not told
+        try:
+            await_that(runs, what, 90)
+        except TimeoutError as error:
+            self.fail(f"{error}\n{self.told(case)}")
+
+    def test_a_webhook_that_hangs_is_told(self):
+        case = Case("hanging", r"cannot check spec\.pods\.\w+ in a dry run: no answer from the API server since .*: an "
+                               r"admission webhook may hang", ruled="hanging")
+        namespace = self.prepare(case)
+        with self.hanging_webhook():
+            begin = time.monotonic()
+            namespace.kubectl("apply", "-f", "-", input=tiny_job(NAME, **SMALL))
+            told = self.await_words(case, begin, within=HANGS_WITHIN)
+            measured("apply → a webhook that hangs on pods is told", told)
+            self.assertIn("kubectl get validatingwebhookconfigurations", self.explanation(case))
+        self.await_running(case, "the job runs once the webhook is gone")
+        with self.hanging_webhook():
+            begin = time.monotonic()
+            namespace.kubectl("delete", "pod", "-l", "adamant.dev/role=worker", "--wait=false")
+            words = "cannot create pod worker-0: no answer from the API server since"
+            measured("a pod is deleted → a webhook that hangs on its successor is told",
+                     self.await_words(case, begin, words, HANGS_WITHIN + 30))  # a worker ends in up to 30 s
+        self.await_running(case, "the worker is back")
+        self.system.cluster.kubectl("delete", "namespace", case.name, "--wait=false")
 
     def job_status(self):
         return self.system.api.get(f"{JOBS.format('training')}/{NAME}").get("status", {})

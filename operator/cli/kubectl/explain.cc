@@ -41,6 +41,11 @@ std::string MessageOf(const Json& job, std::string_view type) {
   return condition == nullptr ? "" : StringAt(*condition, {"message"});
 }
 
+std::string ReasonOf(const Json& job, std::string_view type) {
+  const Json* condition = ConditionOf(job, type);
+  return condition == nullptr ? "" : StringAt(*condition, {"reason"});
+}
+
 // The job's own events of some kinds, the newest last.
 std::vector<const Json*> EventsOfJob(const Observed& observed,
                                      std::initializer_list<std::string_view> reasons) {
@@ -239,6 +244,9 @@ Explanation Failed(const Observed& observed) {
     }
   }
   found.cause.because.push_back(std::move(why));
+  if (ReasonOf(observed.job, "Failed") == "DeadlineExceeded") {
+    found.advice.emplace_back("raise the deadline that its message names, or take it out");
+  }
   found.advice.push_back("once that is put right, start it anew: kubectl delete trainingjob " +
                          name + ", and apply its manifest again");
   return found;

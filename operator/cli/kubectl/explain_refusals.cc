@@ -13,6 +13,11 @@ using kube::Find;
 using kube::StringAt;
 using Advice = std::vector<std::string>;
 
+constexpr char kFindWebhook[] =
+    "find the admission webhook that holds the request up, and see whether who answers for it "
+    "runs: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations; the operator "
+    "tries again by itself";
+
 // What to do about a refusal of the API. What is the most usual comes first.
 std::string AdviceOnRefusal(std::string_view message) {
   const auto holds = [message](std::string_view part) {
@@ -56,7 +61,8 @@ std::vector<Cause> RefusedWrites(const Observed& observed, Advice& advice) {
     return {};
   }
   const std::string message = StringAt(*condition, {"message"});
-  advice.push_back(AdviceOnRefusal(message));
+  const bool unanswered = StringAt(*condition, {"reason"}).starts_with("Unanswered");
+  advice.push_back(unanswered ? kFindWebhook : AdviceOnRefusal(message));
   return Lines(message);
 }
 

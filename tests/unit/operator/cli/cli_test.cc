@@ -83,28 +83,36 @@ TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
 TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
   const std::filesystem::path run =
       std::filesystem::temp_directory_path() / ("adamant_cli_" + std::to_string(getpid()));
-  EXPECT_THAT(HowToGoOn("", run.string()), HasSubstr("is not there any more"));
+  EXPECT_THAT(HowToGoOn({}, run.string()), HasSubstr("is not there any more"));
   std::filesystem::create_directories(run);
   for (const char* file : {"job.yaml", "started.yaml"}) {
     ASSERT_TRUE(WriteFile(run / file, "").ok());
   }
   const std::string resume = "go on with: adamant train --resume " + run.string();
-  EXPECT_EQ(HowToGoOn("worker-1 was killed by signal 9", run.string()), resume);
-  EXPECT_EQ(HowToGoOn("training diverged in epoch 3: the loss, at rate 0.1", run.string()),
+  controller::JobReport report;
+  report.message = "worker-1 was killed by signal 9";
+  EXPECT_EQ(HowToGoOn(report, run.string()), resume);
+  report.message = "training diverged in epoch 3: the loss, at rate 0.1";
+  EXPECT_EQ(HowToGoOn(report, run.string()),
             "write a lower spec.optimiser.rate into " + (run / "job.yaml").string() + ", then " +
                 resume + " --accept-changes");
-  EXPECT_EQ(
-      HowToGoOn("training diverged in epoch 3: NaN; the job had gone back 3 times", run.string()),
-      resume + " (at half the learning rate; or write a lower one into " +
-          (run / "job.yaml").string() + " and add --accept-changes)");
-  EXPECT_EQ(HowToGoOn("epoch 2 ran longer than spec.runPolicy.epochDeadline, 5 s", run.string()),
+  report.message = "training diverged in epoch 3: NaN; the job had gone back 3 times";
+  EXPECT_EQ(HowToGoOn(report, run.string()),
+            resume + " (at half the learning rate; or write a lower one into " +
+                (run / "job.yaml").string() + " and add --accept-changes)");
+  report.message = "its words do not matter: it ran longer than spec.runPolicy.activeDeadline";
+  EXPECT_EQ(HowToGoOn(report, run.string()), resume);
+  report.over_deadline = "spec.runPolicy.epochDeadline";
+  EXPECT_EQ(HowToGoOn(report, run.string()),
             "raise spec.runPolicy.epochDeadline in " + run.string() +
                 "/job.yaml first, or delete it; then " + resume);
-  EXPECT_EQ(HowToGoOn("parameter-server-0 cannot store snapshot 3: disk full: cannot write f: No "
-                      "space left on device",
-                      run.string()),
-            "make room on that disk, then " + resume);
-  EXPECT_EQ(HowToGoOn("cannot write the model: cannot write f: File too large", run.string()),
+  report.over_deadline = "";
+  report.message =
+      "parameter-server-0 cannot store snapshot 3: disk full: cannot write f: No space left on "
+      "device";
+  EXPECT_EQ(HowToGoOn(report, run.string()), "make room on that disk, then " + resume);
+  report.message = "cannot write the model: cannot write f: File too large";
+  EXPECT_EQ(HowToGoOn(report, run.string()),
             "raise the limit of file sizes (ulimit -f), then " + resume);
   std::filesystem::remove_all(run);
 }

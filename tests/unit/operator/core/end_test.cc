@@ -30,6 +30,14 @@ TEST(DeadlineTest, TheJobFailsWhenItsTimeIsUpAlsoAcrossRestarts) {
   job.Pass(seconds(1));
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("activeDeadline, 100 s"));
+  EXPECT_EQ(job.controller().Report().over_deadline, "spec.runPolicy.activeDeadline");
+  const auto read = JobController::Restore(settings, Encode(job.state()));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ((*read)->Report().over_deadline, "spec.runPolicy.activeDeadline");
+  settings.active_deadline = seconds(200);
+  const auto raised = JobController::Restore(settings, Encode(job.state()));
+  ASSERT_TRUE(raised.ok());
+  EXPECT_EQ((*raised)->Report().over_deadline, "");
 }
 
 TEST(DeadlineTest, TheTimeOfAnEpochStartsAnewWithEachEpoch) {
@@ -44,6 +52,7 @@ TEST(DeadlineTest, TheTimeOfAnEpochStartsAnewWithEachEpoch) {
   EXPECT_EQ(job.state().phase, Phase::kRunning);
   job.Pass(seconds(1));
   EXPECT_THAT(job.state().message, HasSubstr("epochDeadline"));
+  EXPECT_EQ(job.controller().Report().over_deadline, "spec.runPolicy.epochDeadline");
 }
 
 TEST(DeadlineTest, TheControllerAsksToBeWokenInTime) {
@@ -113,6 +122,7 @@ TEST(SpecChangedTest, WhatIsChangedCountsFromNowOn) {
   job.Exit(kWorker0);
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("restart budget of 0"));
+  EXPECT_EQ(job.controller().Report().over_deadline, "");
 }
 
 TEST(SpecChangedTest, WhatElseIsDifferentIsNotTakenOver) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/fake_clock.h"
 #include "tests/unit/operator/kube/refused_job_rig.h"
 
 // What the API refuses, and how its user hears of it.
@@ -26,37 +27,43 @@ using testing::SizeIs;
 const absl::Status kQuota =
     absl::PermissionDeniedError("POST /api/v1/namespaces/team/pods: exceeded quota: small");
 
+const absl::Status kSilence = absl::DeadlineExceededError("no answer within 3 s");
+
 class FailedWritesTest : public testing::Test {
  protected:
   std::vector<std::string> Lasting() const {
     std::vector<std::string> texts;
-    for (const FailedWrites::Failure& failure : failed_.Lasting(now_)) {
+    for (const FailedWrites::Failure& failure : failed_.Lasting(clock_.Now())) {
       texts.push_back(failure.Text());
     }
     return texts;
   }
 
-  Clock::TimePoint now_{};
+  void Note(const std::string& what, const absl::Status& status) {
+    failed_.Note(what, status, clock_);
+  }
+
+  FakeClock clock_;
   FailedWrites failed_;
 };
 
 TEST_F(FailedWritesTest, WhatFailsForAWhileIsToldInTheApisWords) {
-  failed_.Note("create pod worker-0", kQuota, now_);
+  Note("create pod worker-0", kQuota);
   EXPECT_THAT(Lasting(), IsEmpty());
-  now_ += FailedWrites::kPatience;
-  failed_.Note("create pod worker-0", kQuota, now_);
+  clock_.Advance(FailedWrites::kPatience);
+  Note("create pod worker-0", kQuota);
   EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-0: exceeded quota: small"));
-  EXPECT_EQ(failed_.Lasting(now_).front().Reason(), "FailedCreate");
-  failed_.Note("create pod worker-0", absl::OkStatus(), now_);
+  EXPECT_EQ(failed_.Lasting(clock_.Now()).front().Reason(), "FailedCreate");
+  Note("create pod worker-0", absl::OkStatus());
   EXPECT_THAT(Lasting(), IsEmpty());
 }
 
 TEST_F(FailedWritesTest, WhatIsNotWantedAnyMoreIsForgotten) {
-  failed_.Note("update the status", kQuota, now_);
+  Note("update the status", kQuota);
   failed_.BeginPass();
-  failed_.Note("create pod worker-1", kQuota, now_);
+  Note("create pod worker-1", kQuota);
   failed_.EndPass(true);
-  now_ += FailedWrites::kPatience;
+  clock_.Advance(FailedWrites::kPatience);
   failed_.BeginPass();
   failed_.EndPass(false);
   EXPECT_THAT(Lasting(), SizeIs(2)) << "that one broke off";
@@ -66,12 +73,61 @@ TEST_F(FailedWritesTest, WhatIsNotWantedAnyMoreIsForgotten) {
 }
 
 TEST_F(FailedWritesTest, AnApiThatDoesNotAnswerSaysNothingOfTheRequest) {
-  failed_.Note("create pod worker-0", absl::UnavailableError("connection refused"), now_);
-  failed_.Note("create pod worker-1",
-               absl::UnavailableError("POST /api/v1/namespaces/team/pods: failed calling webhook"),
-               now_);
-  now_ += FailedWrites::kPatience;
+  Note("create pod worker-1",
+       absl::UnavailableError("POST /api/v1/namespaces/team/pods: failed calling webhook"));
+  clock_.Advance(seconds(1));
+  Note("create pod worker-0", kSilence);
+  clock_.Advance(FailedWrites::kPatience);
   EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-1: failed calling webhook"));
+}
+
+TEST_F(FailedWritesTest, WhatAloneHasNoAnswerIsTold) {
+  Note("update the status", absl::OkStatus());
+  clock_.Advance(seconds(1));
+  Note("create pod worker-0", kSilence);
+  clock_.Advance(seconds(60));
+  EXPECT_TRUE(failed_.NeedsAnswer());
+  failed_.NoteAnswer(clock_.Now());
+  EXPECT_FALSE(failed_.NeedsAnswer());
+  EXPECT_THAT(Lasting(), IsEmpty()) << "the API was away, for all that is known";
+  clock_.Advance(FailedWrites::kPatience);
+  Note("create pod worker-0", kSilence);
+  EXPECT_THAT(Lasting(),
+              ElementsAre("cannot create pod worker-0: no answer from the API server since "
+                          "1970-01-01T01:00:01Z, though it answers other requests: an admission "
+                          "webhook may hang"));
+  EXPECT_EQ(failed_.Lasting(clock_.Now()).front().Reason(), "UnansweredCreate");
+  EXPECT_EQ(failed_.LastSilence("create pod worker-0"), clock_.Now());
+  Note("create pod worker-0", absl::OkStatus());
+  EXPECT_THAT(Lasting(), IsEmpty());
+}
+
+TEST_F(FailedWritesTest, AnOutageIsNotToldOfWhatIsAnsweredAfterIt) {
+  Note("update the status", absl::OkStatus());
+  for (int i = 0; i < 20; ++i) {
+    clock_.Advance(seconds(3));
+    Note("create pod worker-0", kSilence);
+    Note("update the status", kSilence);
+    EXPECT_THAT(Lasting(), IsEmpty());
+  }
+  clock_.Advance(seconds(1));
+  Note("update the status", absl::OkStatus());
+  EXPECT_THAT(Lasting(), IsEmpty());
+  Note("create pod worker-0", absl::OkStatus());
+  clock_.Advance(seconds(60));
+  EXPECT_THAT(Lasting(), IsEmpty());
+}
+
+TEST_F(FailedWritesTest, ARefusalThatTurnsToSilenceIsToldAsThat) {
+  Note("create pod worker-0", kQuota);
+  clock_.Advance(FailedWrites::kPatience);
+  Note("create pod worker-0", kSilence);
+  EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("exceeded quota")));
+  failed_.NoteAnswer(clock_.Now());
+  clock_.Advance(FailedWrites::kPatience);
+  EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("no answer")));
+  Note("create pod worker-0", kQuota);
+  EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("exceeded quota")));
 }
 
 TEST_F(FailedWritesTest, WhatDiffersInNumbersAloneIsNewsOnce) {

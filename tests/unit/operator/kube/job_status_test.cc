@@ -115,6 +115,9 @@ TEST(JobStatusTest, AFailureSaysWhy) {
   EXPECT_EQ(status.message(), report.message);
   EXPECT_EQ(ConditionOf(status, "Failed").message(), report.message);
   EXPECT_EQ(ConditionOf(status, "Suspended").message(), "");
+  EXPECT_EQ(ConditionOf(status, "Failed").reason(), "Failed");
+  report.over_deadline = "spec.runPolicy.activeDeadline";
+  EXPECT_EQ(ConditionOf(Shown(report, View(), kNow), "Failed").reason(), "DeadlineExceeded");
 }
 
 TEST(JobStatusTest, NumbersAreThoseOfTheReport) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
+#include "operator/kube/coscheduling_group.h"
 #include "tests/unit/operator/kube/job_body_rig.h"
 
 // What jobs left behind that do not exist any more, and that no new job's name brings to light.
@@ -38,17 +40,19 @@ class OrphanSweepTest : public JobBodyRig {
 };
 
 constexpr Resource kKinds[] = {
-    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps};
+    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps, kPodGroups};
 
 TEST_F(OrphanSweepTest, WhatTwoSweepsFindOfAJobThatIsGoneIsDeleted) {
   for (const Resource& resource : kKinds) {
     Make(resource, "left", "gone", "uid-of-gone");
   }
   EXPECT_EQ(sweep_.Sweep(), 0U);
+  EXPECT_TRUE(sweep_.has_found()) << "the next one should come soon";
   for (const Resource& resource : kKinds) {
     EXPECT_TRUE(IsThere(resource, "left")) << resource.kind;
   }
-  EXPECT_EQ(sweep_.Sweep(), 5U);
+  EXPECT_EQ(sweep_.Sweep(), 6U);
+  EXPECT_FALSE(sweep_.has_found());
   for (const Resource& resource : kKinds) {
     EXPECT_FALSE(IsThere(resource, "left")) << resource.kind;
   }
@@ -78,6 +82,18 @@ TEST_F(OrphanSweepTest, WhatIsSomebodysStays) {
   EXPECT_EQ(sweep_.Sweep(), 0U);
   EXPECT_TRUE(IsThere(kPersistentVolumeClaims, "kept"));
   EXPECT_TRUE(IsThere(kPersistentVolumeClaims, "unlabelled"));
+}
+
+TEST_F(OrphanSweepTest, AKindThatTheClusterDoesNotKnowIsPassedOver) {
+  Make(kShardMaps, "left", "gone", "uid-of-gone");
+  server_.SetAnswers([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.target.find("/podgroups") == std::string::npos) {
+      return std::nullopt;
+    }
+    return HttpResponse{.status = 404, .headers = {}, .body = "404 page not found"};
+  });
+  sweep_.Sweep();
+  EXPECT_EQ(sweep_.Sweep(), 1U);
 }
 
 TEST_F(OrphanSweepTest, OneSweepDeletesAFew) {

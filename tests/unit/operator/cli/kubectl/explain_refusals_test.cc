@@ -49,6 +49,17 @@ TEST(ExplainRefusalsTest, WhatTheApiRefusesIsToldWithWhatToDo) {
   }
 }
 
+TEST(ExplainRefusalsTest, ARequestWithoutAnAnswerIsToldWithWhatToDo) {
+  Json job = TheJob("Starting");
+  const std::string message =
+      "cannot create pod worker-0: no answer from the API server since 2026-01-31T12:00:00Z";
+  job["status"]["conditions"] = Json::array({Condition("WriteFailure", "True", message)});
+  job["status"]["conditions"][0]["reason"] = "UnansweredCreate";
+  const std::string text = Explained(At(job));
+  EXPECT_THAT(text, HasSubstr("because " + message + "\n"));
+  EXPECT_THAT(text, HasSubstr("kubectl get validatingwebhookconfigurations"));
+}
+
 TEST(ExplainRefusalsTest, ARefusalOfARunningJobIsToldToo) {
   Json job = TheJob("Running");
   job["status"]["conditions"] =

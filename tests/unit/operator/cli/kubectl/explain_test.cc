@@ -229,6 +229,15 @@ TEST(ExplainTest, AFailureLeadsOverTheLostProcessToItsLastWords) {
   EXPECT_THAT(text, HasSubstr("kubectl delete trainingjob mnist"));
 }
 
+TEST(ExplainTest, ADeadlineThatIsOverIsToBeRaised) {
+  Json job = TheJob("Failed");
+  job["status"]["message"] = "its words do not matter";
+  job["status"]["conditions"] = Json::array({Condition("Failed", "True", "")});
+  EXPECT_THAT(Explained(At(job)), Not(HasSubstr("raise the deadline")));
+  job["status"]["conditions"][0]["reason"] = "DeadlineExceeded";
+  EXPECT_THAT(Explained(At(job)), HasSubstr("raise the deadline that its message names"));
+}
+
 TEST(ExplainTest, WhenEventsAreForgottenTheFailedPodsStillTell) {
   Json job = TheJob("Failed");
   job["status"]["message"] = "the restart budget of 0 is spent";
