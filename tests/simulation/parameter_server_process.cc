@@ -21,6 +21,10 @@ constexpr auto kDiskRetry = seconds(1);
 
 constexpr char kLedgerPrefix[] = "ledger/";
 
+std::uint32_t PartOf(const std::string& key) {
+  return static_cast<std::uint32_t>(std::stoul(key.substr(std::size(kLedgerPrefix) - 1)));
+}
+
 /// Who has taken over, or has proposed to, learns of no commits from others.
 bool Follows(parameter_server::Replica::Role role) {
   using enum parameter_server::Replica::Role;
@@ -335,7 +339,7 @@ void ParameterServerProcess::OnGet(StreamId stream, const GetRecord& get) {
   }
   if (answer.record.version > 0 &&
       world_.job.IsPrimary(core_->self(), BucketOfRecord(get.key, core_->layout().buckets()))) {
-    SeeLedger(get.key, answer.record.value);
+    SeeLedger(get.key, answer.record.version, answer.record.value);
   }
   Send(stream,
        RecordAnswer{.outcome = RecordAnswer::Outcome::kDone,
@@ -343,9 +347,17 @@ void ParameterServerProcess::OnGet(StreamId stream, const GetRecord& get) {
                     .value = std::move(answer.record.value)});
 }
 
-void ParameterServerProcess::SeeLedger(const std::string& key, const std::string& value) {
-  const std::string part = key.substr(std::size(kLedgerPrefix) - 1);
-  world_.work.LedgerStored(static_cast<std::uint32_t>(std::stoul(part)), value);
+// Who was replaced while it stood still may answer when its successor has stored the next value.
+bool ParameterServerProcess::IsOvertaken(const std::string& key, std::uint64_t version) const {
+  const BucketId bucket = BucketOfRecord(key, core_->layout().buckets());
+  return !world_.job.IsPrimary(core_->self(), bucket) &&
+         world_.work.ledger_version(PartOf(key)) >= version;
+}
+
+void ParameterServerProcess::SeeLedger(const std::string& key,
+                                       std::uint64_t version,
+                                       const std::string& value) {
+  world_.work.LedgerStored(PartOf(key), version, value);
 }
 
 void ParameterServerProcess::OnPut(StreamId stream, const PutRecord& put) {
@@ -363,8 +375,8 @@ void ParameterServerProcess::OnPut(StreamId stream, const PutRecord& put) {
         if (answer.access != Access::kReady) {
           return Send(stream, RecordAnswer{});
         }
-        if (answer.stored) {
-          SeeLedger(put.key, put.value);
+        if (answer.stored && !IsOvertaken(put.key, answer.record.version)) {
+          SeeLedger(put.key, answer.record.version, put.value);
           world_.before.ledgers[put.key] = put.value;
         }
         Send(stream,

@@ -74,7 +74,8 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnFlush(StreamId stream, const Client& client, const worker::FlushMessage& flush);
   void OnGet(StreamId stream, const GetRecord& get);
   void OnPut(StreamId stream, const PutRecord& put);
-  void SeeLedger(const std::string& key, const std::string& value);
+  [[nodiscard]] bool IsOvertaken(const std::string& key, std::uint64_t version) const;
+  void SeeLedger(const std::string& key, std::uint64_t version, const std::string& value);
   void OnPeerHello(StreamId stream, const PeerHello& hello);
   void HearServed();
   void Relabel(parameter_server::Push& push);

@@ -78,7 +78,10 @@ void WorkChecker::Answered(WorkerId server,
   }
 }
 
-void WorkChecker::LedgerStored(std::uint32_t part, const std::string& value) {
+void WorkChecker::LedgerStored(std::uint32_t part,
+                               std::uint64_t version,
+                               const std::string& value) {
+  versions_[part] = version;
   const auto parsed = data_server::ParseLedger(value);
   if (!parsed.ok() || parsed->counted.size() != layout_.Batches(part)) {
     return violations_.Report("a ledger that cannot be read is stored");

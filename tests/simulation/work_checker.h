@@ -37,7 +37,13 @@ class WorkChecker {
   void Answered(WorkerId server, const data_server::Acknowledged& answer, std::uint64_t snapshot);
 
   /// A ledger is on disk.
-  void LedgerStored(std::uint32_t part, const std::string& value);
+  void LedgerStored(std::uint32_t part, std::uint64_t version, const std::string& value);
+
+  /// Of the record that was seen last.
+  [[nodiscard]] std::uint64_t ledger_version(std::uint32_t part) const {
+    const auto found = versions_.find(part);
+    return found == versions_.end() ? 0 : found->second;
+  }
 
   /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`.
   void SnapshotAsked(std::uint64_t snapshot) {
@@ -71,6 +77,7 @@ class WorkChecker {
   Violations& violations_;
   const data_server::PartLayout layout_;
   std::vector<data_server::Ledger> ledgers_;         // by part, as stored
+  std::map<std::uint32_t, std::uint64_t> versions_;  // likewise
   std::map<std::uint64_t, AtSnapshot> at_snapshot_;  // when it was asked for
   std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
   std::set<TrainBatch> acknowledged_;                                               // by workers
