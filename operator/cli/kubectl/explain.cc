@@ -262,6 +262,10 @@ Explanation Succeeded(const Observed& observed) {
     Advice unused;  // nothing needs to be done
     found.cause.because = Losses(observed, unused);
   }
+  // As that an earlier epoch was better.
+  if (const std::string message = StringAt(observed.job, {"status", "message"}); !message.empty()) {
+    found.cause.text += "; " + message;
+  }
   found.advice.push_back("bring its model here: kubectl adamant export " + name);
   return found;
 }

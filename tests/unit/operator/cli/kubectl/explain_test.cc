@@ -357,6 +357,12 @@ TEST(ExplainTest, SuccessPointsToTheModel) {
             "mnist\n");
 }
 
+TEST(ExplainTest, SuccessComesWithItsReservations) {
+  Json job = TheJob("Succeeded");
+  job["status"]["message"] = "epoch 2 was the best";
+  EXPECT_THAT(Explained(At(job)), HasSubstr("mnist succeeded; epoch 2 was the best\n"));
+}
+
 TEST(ExplainTest, ADeletionNamesWhatHoldsItUp) {
   Json job = TheJob("Running");
   job["metadata"]["deletionTimestamp"] = "2026-01-31T12:01:00Z";
