@@ -91,7 +91,7 @@ void FillInput(const dataset::Dataset& data,
   }
 }
 
-// "mean [33.3], deviation [78.5]".
+// "mean [33.3], deviation [78.5]", of bytes.
 std::string TextOf(const exports::Normalisation& normalisation) {
   const local::NormalisationText numbers = local::TextOf(normalisation);
   return "mean " + numbers.mean + ", deviation " + numbers.deviation;
@@ -107,8 +107,9 @@ exports::Normalisation NormalisationFor(const local::ModelFile& model,
   }
   if (const std::string own = TextOf(*model.normalisation), other = TextOf(of_manifest);
       own != other) {
-    otherwise =
-        "normalises pixels by " + own + ", as it was trained; that is used, not " + other + " of";
+    otherwise = "normalises pixels (0 to 255) by " + own +
+                ", as it was trained; that is used, not " + other +
+                ", which is 255 times what is in";
   }
   return *model.normalisation;
 }

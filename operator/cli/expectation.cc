@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/normalise_warning.h"
 #include "operator/cli/schedule_warning.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -32,6 +33,7 @@ constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersWithoutMomentum = 4;
 constexpr std::int32_t kMostWorkersWithoutMomentumDense = 1;  // no convolutions
 constexpr double kMostMomentum = 0.95;
+constexpr double kMostRateTimesMemory = 0.5;
 
 constexpr int kDigitsOfMomentum = 4;
 
@@ -221,9 +223,10 @@ void WarnOfInterval(const Facts& facts,
   }
 }
 
-// A momentum near 1 is not kept.
-bool RemembersLittle(const Facts& facts) {
-  return facts.options.corrects && facts.expected.correction.memory < 1;
+// One worker bears a momentum near 1 where the rate is as much lower.
+bool MovesLittleAlone(const Facts& facts) {
+  const double memory = 1 / (1 - facts.options.momentum);
+  return facts.threads() == 1 && facts.spec.optimiser().rate() * memory <= kMostRateTimesMemory;
 }
 
 void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
@@ -243,11 +246,10 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
         "spec.optimiser.location: with momentum on the servers, several workers end lower than "
         "one, by some points in short jobs; with Worker they do not (docs/bench/scaling.md)");
   }
-  if (has_momentum && facts.options.momentum > kMostMomentum && facts.workers() > 1 &&
-      !RemembersLittle(facts)) {
+  if (has_momentum && facts.options.momentum > kMostMomentum && !MovesLittleAlone(facts)) {
     warnings.push_back(
-        Text("spec.optimiser.momentum: with %.4g several workers swing, and may end far below one; "
-             "up to %.4g was measured",
+        Text("spec.optimiser.momentum: with %.4g training swings, and may diverge or end far below "
+             "what 0.9 reaches; up to %.4g was measured",
              facts.options.momentum,
              kMostMomentum));
   }
@@ -311,6 +313,7 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read) {
 
 ExpectationText ExpectationOf(v1::TrainingJob job) {
   const std::string schedule = ScheduleWarning(job);
+  const std::string normalise = NormaliseWarning(job);
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // it may count epochs
   const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, std::nullopt);
   if (!read.ok()) {
@@ -319,8 +322,10 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   const Facts facts = FactsOf(job, *read);
   ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
                           .warnings = WarningsOf(facts)};
-  if (!schedule.empty()) {
-    text.warnings.push_back(schedule);
+  for (const std::string& warning : {schedule, normalise}) {
+    if (!warning.empty()) {
+      text.warnings.push_back(warning);
+    }
   }
   return text;
 }

@@ -125,7 +125,8 @@ std::string LearnedLittle(const EpochResult& last,
     return "";
   }
   return "the model has learned little: the training loss, " + NumberText(last.training_loss) +
-         ", is hardly below that of naming classes at random, " + NumberText(chance_loss) +
+         (last.training_loss > chance_loss ? ", is above" : ", is hardly below") +
+         " that of naming classes at random, " + NumberText(chance_loss) +
          WhatToTry(last, recovery, chance_loss, hindrances);
 }
 

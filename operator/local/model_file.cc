@@ -148,6 +148,11 @@ absl::Status WriteModel(const std::filesystem::path& path,
 absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,
                                     const model::Graph& graph,
                                     Pipes pipes) {
+  if (path.extension() == ".onnx") {
+    return absl::InvalidArgumentError(path.string() +
+                                      " is for other tools; what is read here is a safetensors "
+                                      "file: take the run's model.safetensors");
+  }
   std::uint64_t total = 0;
   for (const Parameter& parameter : graph.parameters) {
     total += Elements(parameter);

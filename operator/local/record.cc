@@ -37,8 +37,11 @@ std::string Dump(const Json& json) {
 
 }  // namespace
 
+// A controller that was killed knows neither the time before nor who trained then.
 double ExamplesPerSecond(const EpochResult& result) {
-  return result.seconds > 0 ? static_cast<double>(result.counted) / result.seconds : 0;
+  const std::uint64_t examples =
+      result.is_measured() ? std::min(result.counted, result.trained) : result.counted;
+  return result.seconds > 0 ? static_cast<double>(examples) / result.seconds : 0;
 }
 
 std::string NoteJson(const std::string& time, const controller::Note& note) {

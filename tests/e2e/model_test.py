@@ -69,8 +69,8 @@ output: fc1
         model = run.folder / "model.safetensors"
         right = adamant.adamant("eval", run.folder)
         self.assertEqual((right.returncode, right.stderr), (0, ""))
-        warning = (f"warning: {model} normalises pixels by mean [63.75], deviation [127.5], as it was trained; that is used, "
-                   "not mean {}, deviation {} of {}\n")
+        warning = (f"warning: {model} normalises pixels (0 to 255) by mean [63.75], deviation [127.5], as it was trained; "
+                   "that is used, not mean {}, deviation {}, which is 255 times what is in {}\n")
         for other, mean, deviation in ((normalised(self.job(), -0.5), "[-127.5]", "[127.5]"), (self.job(), "[0]", "[255]")):
             named = adamant.adamant("eval", model, "--job", other)
             self.assertEqual((named.returncode, named.stdout, named.stderr),

@@ -93,7 +93,7 @@ std::string AttemptText(const v1::JobStatus& status) {
     text += Text(", learning rates x %.4g", status.rate_factor());
   }
   if (!status.divergence().empty()) {
-    text += ": " + status.divergence();
+    text += (attempt > 1 ? ", after: " : ": ") + status.divergence();
   }
   if (status.undone_updates() > 0 || status.undone_examples() > 0) {
     text += "; " + Count(status.undone_updates(), "update") + " (" +

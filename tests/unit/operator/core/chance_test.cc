@@ -119,6 +119,8 @@ TEST(ChanceTest, WhatIsHardlyBetterThanChanceHasLearnedLittle) {
             "with a warm-up "
             "(spec.optimiser.schedule.warmUp)");
   EXPECT_THAT(little(2.2), HasSubstr("has learned little"));
+  EXPECT_THAT(little(2.5),
+              HasSubstr("the training loss, 2.5, is above that of naming classes at random, 2.3"));
   EXPECT_EQ(little(2.18), "");
   EXPECT_EQ(little(2.29, 0), "") << "not known";
   EXPECT_EQ(little(std::nan("")), "");

@@ -64,6 +64,12 @@ TEST_F(ModelFileTest, WhatAModelSaysOfItselfIsKept) {
   EXPECT_THAT(model->normalisation->deviation, ElementsAre(3, 4e-05F));
 }
 
+TEST_F(ModelFileTest, AnOnnxFileIsForOtherTools) {
+  const auto model = ReadModel("run/model.onnx", graph_);
+  EXPECT_TRUE(absl::IsInvalidArgument(model.status()));
+  EXPECT_NE(model.status().message().find("take the run's model.safetensors"), std::string::npos);
+}
+
 TEST_F(ModelFileTest, ANormalisationThatDoesNotFitTheNetIsRefused) {
   for (const exports::Metadata& metadata :
        {exports::Metadata{{"mean", "[1, 2]"}},

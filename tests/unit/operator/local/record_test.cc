@@ -39,6 +39,12 @@ TEST(CsvTest, RowsHaveTheColumnsOfTheHeader) {
   EXPECT_THAT(row, HasSubstr(",500.0,"));  // examples per second
 }
 
+TEST(CsvTest, WhatWasTrainedBeforeAControllerDiedDoesNotMakeTheEpochFaster) {
+  EpochResult result = Result(3);
+  result.trained = 100;
+  EXPECT_THAT(MetricsCsvRow(result), HasSubstr(",50.0,"));
+}
+
 TEST(CsvTest, AnEpochThatNobodyAttendedHasCountsAndEmptyFields) {
   const std::string row = MetricsCsvRow({.epoch = 4, .counted = 1000, .left = 20, .retrained = 7});
   const std::string header = MetricsCsvHeader();

@@ -183,9 +183,10 @@ TEST(StatusTextTest, AnAttemptSaysWhyThereIsOneAndWhatItCost) {
   status.set_undone_updates(1234);
   status.set_undone_examples(56789);
   for (const bool live : {true, false}) {
-    EXPECT_THAT(StatusText(status, live),
-                HasSubstr("\nattempt 2, learning rates x 0.5: all 60 units of layer relu1 are "
-                          "dead; 1234 updates (56789 examples) undone\n"));
+    EXPECT_THAT(
+        StatusText(status, live),
+        HasSubstr("\nattempt 2, learning rates x 0.5, after: all 60 units of layer relu1 are "
+                  "dead; 1234 updates (56789 examples) undone\n"));
   }
 }
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::cli {
+
+/// Warns of a normalisation that leaves next to nothing of the differences between pixels, or makes
+/// them huge: as a rule its numbers are those of bytes. "" where it is sound. `job` has its
+/// defaults.
+std::string NormaliseWarning(const v1::TrainingJob& job);
+
+}  // namespace adamant::cli
