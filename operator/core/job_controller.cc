@@ -207,6 +207,21 @@ void JobController::PublishMembers(TimePoint now) {
   }
 }
 
+namespace {
+
+// A job that has learned nothing may have lost what it had learned.
+std::string OrLost(const JobState& state) {
+  if (const std::string lost = LostWithCopies(state); !lost.empty()) {
+    return "; or begin the job anew: " + lost;
+  }
+  return state.restores > 0
+             ? "; or, if all its processes were killed, begin the job anew: what was "
+               "acknowledged last was lost with them"
+             : "";
+}
+
+}  // namespace
+
 void JobController::OnExported(const Exported& event, TimePoint now) {
   if (IsFinal(state_.phase) || !sequence_.OnExported(event)) {
     return;
@@ -215,7 +230,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     End(Phase::kFailed,
         ChanceFailure(
             state_.row, state_.recovery, settings_.chance_loss, HindrancesOf(settings_, state_)) +
-            AfterGoingBack(settings_, state_));
+            AfterGoingBack(settings_, state_) + OrLost(state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, ReservationsOf(settings_, state_));
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {

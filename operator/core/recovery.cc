@@ -246,7 +246,10 @@ std::string DivergenceFailure(const JobSettings& settings,
   if (text.find("learning rate") == std::string::npos) {
     text += ", at " + RateOf(settings, state);
   }
-  return text + AfterGoingBack(settings, state) + TryText(RateAdvice::kLower, settings.hindrances);
+  // What a user had it go back for says nothing of a next time.
+  const bool by_itself = settings.on_divergence.action == OnDivergence::Action::kRecover;
+  return text + (by_itself ? AfterGoingBack(settings, state) : "") +
+         TryText(RateAdvice::kLower, settings.hindrances);
 }
 
 }  // namespace adamant::controller

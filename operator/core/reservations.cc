@@ -1,5 +1,7 @@
 #include "operator/core/reservations.h"
 
+#include <cstdint>
+
 #include "operator/core/best_epoch.h"
 #include "operator/core/chance.h"
 #include "operator/core/high_rate.h"
@@ -27,6 +29,19 @@ std::string LittleLearned(const JobSettings& settings,
 
 }  // namespace
 
+std::string LostWithCopies(const JobState& state) {
+  std::uint64_t updates = 0;
+  std::uint64_t buckets = 0;
+  for (const BucketHistory& history : state.histories) {
+    updates += history.rolled_back;
+    buckets += history.rolled_back > 0 ? 1 : 0;
+  }
+  return updates == 0 ? ""
+                      : std::to_string(updates) + " of the updates of " + std::to_string(buckets) +
+                            (buckets == 1 ? " bucket" : " buckets") +
+                            " were lost with all copies, and their examples count as trained";
+}
+
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
   const Hindrances hindrances = HindrancesOf(settings, state);
   const std::string worse = WorseThanBest(state, state.row, hindrances);
@@ -37,7 +52,8 @@ std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
                                  worse,
                                  WentBack(settings, state),
                                  little,
-                                 advised ? "" : HighRate(settings, state)}) {
+                                 advised ? "" : HighRate(settings, state),
+                                 LostWithCopies(state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }
   return all;

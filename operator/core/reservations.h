@@ -6,9 +6,13 @@
 
 namespace adamant::controller {
 
+/// What the memory of parameter servers took with it when all copies of buckets were lost: updates
+/// whose examples count as trained. "" where nothing is known to be lost.
+[[nodiscard]] std::string LostWithCopies(const JobState& state);
+
 /// What is to be said of the model of a job that ends: that spec.runPolicy.targetAccuracy was not
 /// reached, that an earlier epoch was better, that the job went back, that little was learned, or
-/// less than at a lower rate. "" where there is nothing to say.
+/// less than at a lower rate, that updates were lost. "" where there is nothing to say.
 [[nodiscard]] std::string ReservationsOf(const JobSettings& settings, const JobState& state);
 
 }  // namespace adamant::controller

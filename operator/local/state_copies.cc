@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& fo
     opened[i] = store.status();
     if (store.ok()) {
       copies->stores_[i] = *std::move(store);
+      copies->has_folder_[i] = std::filesystem::exists(folders[i]);
     } else if (IsLocked(opened[i])) {
       return InUse(RunPaths(folders[0].parent_path()));
     } else if (!absl::IsDataLoss(opened[i])) {
@@ -140,12 +141,35 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
 
 absl::Status StateCopies::Renew(std::size_t copy, const std::string& damage) {
   stores_[copy].reset();
-  ADAMANT_RETURN_IF_ERROR(storage::SetAside(folders_[copy]));
-  ADAMANT_ASSIGN_OR_RETURN(stores_[copy], opener_(folders_[copy]));
-  ADAMANT_RETURN_IF_ERROR(Fill(copy));
+  if (std::error_code error; std::filesystem::exists(folders_[copy], error)) {
+    ADAMANT_RETURN_IF_ERROR(storage::SetAside(folders_[copy]));
+  }
+  ADAMANT_RETURN_IF_ERROR(MakeAnew(copy));
   alarms_.push_back("the controller's state is damaged, and was made anew from " +
                     folders_[1 - copy].string() + "; what is damaged is kept as " +
                     folders_[copy].string() + ".damaged: " + damage);
+  return absl::OkStatus();
+}
+
+absl::Status StateCopies::MakeAnew(std::size_t copy) {
+  ADAMANT_ASSIGN_OR_RETURN(stores_[copy], opener_(folders_[copy]));
+  has_folder_[copy] = std::filesystem::exists(folders_[copy]);
+  return Fill(copy);
+}
+
+// An open store writes on into files that nobody will find again.
+absl::Status StateCopies::BringBack(std::size_t copy) {
+  std::error_code error;
+  if (!has_folder_[copy] || stores_[1 - copy] == nullptr ||
+      std::filesystem::exists(folders_[copy], error)) {
+    return absl::OkStatus();
+  }
+  stores_[copy].reset();
+  ADAMANT_RETURN_IF_ERROR(MakeAnew(copy));
+  alarms_.push_back(folders_[copy].string() +
+                    " was removed while the job runs, with the controller's state in it: it was "
+                    "made anew from " +
+                    folders_[1 - copy].string());
   return absl::OkStatus();
 }
 
@@ -197,6 +221,7 @@ absl::Status StateCopies::Scan(
 
 // One that the disk fails is made anew from the other, once: that it fails again is told.
 absl::Status StateCopies::WriteTo(std::size_t copy, const std::vector<storage::Change>& changes) {
+  ADAMANT_RETURN_IF_ERROR(BringBack(copy));
   const absl::Status written = stores_[copy] == nullptr
                                    ? absl::DataLossError(folders_[copy].string() + ": not open")
                                    : stores_[copy]->Write(changes);

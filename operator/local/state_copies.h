@@ -23,7 +23,8 @@ std::string WithoutState(const RunPaths& paths);
 /// change is written to one after the other, so they differ by the last one at most.
 ///
 /// A store that is damaged is set aside (storage::SetAside) and made anew from the other, and an
-/// alarm tells of it: when they are opened, and when a write finds it.
+/// alarm tells of it: when they are opened, and when a write finds it. So is one whose folder was
+/// removed.
 /// Threads: one.
 class StateCopies final : public storage::KvStore {
  public:
@@ -63,6 +64,8 @@ class StateCopies final : public storage::KvStore {
 
   absl::Status Reconcile(const std::array<absl::Status, 2>& opened);
   absl::Status Renew(std::size_t copy, const std::string& damage);
+  absl::Status MakeAnew(std::size_t copy);
+  absl::Status BringBack(std::size_t copy);
   absl::Status Fill(std::size_t copy);
   absl::Status WriteTo(std::size_t copy, const std::vector<storage::Change>& changes);
 
@@ -71,6 +74,7 @@ class StateCopies final : public storage::KvStore {
   const Opener opener_;
 
   std::array<std::unique_ptr<storage::KvStore>, 2> stores_;  // null: could not be made anew
+  std::array<bool, 2> has_folder_{};                         // as it was opened
   std::vector<std::string> alarms_;
 };
 

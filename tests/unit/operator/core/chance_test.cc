@@ -306,7 +306,10 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
   EXPECT_THAT(Sent<OpenEpoch>(actions), IsEmpty());
   EXPECT_THAT(Pick<Note>(Export()), SizeIs(1)) << "the phase";
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
-  EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, {}, 0));
+  EXPECT_EQ(job_.state().message,
+            ChanceFailure(job_.state().row, {}, 0) +
+                "; or, if all its processes were killed, begin the job anew: what was acknowledged "
+                "last was lost with them");
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 

@@ -82,6 +82,14 @@ TEST_F(HighRateTest, TheNextAttemptHasSignsOfItsOwn) {
   EXPECT_EQ(state_.recovery.sign, "");
 }
 
+TEST_F(HighRateTest, UpdatesThatWereLostWithAllCopiesAreTold) {
+  state_.row.training_loss = 0.01;
+  state_.histories = {{.updates = 5, .rolled_back = 0}, {.updates = 5, .rolled_back = 2}};
+  EXPECT_EQ(ReservationsOf(settings_, state_),
+            "2 of the updates of 1 bucket were lost with all copies, and their examples count as "
+            "trained");
+}
+
 TEST_F(HighRateTest, OneAdviceIsEnough) {
   state_.recovery.sign = kGrown;
   state_.row.validated = 1'000;

@@ -189,6 +189,30 @@ TEST_F(StateCopiesTest, ARunOfAnEarlierVersionHasOneAndGetsTheOther) {
   EXPECT_EQ(Load().first, "v3");
 }
 
+TEST_F(StateCopiesTest, FoldersThatAreRemovedMeanwhileAreMadeAnew) {
+  Store(0, 3);
+  {
+    const auto copies = Open();
+    KvStateStore state(*copies, 1);
+    for (const fs::path& folder : folders_) {
+      fs::remove_all(folder);
+    }
+    ASSERT_TRUE(state.CompareAndSwap(3, {{"state", "v4"}}).ok());
+    EXPECT_THAT(copies->TakeAlarms(),
+                ElementsAre(HasSubstr(folders_[0].string() + " was removed while the job runs"),
+                            HasSubstr(folders_[1].string() + " was removed while the job runs")));
+    ASSERT_TRUE(state.CompareAndSwap(4, {{"state", "v5"}}).ok());
+    EXPECT_THAT(copies->TakeAlarms(), IsEmpty());
+  }
+  for (const fs::path& folder : folders_) {
+    const auto other = folder == folders_[0] ? folders_[1] : folders_[0];
+    fs::rename(other, root_.path() / "away");
+    EXPECT_EQ(Load().first, "v5");
+    fs::remove_all(other);
+    fs::rename(root_.path() / "away", other);
+  }
+}
+
 TEST_F(StateCopiesTest, OneThatHasGoneBackIsToldOfAndFilled) {
   Store(0, 3);
   fs::copy(folders_[0], root_.path() / "old", fs::copy_options::recursive);
@@ -239,6 +263,9 @@ class FailingCopiesTest : public testing::Test {
 
   FailingCopiesTest() {
     auto copies = StateCopies::Open(folders_, [this](const fs::path& folder) {
+      if (disk_fails_) {
+        return absl::StatusOr<std::unique_ptr<storage::KvStore>>(absl::UnavailableError("no disk"));
+      }
       fs::create_directory(folder);
       auto store = std::make_unique<Store>();
       opened_[folder.string()] = store.get();
@@ -254,6 +281,7 @@ class FailingCopiesTest : public testing::Test {
 
   const TestFolder root_;
   const StateCopies::Folders folders_ = {root_.path() / "state", root_.path() / "state.copy"};
+  bool disk_fails_ = false;
   std::map<std::string, Store*> opened_;
   std::unique_ptr<StateCopies> copies_;
   std::unique_ptr<KvStateStore> state_;
@@ -287,10 +315,10 @@ TEST_F(FailingCopiesTest, AFullDiskIsAnErrorAndNoDamage) {
 
 TEST_F(FailingCopiesTest, ADiskOnWhichNothingCanBeMadeAnewIsAnError) {
   At(1).status = absl::DataLossError("bad block");
-  fs::remove_all(folders_[1]);
+  disk_fails_ = true;
   EXPECT_FALSE(state_->CompareAndSwap(1, {{"new", "1"}}).ok());
   EXPECT_FALSE(state_->CompareAndSwap(1, {{"new", "1"}}).ok());
-  fs::create_directory(folders_[1]);
+  disk_fails_ = false;
   EXPECT_TRUE(state_->CompareAndSwap(1, {{"new", "2"}}).ok());
   EXPECT_EQ(At(1).memory.Get("new").value(), "2");
   EXPECT_EQ(At(1).memory.Get("old").value(), "1");
