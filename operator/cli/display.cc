@@ -58,6 +58,9 @@ std::string WhatFirst(const JobReport& report, const local::RunPaths& paths) {
   if (!room.empty() && report.message.find(room) == std::string::npos) {
     return room + ", then ";
   }
+  if (report.message.find("where a file belongs") != std::string::npos) {
+    return "move it away, then ";
+  }
   if (HadDiverged(report.message) && !HadGoneBack(report.message)) {
     return "write a lower spec.optimiser.rate into " + paths.job().string() + ", then ";
   }

@@ -18,11 +18,17 @@ absl::Status WriteBoth(const v1::TrainingJob& job,
                        const exports::Metadata& metadata,
                        const RunPaths& paths) {
   const absl::Status onnx =
-      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata);
+      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata, Pipes::kRefused);
   if (!onnx.ok() && !absl::IsOutOfRange(onnx)) {  // ONNX ends at 2 GB
     return onnx;
   }
-  return WriteModel(paths.safetensors(), ModelFormat::kSafetensors, job, graph, weights, metadata);
+  return WriteModel(paths.safetensors(),
+                    ModelFormat::kSafetensors,
+                    job,
+                    graph,
+                    weights,
+                    metadata,
+                    Pipes::kRefused);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace adamant::local {
 
 /// Fetches a snapshot from the parameter servers and writes it as model.safetensors and, up to
 /// the 2 GB of that format, as model.onnx, with `metadata` in both.
-/// Threads: any. Errors: those of FetchModel; those of the file system, but never Unavailable.
+/// Threads: any. Errors: those of FetchModel; those of the file system, but never Unavailable;
+/// DataLoss where one of the two is no file.
 absl::Status ExportModel(const v1::TrainingJob& job,
                          const ModelSource& source,
                          const exports::Metadata& metadata,

@@ -125,13 +125,14 @@ absl::Status WriteModel(const std::filesystem::path& path,
                         const v1::TrainingJob& job,
                         const model::Graph& graph,
                         std::span<const float> weights,
-                        const exports::Metadata& metadata) {
+                        const exports::Metadata& metadata,
+                        Pipes pipes) {
   ADAMANT_ASSIGN_OR_RETURN(const auto stored, NormalisationIn(metadata, graph));
   const exports::Normalisation normalisation = stored.value_or(NormalisationOf(job, graph));
   const exports::Metadata described =
       stored ? metadata : Describe(job, graph, normalisation, metadata);
   if (format == ModelFormat::kOnnx) {
-    return exports::WriteOnnx(path, graph, weights, normalisation, described);
+    return exports::WriteOnnx(path, graph, weights, normalisation, described, pipes);
   }
   std::vector<exports::TensorView> tensors;
   std::size_t offset = 0;
@@ -142,7 +143,7 @@ absl::Status WriteModel(const std::filesystem::path& path,
                        .values = weights.subspan(offset, elements)});
     offset += elements;
   }
-  return exports::WriteSafetensors(path, tensors, described);
+  return exports::WriteSafetensors(path, tensors, described, pipes);
 }
 
 absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,

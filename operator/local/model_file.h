@@ -41,7 +41,8 @@ absl::Status WriteModel(const std::filesystem::path& path,
                         const v1::TrainingJob& job,
                         const model::Graph& graph,
                         std::span<const float> weights,
-                        const exports::Metadata& metadata);
+                        const exports::Metadata& metadata,
+                        Pipes pipes = Pipes::kRead);
 
 /// A model file of a net, read and checked against it.
 struct ModelFile {

@@ -186,15 +186,11 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
 }
 
 absl::Status CheckRunFiles(const RunPaths& paths) {
-  for (const std::filesystem::path& file : {paths.lock(),
-                                            paths.started(),
-                                            paths.events(),
-                                            paths.metrics(),
-                                            paths.endpoint(),
-                                            paths.safetensors(),
-                                            paths.onnx()}) {
+  for (const std::filesystem::path& file :
+       {paths.lock(), paths.started(), paths.events(), paths.metrics(), paths.endpoint()}) {
     ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(file));
   }
+  ADAMANT_RETURN_IF_ERROR(CheckModelFiles(paths));
   for (const std::filesystem::path& folder : {paths.logs(), paths.checkpoints()}) {
     ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(folder));
   }
@@ -205,6 +201,11 @@ absl::Status CheckRunFiles(const RunPaths& paths) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckModelFiles(const RunPaths& paths) {
+  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(paths.safetensors()));
+  return storage::CheckIsFile(paths.onnx());
 }
 
 absl::Status CheckRunIsWritable(const RunPaths& paths) {

@@ -90,6 +90,9 @@ absl::Status CheckHoldsRun(const RunPaths& paths);
 /// program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
 absl::Status CheckRunFiles(const RunPaths& paths);
 
+/// The same of the files of the run's model.
+absl::Status CheckModelFiles(const RunPaths& paths);
+
 /// That this process may write to the folders of a run and to the files that its programs keep
 /// there, as it may not where another user ran them. Error: of the file system, naming the first.
 absl::Status CheckRunIsWritable(const RunPaths& paths);

@@ -25,6 +25,7 @@
 #include "operator/local/finished_run.h"
 #include "operator/local/job_data.h"
 #include "operator/local/kv_state_store.h"
+#include "operator/local/model_check.h"
 #include "operator/local/processes.h"
 #include "operator/local/recorder.h"
 #include "operator/local/resumption.h"
@@ -138,7 +139,7 @@ class Runner {
   std::unique_ptr<StateCopies> store_;
   std::unique_ptr<controller::StateStore> state_;
   std::uint64_t version_ = 0;  // of the state that is stored
-  absl::Status stored_;        // not OK: it could not be, and so the job ends
+  absl::Status stored_;        // not OK: it, or the model, could not be, and so the job ends
   absl::Status taken_over_;    // not OK: another controller has written to it
   absl::Status gone_;          // not OK: the run's folder is
   std::unique_ptr<JobController> controller_;
@@ -236,6 +237,10 @@ void Runner::Run() {
   }
   launcher_.KillAll();
   server_->Stop();
+  if (controller_->Report().phase == controller::Phase::kFailed &&
+      controller_->state().step == controller::Step::kExporting) {
+    stored_.Update(CheckModelFiles(paths_));
+  }
   FinishRecord();
   unlink(paths_.endpoint().c_str());
 }
@@ -398,6 +403,11 @@ void Runner::TellWarnings() {
     texts = {
         "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
         "taken: it trains on only with more spec.runPolicy.epochs"};
+  }
+  if (controller_->state().phase == controller::Phase::kSucceeded) {
+    for (std::string& damage : CheckModel(job_, paths_)) {
+      texts.push_back(std::move(damage));
+    }
   }
   for (std::string& text : texts) {
     Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});

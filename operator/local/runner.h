@@ -33,7 +33,8 @@ struct RunOptions {
 struct RunOutcome {
   controller::JobReport report;
   std::vector<controller::EpochResult> results;
-  absl::Status stored;  ///< not OK: the job ended because its state could not be stored
+  absl::Status stored;  ///< not OK: the job ended because its state could not be stored, or its
+                        ///< model as something else lies in its place
 };
 
 /// Whether the programs of the services are there. Error: NotFound, naming the first that is not.

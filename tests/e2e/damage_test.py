@@ -272,6 +272,48 @@ class DamageTest(adamant.TestCase):
                 self.assertIn(str(path), result.stderr)
                 path.write_bytes(whole)
 
+    def test_a_fifo_in_the_place_of_the_model_ends_the_run_which_goes_on_without_it(self):
+        for name in ("model.onnx", "model.safetensors"):
+            with self.subTest(file=name):
+                run = self.run_in(name).train(self.job(epochs=2, train="{digits: {seed: 1, examples: 10000}}"))
+                run.await_epoch(0)
+                path = run.folder / name
+                os.mkfifo(path)
+                code, output = run.wait(timeout=60)
+                self.assertEqual(code, 4, output)
+                self.assertIn(f"cannot write the model: {path}: is a FIFO, where a file belongs", output)
+                self.assertIn("move it away, then go on with: adamant train --resume", output)
+                rows = run.rows()
+                self.assertEqual(len(rows), 2)
+                path.unlink()
+                code, output = run.resume().wait()
+                self.assertEqual(code, 0, output)
+                self.assertNotIn("warning", output)
+                self.assertEqual(run.rows(), rows)
+                self.assertEqual(adamant.adamant("eval", run.folder).returncode, 0)
+
+    def test_a_finished_run_whose_model_is_damaged_warns_and_says_how_it_is_written_anew(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        for name in ("model.onnx", "model.safetensors"):
+            path = run.folder / name
+            whole = path.read_bytes()
+            flipped = bytearray(whole)
+            flipped[len(whole) // 2] ^= 1
+            for damaged in (None, b"", whole[:-100], whole[:-1], bytes(flipped)):
+                with self.subTest(file=name, bytes=damaged and len(damaged)):
+                    path.unlink() if damaged is None else path.write_bytes(damaged)
+                    result = adamant.adamant("train", "--resume", run.folder)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    warned = [line for line in (result.stdout + result.stderr).splitlines() if "warning: " in line]
+                    self.assertEqual(len(warned), 1, warned)
+                    self.assertIn(str(path), warned[0])
+                    command = warned[0].split(": adamant ")[1].split()
+                    again = adamant.adamant(*command)
+                    self.assertEqual(again.returncode, 0, again.stderr)
+                    result = adamant.adamant("train", "--resume", run.folder)
+                    self.assertNotIn("warning", result.stdout + result.stderr)
+
     def test_a_manifest_that_is_none_is_bad_input_to_all(self):
         run = self.run_in().train(self.job(epochs=1))
         self.assertEqual(run.wait()[0], 0)

@@ -58,10 +58,10 @@ class LimitsTest(adamant.TestCase):
                              never=(1,))
 
     @unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
-    def test_too_few_threads_for_grpc_to_begin_with_are_told(self):
+    def test_too_few_threads_for_grpc_are_told(self):
         self.folder.chmod(0o777)
         job = self.job()
-        for processes in range(1, 6):
+        for processes in range(1, 15):
             result = subprocess.run(["timeout", "-s", "KILL", "20", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
                                      "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
                                      adamant.binary_folder() / "adamant", "train", job, "--run-dir", self.folder / f"run{processes}"],

@@ -38,6 +38,7 @@ class ModelTest(adamant.TestCase):
         metadata = json.loads(onnx)
         of_weights = json.loads(safetensors)
         self.assertEqual(len(of_weights.pop("xxh3_64")), 16)
+        self.assertEqual(len(metadata.pop("xxh3_64")), 16)
         self.assertEqual(metadata, of_weights)
         self.assertEqual({name: metadata[name] for name in ("job", "epoch", "mean", "deviation")},
                          {"job": "tiny", "epoch": "2", "mean": "[63.75]", "deviation": "[127.5]"})

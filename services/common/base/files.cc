@@ -52,7 +52,7 @@ absl::Status WriteAll(int descriptor, std::string_view content, const std::files
 }
 
 absl::Status WriteAndSync(const std::filesystem::path& path, std::string_view content) {
-  const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  const File file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);  // a FIFO would wait
   if (file.get() < 0) {
     return SystemError(errno, "cannot create", path);
   }
@@ -223,7 +223,7 @@ std::filesystem::path EndOfLinks(std::filesystem::path path) {
   return path;
 }
 
-absl::Status WriteFile(const std::filesystem::path& path, std::string_view content) {
+absl::Status WriteFile(const std::filesystem::path& path, std::string_view content, Pipes pipes) {
   struct stat found {};
   const bool is_there = stat(path.c_str(), &found) == 0;
   if (!is_there && errno != ENOENT) {
@@ -231,6 +231,9 @@ absl::Status WriteFile(const std::filesystem::path& path, std::string_view conte
   }
   if (!is_there || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)) {
     return WriteFileAtomically(EndOfLinks(path), content);
+  }
+  if (pipes == Pipes::kRefused) {
+    return Misplaced(path, TypeOf(found), std::filesystem::file_type::regular);
   }
   const File file(path, O_WRONLY);
   if (file.get() < 0) {

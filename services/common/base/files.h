@@ -10,8 +10,8 @@
 
 namespace adamant {
 
-/// Whether to read what is no regular file: a user may name a pipe, as the shell's <(...) does; in
-/// a folder of ours one is damage, and who opens it waits for ever.
+/// Whether to read or write what is no regular file: a user may name a pipe, as the shell's <(...)
+/// does; in a folder of ours one is damage, and who opens it waits for ever.
 enum class Pipes : std::uint8_t { kRefused, kRead };
 
 /// Reads a whole file of at most `max_bytes`.
@@ -33,8 +33,11 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
 
 /// Writes a file that a user has named. Where nothing or a regular file is, at the end of links, as
 /// WriteFileAtomically; all else, as a pipe or a device, is written through, and never replaced: it
-/// may be somebody's /dev/null. Errors: as WriteFileAtomically.
-absl::Status WriteFile(const std::filesystem::path& path, std::string_view content);
+/// may be somebody's /dev/null. Errors: as WriteFileAtomically; DataLoss if `path` is no regular
+/// file and that is refused.
+absl::Status WriteFile(const std::filesystem::path& path,
+                       std::string_view content,
+                       Pipes pipes = Pipes::kRead);
 
 /// Where a link leads, or the links that follow it, if anything is there or not; `path` itself
 /// where it is none.

@@ -8,8 +8,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <latch>
 #include <new>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 namespace adamant {
 namespace {
@@ -59,6 +62,15 @@ bool IsMemoryExhausted() {
   return false;
 }
 
+// A thread that was joined counts among the user's until the system has released it.
+void AwaitRelease(const std::vector<pid_t>& threads) {
+  for (const pid_t thread : threads) {
+    while (thread != 0 && tgkill(getpid(), thread, 0) == 0) {
+      std::this_thread::yield();
+    }
+  }
+}
+
 // gRPC's allocator aborts without a word. Returning from here ends the process as ever.
 void OnAbort(int /*signal*/) {
   if (IsMemoryExhausted()) {
@@ -82,6 +94,32 @@ void ExitForLack(const char* what) {
   const auto bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof(line) - 1);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, bytes);
   _exit(kExitCannotRun);
+}
+
+void CheckCanStartThreads(int count) {
+  std::vector<pid_t> ids(static_cast<std::size_t>(count), 0);
+  std::vector<std::thread> threads;
+  threads.reserve(ids.size());
+  std::latch tried(1);
+  bool all = true;
+  try {
+    for (pid_t& id : ids) {
+      threads.emplace_back([&id, &tried] {
+        id = gettid();
+        tried.wait();
+      });
+    }
+  } catch (const std::exception&) {
+    all = false;
+  }
+  tried.count_down();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  if (!all) {
+    ExitForLack(kNoThread);
+  }
+  AwaitRelease(ids);
 }
 
 const char* HintAtLimits(const std::exception& error) { return IsLack(error) ? kLimits : ""; }

@@ -21,6 +21,11 @@ constexpr char kNoThread[] = "a thread could not be started: out of memory or th
 /// Ends the process as PrepareProcess says, for `what` is lacking. Threads: any.
 [[noreturn]] void ExitForLack(const char* what);
 
+/// Ends the process so unless `count` threads can run at once beside those that do: for a library
+/// that does not see that a thread of its own has not started, and later waits for it. The threads
+/// have ended when this returns. Threads: any.
+void CheckCanStartThreads(int count);
+
 /// What may be the reason of such a lack, to be put behind what() of the error; "" for any other
 /// error. Allocates nothing.
 const char* HintAtLimits(const std::exception& error);

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/checksum.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 
@@ -17,6 +20,9 @@ using model::Graph;
 using model::Layer;
 using model::LayerKind;
 
+constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t kMaxStructureBytes = std::size_t{64} << 20;  // beside the weights
+constexpr std::size_t kChecksumDigits = 16;
 constexpr int kOpset = 13;
 constexpr int kIrVersion = 7;  // the one that came with the opset
 constexpr char kInput[] = "input";
@@ -230,6 +236,16 @@ void WriteInitialisers(const Graph& graph,
   }
 }
 
+// A metadata property with the checksum of what stands before it. Fields may stand in any order, so
+// it can be appended to a model.
+std::string ChecksumProperty(std::string_view content) {
+  onnx::ModelProto last;
+  onnx::StringStringEntryProto& property = *last.add_metadata_props();
+  property.set_key("xxh3_64");
+  property.set_value(HexChecksum(std::as_bytes(std::span(content))));
+  return last.SerializeAsString();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EncodeOnnx(const Graph& graph,
@@ -256,27 +272,53 @@ absl::StatusOr<std::string> EncodeOnnx(const Graph& graph,
   out.mutable_input(0)->set_doc_string(kInputText);
   DescribeValue(*out.add_output(), kLogits, {graph.classes});
   NodeWriter(graph, out).Write();
-  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
-  constexpr std::size_t kMaxStructureBytes = std::size_t{64} << 20;
   std::string bytes;
-  if (weights.size_bytes() > kMaxBytes - kMaxStructureBytes) {
+  if (IsBeyondOnnx(weights)) {
     return absl::OutOfRangeError("the weights exceed the 2 GB of an ONNX file: use safetensors");
   }
   WriteInitialisers(graph, weights, normalisation, out);
   if (!model.SerializeToString(&bytes)) {
     return absl::OutOfRangeError("the net exceeds the 2 GB of an ONNX file: use safetensors");
   }
+  bytes += ChecksumProperty(bytes);
   return bytes;
+}
+
+bool IsBeyondOnnx(std::span<const float> weights) {
+  return weights.size_bytes() > kMaxBytes - kMaxStructureBytes;
 }
 
 absl::Status WriteOnnx(const std::filesystem::path& path,
                        const Graph& graph,
                        std::span<const float> weights,
                        const Normalisation& normalisation,
-                       const Metadata& metadata) {
+                       const Metadata& metadata,
+                       Pipes pipes) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes,
                            EncodeOnnx(graph, weights, normalisation, metadata));
-  return WriteFile(path, bytes);
+  return WriteFile(path, bytes, pipes);
+}
+
+absl::Status CheckOnnx(const std::filesystem::path& path) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxBytes));
+  const std::size_t property = ChecksumProperty("").size();
+  if (bytes.size() > property) {
+    const std::string_view content = std::string_view(bytes).substr(0, bytes.size() - property);
+    const std::string_view written = std::string_view(bytes).substr(content.size());
+    const std::string expected = ChecksumProperty(content);
+    if (written == expected) {
+      return absl::OkStatus();
+    }
+    if (written.starts_with(std::string_view(expected).substr(0, property - kChecksumDigits))) {
+      return absl::DataLossError(path.string() +
+                                 ": it does not have the checksum xxh3_64 of its metadata: it is "
+                                 "damaged, or was changed and has kept the old one");
+    }
+  }
+  onnx::ModelProto model;
+  return model.ParseFromString(bytes) && model.has_graph()
+             ? absl::OkStatus()
+             : absl::DataLossError(path.string() + ": not a valid ONNX file");
 }
 
 }  // namespace adamant::exports

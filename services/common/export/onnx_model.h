@@ -24,18 +24,27 @@ struct Normalisation {
 ///   output "logits": float32 [batch, classes], before the softmax
 /// `weights` holds every tensor of graph.parameters end to end, as ShardLayout::OffsetOf says; the
 /// initialisers keep the parameters' names. Dropout does nothing and is left out. `metadata`
-/// becomes the model's metadata properties. Errors: InvalidArgument when the sizes do not fit the
-/// graph; OutOfRange beyond 2 GB, the limit of the format: use safetensors then.
+/// becomes the model's metadata properties, and one more stands last, which is the end of the file:
+/// "xxh3_64", the XXH3 of all bytes before that property. Errors: InvalidArgument when the sizes do
+/// not fit the graph; OutOfRange beyond 2 GB, the limit of the format: use safetensors then.
 absl::StatusOr<std::string> EncodeOnnx(const model::Graph& graph,
                                        std::span<const float> weights,
                                        const Normalisation& normalisation,
                                        const Metadata& metadata);
+
+/// Whether a net's weights are beyond what an ONNX file can hold.
+bool IsBeyondOnnx(std::span<const float> weights);
 
 /// Writes the file; errors as EncodeOnnx and WriteFile.
 absl::Status WriteOnnx(const std::filesystem::path& path,
                        const model::Graph& graph,
                        std::span<const float> weights,
                        const Normalisation& normalisation,
-                       const Metadata& metadata);
+                       const Metadata& metadata,
+                       Pipes pipes = Pipes::kRead);
+
+/// Whether a file that WriteOnnx has written is whole; one of an earlier version, without
+/// "xxh3_64", need only be an ONNX file. Errors: as ReadFile; DataLoss, naming the file.
+absl::Status CheckOnnx(const std::filesystem::path& path);
 
 }  // namespace adamant::exports

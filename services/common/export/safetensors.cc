@@ -235,9 +235,10 @@ absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes) {
 
 absl::Status WriteSafetensors(const std::filesystem::path& path,
                               const std::vector<TensorView>& tensors,
-                              const Metadata& metadata) {
+                              const Metadata& metadata,
+                              Pipes pipes) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, EncodeSafetensors(tensors, metadata));
-  return WriteFile(path, bytes);
+  return WriteFile(path, bytes, pipes);
 }
 
 absl::StatusOr<TensorFile> ReadSafetensors(const std::filesystem::path& path,

@@ -53,7 +53,8 @@ absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes);
 /// Writes the file; errors as EncodeSafetensors and WriteFile.
 absl::Status WriteSafetensors(const std::filesystem::path& path,
                               const std::vector<TensorView>& tensors,
-                              const Metadata& metadata);
+                              const Metadata& metadata,
+                              Pipes pipes = Pipes::kRead);
 
 /// Errors: as DecodeSafetensors and ReadFile, naming the file.
 absl::StatusOr<TensorFile> ReadSafetensors(const std::filesystem::path& path,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "services/common/base/listen.h"
+#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/door.h"
@@ -20,6 +21,14 @@ namespace adamant::rpc {
 namespace {
 
 using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+// What a server starts at most before it serves: gRPC 1.51 has a thread for timers, a pool of as
+// many as there are processors, from 2 to 32, and one to watch it, and half as many that poll; the
+// door has one.
+int ThreadsToStart() {
+  const int processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  return 3 + std::clamp(processors, 2, 32) + std::clamp(processors / 2, 2, 16);
+}
 
 // Why gRPC cannot bind `address`, which it only logs: this tries again.
 absl::Status WhyNotBound(const std::string& address) {
@@ -135,6 +144,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
     return absl::InvalidArgumentError("cannot listen at " + options.address +
                                       ": expected host:port");
   }
+  CheckCanStartThreads(ThreadsToStart());  // gRPC hangs at its end where its timers have no thread
   auto server =
       std::make_unique<GrpcServer>(options, std::move(frame_methods), std::move(unary_methods));
   ADAMANT_RETURN_IF_ERROR(server->Start(services));

@@ -81,6 +81,7 @@ class Server {
 /// Starts a server with at least one service or method. `services` are borrowed and must outlive
 /// it; where is_own_job is set there are none, as nobody would be asked for the job. Errors:
 /// InvalidArgument when the address is none; Unavailable when it cannot be bound. Both name it.
+/// Where gRPC's threads cannot run the process ends (ExitForLack).
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options,
                                                     const std::vector<grpc::Service*>& services,
                                                     std::vector<FrameMethod> frame_methods,

@@ -121,6 +121,16 @@ TEST_F(WriteFileTest, APipeIsWrittenThrough) {
   EXPECT_TRUE(std::filesystem::is_fifo(file_));
 }
 
+TEST_F(WriteFileTest, WhatIsNoFileIsNotWrittenWhereThatIsRefused) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const absl::Status status = WriteFile(file_, "content", Pipes::kRefused);  // nobody reads it
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_EQ(status.message(), file_.string() + ": is a FIFO, where a file belongs");
+  ASSERT_EQ(rename(file_.c_str(), (file_.string() + ".tmp").c_str()), 0);
+  EXPECT_FALSE(WriteFileAtomically(file_, "content").ok());
+  EXPECT_TRUE(WriteFileAtomically(file_, "content").ok());  // it is gone
+}
+
 TEST_F(WriteFileTest, ADeviceIsWrittenThrough) {
   const absl::Status status = WriteFile("/dev/full", "content");
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;

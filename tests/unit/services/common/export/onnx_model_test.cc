@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
+#include <filesystem>
 #include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
 
+#include "services/common/base/files.h"
 #include "tests/fakes/nets.h"
 
 namespace adamant::exports {
@@ -143,9 +147,35 @@ TEST(OnnxModelTest, WeightsKeepTheirNamesShapesAndOrder) {
 TEST(OnnxModelTest, MetadataBecomesProperties) {
   const onnx::ModelProto model =
       Encode(MakeModel(fakes::EveryLayerKind()), {{"accuracy", "0.99"}, {"job", "digits"}});
-  ASSERT_EQ(model.metadata_props_size(), 2);
+  ASSERT_EQ(model.metadata_props_size(), 3);
   EXPECT_EQ(model.metadata_props(0).key(), "accuracy");
   EXPECT_EQ(model.metadata_props(1).value(), "digits");
+  EXPECT_EQ(model.metadata_props(2).key(), "xxh3_64");
+}
+
+TEST(OnnxModelTest, AFileThatIsNotWholeIsNotTaken) {
+  const Model model = MakeModel(fakes::EveryLayerKind());
+  const std::string bytes =
+      EncodeOnnx(model.graph, model.weights, model.normalisation, {{"job", "digits"}}).value();
+  const std::string path = testing::TempDir() + "/onnx_model_test.onnx";
+  const auto check = [&path](std::string_view content) {
+    EXPECT_TRUE(WriteFile(path, content).ok());
+    return CheckOnnx(path);
+  };
+  EXPECT_TRUE(check(bytes).ok());
+  for (std::size_t i = 0; i < bytes.size() - 27; i += 97) {
+    std::string flipped = bytes;
+    flipped[i] ^= 1;
+    EXPECT_TRUE(absl::IsDataLoss(check(flipped))) << i;
+    EXPECT_TRUE(absl::IsDataLoss(check(bytes.substr(0, i)))) << i;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(check(bytes.substr(0, bytes.size() - 1))));
+  onnx::ModelProto earlier;
+  ASSERT_TRUE(earlier.ParseFromString(bytes));
+  earlier.mutable_metadata_props()->RemoveLast();
+  EXPECT_TRUE(check(earlier.SerializeAsString()).ok());
+  std::filesystem::remove(path);
+  EXPECT_TRUE(absl::IsNotFound(CheckOnnx(path)));
 }
 
 TEST(OnnxModelTest, SizesThatDoNotFitAreRefused) {
