@@ -236,14 +236,14 @@ void WriteInitialisers(const Graph& graph,
   }
 }
 
-// A metadata property with the checksum of what stands before it. Fields may stand in any order, so
-// it can be appended to a model.
+// A metadata property with the checksum of what follows it. Fields may stand in any order, so a
+// model can begin with it; wherever the file is cut, it is still there.
 std::string ChecksumProperty(std::string_view content) {
-  onnx::ModelProto last;
-  onnx::StringStringEntryProto& property = *last.add_metadata_props();
+  onnx::ModelProto first;
+  onnx::StringStringEntryProto& property = *first.add_metadata_props();
   property.set_key("xxh3_64");
   property.set_value(HexChecksum(std::as_bytes(std::span(content))));
-  return last.SerializeAsString();
+  return first.SerializeAsString();
 }
 
 }  // namespace
@@ -280,8 +280,7 @@ absl::StatusOr<std::string> EncodeOnnx(const Graph& graph,
   if (!model.SerializeToString(&bytes)) {
     return absl::OutOfRangeError("the net exceeds the 2 GB of an ONNX file: use safetensors");
   }
-  bytes += ChecksumProperty(bytes);
-  return bytes;
+  return ChecksumProperty(bytes) + bytes;
 }
 
 bool IsBeyondOnnx(std::span<const float> weights) {
@@ -303,8 +302,8 @@ absl::Status CheckOnnx(const std::filesystem::path& path) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxBytes));
   const std::size_t property = ChecksumProperty("").size();
   if (bytes.size() > property) {
-    const std::string_view content = std::string_view(bytes).substr(0, bytes.size() - property);
-    const std::string_view written = std::string_view(bytes).substr(content.size());
+    const std::string_view content = std::string_view(bytes).substr(property);
+    const std::string_view written = std::string_view(bytes).substr(0, property);
     const std::string expected = ChecksumProperty(content);
     if (written == expected) {
       return absl::OkStatus();

@@ -24,8 +24,8 @@ struct Normalisation {
 ///   output "logits": float32 [batch, classes], before the softmax
 /// `weights` holds every tensor of graph.parameters end to end, as ShardLayout::OffsetOf says; the
 /// initialisers keep the parameters' names. Dropout does nothing and is left out. `metadata`
-/// becomes the model's metadata properties, and one more stands last, which is the end of the file:
-/// "xxh3_64", the XXH3 of all bytes before that property. Errors: InvalidArgument when the sizes do
+/// becomes the model's metadata properties, after one that begins the file: "xxh3_64", the XXH3 of
+/// all bytes that follow that property. Errors: InvalidArgument when the sizes do
 /// not fit the graph; OutOfRange beyond 2 GB, the limit of the format: use safetensors then.
 absl::StatusOr<std::string> EncodeOnnx(const model::Graph& graph,
                                        std::span<const float> weights,

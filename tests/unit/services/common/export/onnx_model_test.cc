@@ -148,9 +148,9 @@ TEST(OnnxModelTest, MetadataBecomesProperties) {
   const onnx::ModelProto model =
       Encode(MakeModel(fakes::EveryLayerKind()), {{"accuracy", "0.99"}, {"job", "digits"}});
   ASSERT_EQ(model.metadata_props_size(), 3);
-  EXPECT_EQ(model.metadata_props(0).key(), "accuracy");
-  EXPECT_EQ(model.metadata_props(1).value(), "digits");
-  EXPECT_EQ(model.metadata_props(2).key(), "xxh3_64");
+  EXPECT_EQ(model.metadata_props(0).key(), "xxh3_64");
+  EXPECT_EQ(model.metadata_props(1).key(), "accuracy");
+  EXPECT_EQ(model.metadata_props(2).value(), "digits");
 }
 
 TEST(OnnxModelTest, AFileThatIsNotWholeIsNotTaken) {
@@ -163,16 +163,18 @@ TEST(OnnxModelTest, AFileThatIsNotWholeIsNotTaken) {
     return CheckOnnx(path);
   };
   EXPECT_TRUE(check(bytes).ok());
-  for (std::size_t i = 0; i < bytes.size() - 27; i += 97) {
+  for (std::size_t i = 27; i < bytes.size(); i += 997) {  // after the property
     std::string flipped = bytes;
     flipped[i] ^= 1;
     EXPECT_TRUE(absl::IsDataLoss(check(flipped))) << i;
     EXPECT_TRUE(absl::IsDataLoss(check(bytes.substr(0, i)))) << i;
   }
   EXPECT_TRUE(absl::IsDataLoss(check(bytes.substr(0, bytes.size() - 1))));
+  EXPECT_TRUE(absl::IsDataLoss(check(bytes.substr(0, 27))));
+  EXPECT_TRUE(absl::IsDataLoss(check("")));
   onnx::ModelProto earlier;
   ASSERT_TRUE(earlier.ParseFromString(bytes));
-  earlier.mutable_metadata_props()->RemoveLast();
+  earlier.mutable_metadata_props()->DeleteSubrange(0, 1);
   EXPECT_TRUE(check(earlier.SerializeAsString()).ok());
   std::filesystem::remove(path);
   EXPECT_TRUE(absl::IsNotFound(CheckOnnx(path)));
