@@ -124,7 +124,9 @@ Roster::Joined Roster::OnJoin(ConnectionId connection, const Join& join, TimePoi
                  join.id,
                  ToString(join.id) + " joined, incarnation " + std::to_string(record.incarnation));
   }
-  if (record.joined != record.incarnation) {
+  // The end of a process that an earlier controller did not find, and replaced, would say nothing
+  // of the one that is found after all.
+  if (join.generation >= record.generation && record.joined != record.incarnation) {
     record.joined = record.incarnation;
     outbox_.StateChanged();
   }

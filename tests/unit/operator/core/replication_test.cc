@@ -494,5 +494,23 @@ TEST(HeldUpTest, AControllerThatWasHeldUpGivesItsMembersTime) {
               SizeIs(1));
 }
 
+// Found by seed 3062610 of the cluster simulation.
+TEST_F(ReplicationTest, TheEndOfWhoWasStartedInPlaceOfASurvivorProvesNothingOfThatOne) {
+  std::vector<StartProcess> running = job_.controller().Wanted();
+  std::erase_if(running, [](const StartProcess& process) { return process.id == kServer2; });
+  job_.RestartController({.running = running});  // it has not seen server 2, which lives
+  const std::uint64_t started = job_.state().slots[SlotIndex(ReplicatedJob(), kServer2)].generation;
+  ASSERT_EQ(started, 2u);
+  Join join;
+  join.id = kServer2;
+  join.uid = ToString(kServer2);
+  join.address = "there:1";
+  join.incarnation = 1;
+  join.generation = 1;
+  job_.Handle(Received{1'000, join});
+  job_.Exit(kServer2, "exited with code 1");
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+}
+
 }  // namespace
 }  // namespace adamant::controller
