@@ -114,6 +114,7 @@ void Replica::Forget() {
   committed_ = 0;
   persisted_ = 0;
   changed_ = 0;
+  first_unflushed_ = 0;
   flushed_ = 0;
   durable_ = 0;
   storing_.clear();

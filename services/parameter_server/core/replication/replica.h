@@ -272,7 +272,8 @@ class Replica {
   Lsn persisted_ = 0;                  // up to here all that must be stored is
   std::deque<std::uint64_t> storing_;  // tickets of what must be stored behind it, in order
   std::uint64_t last_ticket_ = 0;
-  Lsn changed_ = 0;  // last committed entry with updates, which are what a flush is for
+  Lsn changed_ = 0;          // last committed entry with updates, which are what a flush is for
+  Lsn first_unflushed_ = 0;  // the first one since all were flushed; counts while changed_ is not
   Lsn flushed_ = 0;
   Lsn durable_ = 0;
 

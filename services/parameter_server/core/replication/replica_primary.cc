@@ -173,6 +173,7 @@ void Replica::CommitOne() {
   log_bytes_ -= entry->bytes;
   ++committed_;
   if (!entry->updates.empty()) {
+    first_unflushed_ = flushed_ >= changed_ ? committed_ : first_unflushed_;
     changed_ = committed_;
   }
   host_.Commit(bucket_, entry);
@@ -219,7 +220,10 @@ void Replica::Flushed(Lsn lsn) {
   }
 }
 
-Lsn Replica::OnDisk() const { return flushed_ >= changed_ ? committed_ : flushed_; }
+// What comes before the first change that a disk lacks changes nothing that it has to hold.
+Lsn Replica::OnDisk() const {
+  return flushed_ >= changed_ ? committed_ : std::max(flushed_, first_unflushed_ - 1);
+}
 
 // A learner counts as soon as it may be a member. Until then what is durable may pass it by: it is
 // added when it has caught up.

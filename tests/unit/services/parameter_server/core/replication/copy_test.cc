@@ -160,6 +160,24 @@ TEST(ReplicaCopyTest, NothingIsDurableWithoutALearnerThatIsProposed) {
   EXPECT_EQ(rig.replica(0).durable(), 1U);
 }
 
+// Found by seed 3030631 of the replication simulation: what changes nothing counts as on disk at
+// once, and a learner that began before it would have to flush, which nobody does.
+TEST(ReplicaCopyTest, WhereNothingIsEverFlushedALearnerIsAddedAllTheSame) {
+  LearnerRig rig;
+  rig.Hold(Is<CopyPart>);
+  rig.NameLearner();
+  rig.Settle();
+  rig.Append(0, "a");
+  rig.Pass(milliseconds(600));
+  ASSERT_EQ(rig.replica(0).durable(), 1U);
+  rig.AppendUpdate(0);
+  rig.Pass(milliseconds(600));
+  rig.Drop(nullptr);
+  rig.Deliver(rig.held.at(0));
+  rig.Pass(milliseconds(2000));
+  EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
+}
+
 TEST(ReplicaCopyTest, AMemberCanBeDroppedWhileALearnerIsProposed) {
   LearnerRig rig;
   rig.adds = false;
