@@ -377,7 +377,7 @@ class InputTest(adamant.TestCase):
         run.await_epoch(0)
         (run.folder / "model.onnx").mkdir()
         code, output = run.wait()
-        self.assertEqual(code, 1, output)
+        self.assertEqual(code, 4, output)  # as docs/cli.md says of what is no file
         self.assertIn("model.onnx", output)
         (run.folder / "model.onnx").rmdir()
         self.assertEqual(run.resume().wait()[0], 0)

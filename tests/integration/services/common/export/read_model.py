@@ -24,9 +24,10 @@ for size in (1, 3):  # the batch is free
 logits.astype("<f4").tofile(target)
 
 with safetensors.safe_open(tensors, framework="numpy") as file:
-    metadata = file.metadata()
-    assert len(metadata.pop("xxh3_64")) == 16, metadata
-    assert metadata == session.get_modelmeta().custom_metadata_map, metadata
+    metadata, properties = file.metadata(), session.get_modelmeta().custom_metadata_map
+    for checked in (metadata, properties):
+        assert len(checked.pop("xxh3_64")) == 16, checked
+    assert metadata == properties, (metadata, properties)
     for name in file.keys():
         assert file.get_tensor(name).dtype == numpy.float32, name
     print("elements", sum(file.get_tensor(name).size for name in file.keys()))
