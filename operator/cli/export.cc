@@ -56,7 +56,8 @@ absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
 absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, ReadRunModel(job, flags, graph));
-  return local::WriteModel(flags.out, flags.format, job, graph, model.weights, model.metadata);
+  return local::WriteModel(
+      {.path = flags.out, .format = flags.format}, job, graph, model.weights, model.metadata);
 }
 
 // Of what manifest the run's models are: its job.yaml may be another one by now.

@@ -18,17 +18,20 @@ absl::Status WriteBoth(const v1::TrainingJob& job,
                        const exports::Metadata& metadata,
                        const RunPaths& paths) {
   const absl::Status onnx =
-      WriteModel(paths.onnx(), ModelFormat::kOnnx, job, graph, weights, metadata, Pipes::kRefused);
+      WriteModel({.path = paths.onnx(), .format = ModelFormat::kOnnx, .pipes = Pipes::kRefused},
+                 job,
+                 graph,
+                 weights,
+                 metadata);
   if (!onnx.ok() && !absl::IsOutOfRange(onnx)) {  // ONNX ends at 2 GB
     return onnx;
   }
-  return WriteModel(paths.safetensors(),
-                    ModelFormat::kSafetensors,
-                    job,
-                    graph,
-                    weights,
-                    metadata,
-                    Pipes::kRefused);
+  return WriteModel(
+      {.path = paths.safetensors(), .format = ModelFormat::kSafetensors, .pipes = Pipes::kRefused},
+      job,
+      graph,
+      weights,
+      metadata);
 }
 
 }  // namespace

@@ -120,19 +120,17 @@ NormalisationText TextOf(const exports::Normalisation& normalisation) {
   return {.mean = ListText(normalisation.mean), .deviation = ListText(normalisation.deviation)};
 }
 
-absl::Status WriteModel(const std::filesystem::path& path,
-                        ModelFormat format,
+absl::Status WriteModel(const ModelTarget& target,
                         const v1::TrainingJob& job,
                         const model::Graph& graph,
                         std::span<const float> weights,
-                        const exports::Metadata& metadata,
-                        Pipes pipes) {
+                        const exports::Metadata& metadata) {
   ADAMANT_ASSIGN_OR_RETURN(const auto stored, NormalisationIn(metadata, graph));
   const exports::Normalisation normalisation = stored.value_or(NormalisationOf(job, graph));
   const exports::Metadata described =
       stored ? metadata : Describe(job, graph, normalisation, metadata);
-  if (format == ModelFormat::kOnnx) {
-    return exports::WriteOnnx(path, graph, weights, normalisation, described, pipes);
+  if (target.format == ModelFormat::kOnnx) {
+    return exports::WriteOnnx(target.path, graph, weights, normalisation, described, target.pipes);
   }
   std::vector<exports::TensorView> tensors;
   std::size_t offset = 0;
@@ -143,7 +141,7 @@ absl::Status WriteModel(const std::filesystem::path& path,
                        .values = weights.subspan(offset, elements)});
     offset += elements;
   }
-  return exports::WriteSafetensors(path, tensors, described, pipes);
+  return exports::WriteSafetensors(target.path, tensors, described, target.pipes);
 }
 
 absl::StatusOr<ModelFile> ReadModel(const std::filesystem::path& path,

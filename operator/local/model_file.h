@@ -30,19 +30,24 @@ struct NormalisationText {
 };
 NormalisationText TextOf(const exports::Normalisation& normalisation);
 
+/// Where a model goes. `pipes`: whether that may be one.
+struct ModelTarget {
+  std::filesystem::path path;
+  ModelFormat format = ModelFormat::kSafetensors;
+  Pipes pipes = Pipes::kRead;
+};
+
 /// Writes a model. `weights`: every parameter of the graph end to end. `metadata`: what is known of
 /// the training; the file says beside it what the net takes: input, normalisation, mean and
 /// deviation (by channel, in units of the byte), the net's layers, and the names of classes where
 /// they are known. What `metadata` has of that, as those of a model that was read, is kept and
 /// counts before the job.
 /// Errors: those of the format and of the file system; InvalidArgument as in ReadModel.
-absl::Status WriteModel(const std::filesystem::path& path,
-                        ModelFormat format,
+absl::Status WriteModel(const ModelTarget& target,
                         const v1::TrainingJob& job,
                         const model::Graph& graph,
                         std::span<const float> weights,
-                        const exports::Metadata& metadata,
-                        Pipes pipes = Pipes::kRead);
+                        const exports::Metadata& metadata);
 
 /// A model file of a net, read and checked against it.
 struct ModelFile {

@@ -208,6 +208,25 @@ absl::Status CheckModelFiles(const RunPaths& paths) {
   return storage::CheckIsFile(paths.onnx());
 }
 
+namespace {
+
+absl::Status CheckAllIsWritable(const std::filesystem::path& folder) {
+  ADAMANT_RETURN_IF_ERROR(CheckWritable(folder));
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().extension() == ".damaged") {
+      entry.disable_recursion_pending();  // nobody needs it
+    } else {
+      ADAMANT_RETURN_IF_ERROR(CheckWritable(entry->path()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckRunIsWritable(const RunPaths& paths) {
   ADAMANT_RETURN_IF_ERROR(CheckWritable(paths.root));
   for (const std::filesystem::path& folder : {paths.controller(),
@@ -215,17 +234,7 @@ absl::Status CheckRunIsWritable(const RunPaths& paths) {
                                               paths.data(),
                                               paths.logs(),
                                               paths.checkpoints()}) {
-    ADAMANT_RETURN_IF_ERROR(CheckWritable(folder));
-    std::error_code error;
-    std::filesystem::recursive_directory_iterator entry(folder, error);
-    for (; !error && entry != std::filesystem::recursive_directory_iterator();
-         entry.increment(error)) {
-      if (entry->path().extension() == ".damaged") {
-        entry.disable_recursion_pending();  // nobody needs it
-      } else {
-        ADAMANT_RETURN_IF_ERROR(CheckWritable(entry->path()));
-      }
-    }
+    ADAMANT_RETURN_IF_ERROR(CheckAllIsWritable(folder));
   }
   return absl::OkStatus();
 }

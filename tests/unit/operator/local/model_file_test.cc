@@ -32,7 +32,7 @@ class ModelFileTest : public testing::Test {
   }
 
   absl::Status Write(const exports::Metadata& metadata) {
-    return WriteModel(path_, ModelFormat::kSafetensors, job_, graph_, weights_, metadata);
+    return WriteModel({.path = path_}, job_, graph_, weights_, metadata);
   }
 
   const std::string path_ = testing::TempDir() + "/model_file_test.safetensors";
