@@ -20,6 +20,17 @@ bool IsAboutBuckets(const Event& event) {
                                  std::holds_alternative<BucketsReady>(received->message));
 }
 
+// A job that has learned nothing may have lost what it had learned.
+std::string OrLost(const JobState& state) {
+  if (const std::string lost = LostWithCopies(state); !lost.empty()) {
+    return "; or begin the job anew: " + lost;
+  }
+  return state.restores > 0
+             ? "; or, if all its processes were killed, begin the job anew: what was "
+               "acknowledged last was lost with them"
+             : "";
+}
+
 }  // namespace
 
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
@@ -206,21 +217,6 @@ void JobController::PublishMembers(TimePoint now) {
     sequence_.RepeatAll(Role::kDataServer);
   }
 }
-
-namespace {
-
-// A job that has learned nothing may have lost what it had learned.
-std::string OrLost(const JobState& state) {
-  if (const std::string lost = LostWithCopies(state); !lost.empty()) {
-    return "; or begin the job anew: " + lost;
-  }
-  return state.restores > 0
-             ? "; or, if all its processes were killed, begin the job anew: what was "
-               "acknowledged last was lost with them"
-             : "";
-}
-
-}  // namespace
 
 void JobController::OnExported(const Exported& event, TimePoint now) {
   if (IsFinal(state_.phase) || !sequence_.OnExported(event)) {

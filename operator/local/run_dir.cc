@@ -55,6 +55,21 @@ absl::Status CheckWritable(const std::filesystem::path& path) {
              : SystemError(errno, "cannot write to", path);
 }
 
+absl::Status CheckAllIsWritable(const std::filesystem::path& folder) {
+  ADAMANT_RETURN_IF_ERROR(CheckWritable(folder));
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().extension() == ".damaged") {
+      entry.disable_recursion_pending();  // nobody needs it
+    } else {
+      ADAMANT_RETURN_IF_ERROR(CheckWritable(entry->path()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
 // and each other, and the first byte tells whether there is a controller.
 constexpr off_t kControlByte = 0;
@@ -207,25 +222,6 @@ absl::Status CheckModelFiles(const RunPaths& paths) {
   ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(paths.safetensors()));
   return storage::CheckIsFile(paths.onnx());
 }
-
-namespace {
-
-absl::Status CheckAllIsWritable(const std::filesystem::path& folder) {
-  ADAMANT_RETURN_IF_ERROR(CheckWritable(folder));
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() == ".damaged") {
-      entry.disable_recursion_pending();  // nobody needs it
-    } else {
-      ADAMANT_RETURN_IF_ERROR(CheckWritable(entry->path()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status CheckRunIsWritable(const RunPaths& paths) {
   ADAMANT_RETURN_IF_ERROR(CheckWritable(paths.root));
