@@ -117,7 +117,7 @@ TrainingThread::Progress TrainingThread::Advance() {
   if (reset != reset_) {
     return Reset(reset);
   }
-  if (commands.renewed.load(std::memory_order_acquire) < reset_) {
+  if (awaits_reset_ || commands.renewed.load(std::memory_order_acquire) < reset_) {
     return Block(ThreadStatistics::kForCommand);
   }
   if (fetch_point_ == 0 && replica_.guidance.Get().eager && ApplyIfReady()) {
@@ -140,6 +140,7 @@ TrainingThread::Progress TrainingThread::Reset(std::uint64_t generation) {
   HandOver(ThreadEvent::Kind::kDiscard);
   std::ranges::fill(state_.span(), 0.0f);
   fetch_point_ = 0;
+  awaits_reset_ = false;
   reset_ = generation;
   Emit({.kind = ThreadEvent::Kind::kReset, .generation = generation});
   return Progress::kWorked;
@@ -247,7 +248,7 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
       return Block(ThreadStatistics::kForFetch);
     }
   } else if (Outdated(*batch_)) {
-    return Progress::kWorked;
+    return Progress::kWorked;  // the exchange loop answers with a reset, however long it takes
   } else if (lease.epoch > replica_.commands.closed_epoch.load(std::memory_order_acquire)) {
     Train(*batch_);
   }
@@ -269,6 +270,7 @@ bool TrainingThread::Outdated(const Batch& batch) {
     return false;
   }
   outdated_ = batch.job_examples;
+  awaits_reset_ = true;
   replica_.job_examples.store(batch.job_examples, kRelaxed);
   Emit({.kind = ThreadEvent::Kind::kOutdated});
   return true;

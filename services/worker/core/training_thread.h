@@ -79,6 +79,7 @@ class TrainingThread {
   std::uint64_t flushed_ = 0;      // last one answered
   bool stopped_ = false;
   std::uint64_t outdated_ = 0;  // job_examples for which new values were asked for
+  bool awaits_reset_ = false;   // that follows from it
   double step_seconds_ = 0;     // moving mean
   ThreadStatistics::Wait waits_for_ = ThreadStatistics::kForCommand;
 };
