@@ -305,6 +305,7 @@ void EpochSequence::CloseRow() {
   }
   if (!state_.row.is_measured()) {
     meter_.Fill(state_.row);
+    state_.row.updates_lost += std::exchange(state_.lost_with_all, 0);
   }
   StartSnapshot();
 }

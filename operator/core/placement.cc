@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/core/recovery.h"
+#include "operator/core/remains.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -135,6 +138,7 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
                        Updates(lost) + " rolled back");
       restored_.less.insert(bucket);
       restored_.updates += lost;
+      state_.lost_with_all += may_roll_back_ ? lost : 0;
     }
     outbox_.StateChanged();
   }
@@ -184,16 +188,8 @@ absl::Status Placement::Settle(TimePoint now) {
   }
   DecideTakeovers(now);
   const std::vector<Spread::Server> servers = Servers();
-  Load load = LoadOfServers();
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    if (IsLost(bucket)) {
-      if (const absl::Status status = BringBack(bucket, servers, load, now); !status.ok()) {
-        if (absl::Status end = OnNobodyHas(status); !end.ok()) {
-          return end;
-        }
-        break;
-      }
-    }
+  if (absl::Status end = BringBack(servers, now); !end.ok()) {
+    return end;
   }
   deaths_.Prune();
   TellRestored();
@@ -249,8 +245,8 @@ void Placement::TellRestored() {
                                            (updates == 1 ? " was" : " were") + " rolled back";
   outbox_.Tell(Note::Kind::kRestored,
                state_.epoch,
-               state_.recovery.going_back ? "the parameters are back" + which
-                                          : "parameters were read back from disk" + which + lost);
+               at_checkpoint_ ? "the parameters are back" + which
+                              : "parameters were read back from disk" + which + lost);
 }
 
 // Nobody of the record can serve it.
@@ -261,27 +257,54 @@ bool Placement::IsLost(std::uint32_t bucket) const {
          (rejected != rejected_.end() && rejected->second == record.epoch);
 }
 
-absl::Status Placement::BringBack(std::uint32_t bucket,
-                                  const std::vector<Spread::Server>& servers,
-                                  Load& load,
-                                  TimePoint now) {
-  const Bucket& record = configurations_.At(bucket);
-  if (!record.created) {
-    if (const auto holder = Spread::Replacement(servers, load)) {
-      configurations_.Reassign(bucket, *holder);
-      ++load.primaries[holder->slot];
+absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, TimePoint now) {
+  Load load = LoadOfServers();
+  Restores::Sources sources;
+  bool all_known = true;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsLost(bucket)) {
+      continue;
     }
+    const Bucket& record = configurations_.At(bucket);
+    if (!record.created) {
+      if (const auto holder = Spread::Replacement(servers, load)) {
+        configurations_.Reassign(bucket, *holder);
+        ++load.primaries[holder->slot];
+      }
+      continue;
+    }
+    configurations_.SetRestoring(bucket);
+    restores_.OnLost(bucket, record, now);
+    const absl::StatusOr<std::optional<Restores::Source>> source =
+        restores_.Choose(bucket, load, now);
+    if (!source.ok()) {
+      return OnNobodyHas(source.status());
+    }
+    all_known = all_known && source->has_value();
+    if (*source) {
+      ++load.primaries[(*source)->holder.slot];
+      sources.emplace(bucket, **source);
+    }
+  }
+  return Restore(sources, all_known);
+}
+
+// While the job may still go back to its checkpoint, what is left of all buckets decides together.
+// A log lacks nothing that was acknowledged.
+absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known) {
+  if (sources.empty() || (may_roll_back_ && !all_known)) {
     return absl::OkStatus();
   }
-  configurations_.SetRestoring(bucket);
-  restores_.OnLost(bucket, record, now);
-  const absl::StatusOr<std::optional<Holder>> holder = restores_.Choose(bucket, load, now);
-  if (holder.ok() && *holder) {
-    ++load.primaries[(*holder)->slot];
-    configurations_.Restore(bucket, **holder);
-    restores_.Touch(bucket, **holder);
+  if (may_roll_back_ && !settings_.logged && HasCheckpointRunning()) {
+    if (const std::string why = WhyBackToCheckpoint(state_, sources); !why.empty()) {
+      return OnNobodyHas(absl::DataLossError(why));
+    }
   }
-  return holder.status();
+  for (const auto& [bucket, source] : sources) {
+    configurations_.Restore(bucket, source.holder);
+    restores_.Touch(bucket, source.holder);
+  }
+  return absl::OkStatus();
 }
 
 // A bucket has no complete copy. Before the job begins, with no process of before alive, everything
@@ -296,7 +319,8 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
                  (settings_.only_checkpoints ? "nothing but checkpoints is stored"
                                              : std::string(why.message())) +
                      "; the job goes back to checkpoint " +
-                     std::to_string(state_.checkpoint.snapshot));
+                     std::to_string(state_.checkpoint.snapshot) +
+                     ", and trains again what came after it");
     RollBack();
   }
   return absl::OkStatus();
@@ -343,6 +367,7 @@ void Placement::RollBack() {
   at_checkpoint_ = true;
   rolled_back_ = true;
   rejected_.clear();
+  UndoUpdates(state_);
   const bool made_anew = state_.checkpoint.buckets.empty();
   const std::vector<Holder> makers = made_anew ? spread_.Assign(Servers()) : std::vector<Holder>();
   for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {

@@ -114,10 +114,8 @@ class Placement {
   void ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored);
   void DecideTakeovers(TimePoint now);
   void TellRestored();
-  absl::Status BringBack(std::uint32_t bucket,
-                         const std::vector<Spread::Server>& servers,
-                         Load& load,
-                         TimePoint now);
+  absl::Status BringBack(const std::vector<Spread::Server>& servers, TimePoint now);
+  absl::Status Restore(const Restores::Sources& sources, bool all_known);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why);
   [[nodiscard]] bool HasCheckpointRunning() const;

@@ -24,19 +24,22 @@ void TakeFirst(JobState& state) {
   recovery.best_top1 = 0;
 }
 
-// What is undone by going back to this model is not lost.
-void CountUndone(JobState& state, const KeptModel& model, std::uint64_t counted) {
-  Recovery& recovery = state.recovery;
-  const std::vector<CheckpointBucket>& kept = model.checkpoint.buckets;
+// By going back to buckets that were kept; what is undone is not lost.
+void UndoUpdatesBehind(const std::vector<CheckpointBucket>& kept, JobState& state) {
   for (std::size_t i = 0; i < state.histories.size(); ++i) {
     const std::uint64_t stays = i < kept.size() ? kept[i].updates : 0;
     // A snapshot may know more than the last heartbeats.
     const std::uint64_t applied =
         std::max(state.histories[i].updates,
                  i < state.checkpoint.buckets.size() ? state.checkpoint.buckets[i].updates : 0);
-    recovery.undone_updates += applied - std::min(applied, stays);
+    state.recovery.undone_updates += applied - std::min(applied, stays);
     state.histories[i].updates = stays;
   }
+}
+
+void CountUndone(JobState& state, const KeptModel& model, std::uint64_t counted) {
+  UndoUpdatesBehind(model.checkpoint.buckets, state);
+  Recovery& recovery = state.recovery;
   const std::uint64_t examples = recovery.counted_examples + counted;
   recovery.undone_examples += examples - std::min(examples, model.examples + model.counted);
   recovery.counted_examples = model.examples;
@@ -184,6 +187,8 @@ bool ReturnToCheckpoint(JobState& state, std::uint64_t counted) {
   }
   return true;
 }
+
+void UndoUpdates(JobState& state) { UndoUpdatesBehind(state.checkpoint.buckets, state); }
 
 bool FallBack(JobState& state) {
   Recovery& recovery = state.recovery;

@@ -58,6 +58,10 @@ void TakeRates(const JobSettings& settings, JobState& state);
 /// not keep what belongs to a checkpoint.
 bool ReturnToCheckpoint(JobState& state, std::uint64_t counted);
 
+/// All buckets come back as the state's checkpoint has them: what came after it is not lost, but
+/// undone.
+void UndoUpdates(JobState& state);
+
 /// The model that the job goes back to cannot be read: turns the state into that of the healthy
 /// one; if it was that, of the one before, of the first weights where there is none, and where
 /// these cannot be read either, of first weights that servers make anew. False if they were to do

@@ -57,14 +57,14 @@ bool Restores::WasMember(const Report& report, const Loss& loss) {
   });
 }
 
-absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
-                                                       const Load& load,
-                                                       TimePoint now) const {
+absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t bucket,
+                                                                 const Load& load,
+                                                                 TimePoint now) const {
   const Loss& loss = losses_.at(bucket);
   const auto reported = [&](const Holder& member) { return ReportAfter(member) != nullptr; };
   const bool all_reported = std::ranges::all_of(loss.awaited, reported);
   if (!all_reported && now < loss.since + kPatience) {
-    return std::optional<Holder>();
+    return std::optional<Source>();
   }
   // Who has come back as a later generation may have served it. Else the last members have
   // everything but what they had not flushed; with a log, what they have logged comes first.
@@ -92,10 +92,10 @@ absl::StatusOr<std::optional<Holder>> Restores::Choose(std::uint32_t bucket,
     }
   }
   if (best != nullptr) {
-    return std::optional<Holder>(best->from);
+    return std::optional(Source{.holder = best->from, .updates = best->buckets.at(bucket).updates});
   }
   if (!all_reported) {
-    return std::optional<Holder>();
+    return std::optional<Source>();
   }
   return NobodyHas(bucket, loss);
 }

@@ -44,10 +44,16 @@ class Restores {
   void OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now);
   void OnServed(std::uint32_t bucket) { losses_.erase(bucket); }
 
+  struct Source {
+    Holder holder;
+    std::uint64_t updates = 0;  ///< that its disk holds outside of its log
+  };
+  using Sources = std::map<std::uint32_t, Source>;  ///< by bucket
+
   /// Who is to serve the lost bucket; of those who have as much, who is primary of the fewest.
   /// nullopt: it is not known yet. Error: DataLoss when there is nobody who could, and everybody is
   /// known; says what each has.
-  [[nodiscard]] absl::StatusOr<std::optional<Holder>> Choose(std::uint32_t bucket,
+  [[nodiscard]] absl::StatusOr<std::optional<Source>> Choose(std::uint32_t bucket,
                                                              const Load& load,
                                                              TimePoint now) const;
 

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 12;
+constexpr std::uint64_t kStateVersion = 13;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -229,6 +229,9 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 12) {
     codec.Field(value.recovery.sign);
+  }
+  if (codec.version() >= 13) {
+    codec.Field(value.lost_with_all);
   }
 }
 

@@ -78,6 +78,16 @@ class CheckpointTest(adamant.TestCase):
         self.assertTrue(any("the job goes back to checkpoint" in text for text in restored), restored)
         self.assert_counted_once(run, 1, EXAMPLES)
 
+    def test_a_job_of_which_nothing_newer_is_on_disk_goes_back_to_the_newest(self):
+        run = self.run_in().train(self.long_epoch("{flushInterval: 10m, flushBytes: 1Gi}"))
+        self.await_checkpoint(run)
+        run.kill_all()
+        code, output = run.resume().wait(timeout=240)
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, r"no update since checkpoint \d+ is on a disk; the job goes back to checkpoint \d+, and trains again")
+        self.assertNotIn("rolled back", output)
+        self.assert_counted_once(run, 1, EXAMPLES)
+
     def test_a_job_of_which_only_checkpoints_are_stored_goes_back_when_a_server_dies(self):
         run = self.run_in().train(self.long_epoch("{mode: None}", copies=1))
         self.await_checkpoint(run)

@@ -75,8 +75,8 @@ class ResumeTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assertNotIn("made anew", output)
         self.assertNotIn("is lost", output)
-        self.assertIn(f"nothing but checkpoints is stored; the job goes back to checkpoint {stopped['checkpoint']}\n",
-                      output)
+        self.assertIn(f"nothing but checkpoints is stored; the job goes back to checkpoint {stopped['checkpoint']}, and "
+                      "trains again what came after it\n", output)
         self.assert_counted_once(run, 1, 20000)
 
     def test_what_does_not_fit_a_run_is_refused_all_at_once_and_nothing_is_lost(self):

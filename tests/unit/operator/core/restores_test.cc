@@ -26,7 +26,7 @@ class RestoresTest : public testing::Test {
   static std::optional<Holder> Choice(const Restores& restores, Clock::TimePoint now) {
     const auto choice = restores.Choose(kBucket, Load({}, 3), now);
     EXPECT_TRUE(choice.ok()) << choice.status();
-    return choice.ok() ? *choice : std::nullopt;
+    return choice.ok() && *choice ? std::optional((*choice)->holder) : std::nullopt;
   }
 
   const Clock::TimePoint start_{std::chrono::hours(1)};

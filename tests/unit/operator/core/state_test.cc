@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 13;
+  bytes[0] = 14;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 13"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 12"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 14"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 13"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoSign = sizeof(std::uint64_t);  // what version 11 had not
+constexpr std::size_t kNoLost = sizeof(std::uint64_t);  // what version 12 had not
+
+constexpr std::size_t kNoSign = sizeof(std::uint64_t) + kNoLost;  // what version 11 had not
 
 constexpr std::size_t kNoFiles = sizeof(std::uint64_t) + kNoSign;  // what version 10 had not
 
@@ -111,6 +113,11 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion12IsReadAsOneThatLostNothingWithAllProcesses) {
+  const JobState state = Example();
+  EXPECT_EQ(DecodeState(AsVersion(12, state, kNoLost)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion11IsReadAsOneWithoutASign) {
   const JobState state = Example();

@@ -1,0 +1,34 @@
+#include "operator/core/remains.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace adamant::controller {
+namespace {
+
+std::uint64_t Excess(std::uint64_t more, std::uint64_t less) { return more - std::min(more, less); }
+
+}  // namespace
+
+std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& sources) {
+  const Checkpoint& checkpoint = state.checkpoint;
+  if (state.row.snapshot != 0 && state.row.snapshot == checkpoint.snapshot) {
+    return "";  // nothing was trained since
+  }
+  std::uint64_t kept = 0;
+  std::uint64_t lost = 0;
+  for (const auto& [bucket, source] : sources) {
+    const bool made_anew = checkpoint.buckets.empty();
+    kept += Excess(source.updates, made_anew ? 0 : checkpoint.buckets[bucket].updates);
+    lost += Excess(state.histories[bucket].updates, source.updates);
+  }
+  if (kept > 0 && kept >= lost) {
+    return "";
+  }
+  const std::string since = " since checkpoint " + std::to_string(checkpoint.snapshot);
+  return kept == 0 ? "no update" + since + " is on a disk"
+                   : "of the updates" + since + " the disks have " + std::to_string(kept) +
+                         " and lack at least " + std::to_string(lost);
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "operator/core/restores.h"
+#include "operator/core/state.h"
+
+namespace adamant::controller {
+
+/// All buckets have lost all copies, and `sources` is what disks hold of them: why the job is
+/// better off with its checkpoint, for people; "" if it is not. The ledger has counted what the
+/// disks lack. Where that is most of what was trained since the checkpoint, it is to be trained
+/// again from there; so it is where nothing is left of it, whatever the controller knew of it.
+[[nodiscard]] std::string WhyBackToCheckpoint(const JobState& state,
+                                              const Restores::Sources& sources);
+
+}  // namespace adamant::controller

@@ -1,0 +1,152 @@
+#include "operator/core/remains.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/core/harness.h"
+
+// What disks have left of a job of which no process lives.
+namespace adamant::controller {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr std::uint64_t kBefore = 40;  // updates of each bucket in the checkpoint
+constexpr std::uint32_t kBuckets = 4;
+
+JobSettings LongJob() {
+  JobSettings settings = SmallJob();
+  settings.checkpoint_interval = std::chrono::seconds(5);
+  return settings;
+}
+
+std::vector<std::string> Restored(const Harness::Actions& actions) {
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  return texts;
+}
+
+class RemainsTest : public testing::Test {
+ protected:
+  RemainsTest() {
+    job_.Begin();
+    job_.JoinAll();
+    job_.Pass(LongJob().checkpoint_interval);
+    for (const MemberId worker : {kWorker0, kWorker1}) {
+      job_.Tell(worker, PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = 7});
+    }
+    for (const std::uint32_t server : {0, 1}) {
+      SnapshotTaken taken{
+          .snapshot = job_.state().last_snapshot, .ok = true, .error = "", .buckets = {}};
+      for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+        const Bucket& record = job_.state().buckets[bucket];
+        if (record.primary.slot == server) {
+          taken.buckets.push_back({.bucket = bucket,
+                                   .epoch = record.epoch,
+                                   .generation = record.generation,
+                                   .updates = kBefore});
+        }
+      }
+      job_.Tell({Role::kParameterServer, server}, taken);
+    }
+  }
+
+  /// Of each bucket, as its primary tells.
+  void ApplyUpTo(std::uint64_t updates) {
+    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      const Bucket& record = job_.state().buckets[bucket];
+      Heartbeat heartbeat;
+      heartbeat.progress = ParameterServerProgress{
+          .buckets = {
+              {.bucket = bucket, .epoch = record.epoch, .updates = updates, .serving = true}}};
+      job_.Tell({Role::kParameterServer, record.primary.slot}, heartbeat);
+    }
+    job_.Exit(kWorker1);  // whereupon the controller stores what it knows
+  }
+
+  /// Everything is killed and started again; the disks have `updates` of each bucket.
+  Harness::Actions ResumeWith(std::uint64_t updates) {
+    auto all = job_.RestartController({.others = false});
+    for (std::size_t i = 0; i < job_.state().slots.size(); ++i) {
+      const MemberId id = SlotAt(LongJob(), i);
+      Harness::Append(all, job_.Join(id, ToString(id) + "-resumed"));
+      Harness::Append(all, job_.Tell(id, Heartbeat{}));
+    }
+    Harness::Append(all, job_.ReportDisk(0, updates));
+    Harness::Append(all, job_.ReportDisk(1, updates));
+    return all;
+  }
+
+  [[nodiscard]] const std::vector<Bucket>& buckets() const { return job_.state().buckets; }
+
+  Harness job_{LongJob()};
+};
+
+TEST_F(RemainsTest, WhereMostIsLeftOfWhatCameAfterTheCheckpointItIsKept) {
+  ApplyUpTo(60);
+  EXPECT_THAT(Restored(ResumeWith(50)), IsEmpty()) << "as much is left as is gone";
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  job_.Serve(0, 50);
+  EXPECT_THAT(Sent<OpenEpoch>(job_.Serve(1, 50)), SizeIs(2));
+  EXPECT_EQ(job_.state().histories[0].rolled_back, 10u);
+  job_.Tell(kWorker0, Heartbeat{.progress = WorkerProgress{.trained_examples = 90}});
+  job_.TrainAndEvaluate(50);
+  ASSERT_THAT(job_.results(), SizeIs(1));
+  EXPECT_EQ(job_.results()[0].updates_lost, 4 * 10u) << "no worker had them any more";
+}
+
+TEST_F(RemainsTest, WhereMostIsGoneTheJobGoesBackToTheCheckpointAndNothingCountsAsLost) {
+  ApplyUpTo(60);
+  EXPECT_THAT(
+      Restored(ResumeWith(49)),
+      Contains("of the updates since checkpoint 1 the disks have 36 and lack at least 44; the "
+               "job goes back to checkpoint 1, and trains again what came after it"));
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 1)));
+  job_.Serve(0, kBefore);
+  const auto served = job_.Serve(1, kBefore);
+  EXPECT_THAT(Sent<OpenEpoch>(served), SizeIs(2));
+  EXPECT_THAT(Restored(served), Each(Not(HasSubstr("known to be lost"))));
+  EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
+  EXPECT_EQ(job_.state().recovery.undone_updates, 4 * 20u);
+}
+
+TEST_F(RemainsTest, WhereNothingIsLeftItGoesBackEvenIfTheControllerKnewOfNoUpdate) {
+  job_.Tell(kData0, EpochEnded{1});  // it is counted, however
+  EXPECT_THAT(Restored(ResumeWith(kBefore)),
+              Contains(HasSubstr("no update since checkpoint 1 is on a disk")));
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 1)));
+  EXPECT_EQ(job_.state().step, Step::kTraining);
+}
+
+TEST_F(RemainsTest, OneServerThatIsAwayMayHaveTheRest) {
+  ApplyUpTo(60);
+  job_.RestartController({.others = false});
+  const std::vector<Bucket> before = buckets();
+  job_.Join(kServer0, "resumed");
+  job_.ReportDisk(0, 41);
+  EXPECT_EQ(buckets(), before) << "what is left of all decides";
+  EXPECT_EQ(job_.controller().Report().buckets[0].state, "Restoring");
+}
+
+TEST_F(RemainsTest, WithoutAnUpdateSinceTheEndOfAnEpochNothingIsToBeDone) {
+  JobState state;
+  state.checkpoint = {.snapshot = 3, .buckets = {{.updates = kBefore}}};
+  state.histories = {{.updates = kBefore}};
+  const Restores::Sources sources = {{0, {.holder = {}, .updates = kBefore}}};
+  EXPECT_THAT(WhyBackToCheckpoint(state, sources), HasSubstr("no update"));
+  state.row.snapshot = 3;
+  EXPECT_EQ(WhyBackToCheckpoint(state, sources), "");
+}
+
+}  // namespace
+}  // namespace adamant::controller
