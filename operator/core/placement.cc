@@ -318,8 +318,7 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
                  state_.epoch,
                  (settings_.only_checkpoints ? "nothing but checkpoints is stored"
                                              : std::string(why.message())) +
-                     "; the job goes back to checkpoint " +
-                     std::to_string(state_.checkpoint.snapshot) +
+                     "; the job goes back to " + CheckpointName(state_) +
                      ", and trains again what came after it");
     RollBack();
   }
@@ -327,7 +326,7 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
 }
 
 std::string Placement::WhatHelps(const absl::Status& why) const {
-  const std::string checkpoint = "checkpoint " + std::to_string(state_.checkpoint.snapshot);
+  const std::string checkpoint = CheckpointName(state_);
   const bool any = !state_.checkpoint.buckets.empty();
   std::string text(why.message());
   if (any && !at_checkpoint_) {

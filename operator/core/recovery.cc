@@ -104,6 +104,11 @@ bool HasCheckpoint(const JobState& state) {
          state.checkpoint.snapshot != state.recovery.first.snapshot;
 }
 
+std::string CheckpointName(const JobState& state) {
+  return HasCheckpoint(state) ? "checkpoint " + std::to_string(state.checkpoint.snapshot)
+                              : "the first weights";
+}
+
 WriteManifest ManifestOf(const JobState& state) {
   return {.checkpoint = HasCheckpoint(state) ? state.checkpoint : Checkpoint(),
           .keep = state.evaluated_snapshot};

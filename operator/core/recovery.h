@@ -26,6 +26,9 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// The state has a checkpoint for users: one that holds more than the first weights.
 [[nodiscard]] bool HasCheckpoint(const JobState& state);
 
+/// What users know it as: "checkpoint 7" or, where it holds no more than them, "the first weights".
+[[nodiscard]] std::string CheckpointName(const JobState& state);
+
 /// The state's checkpoint is new; it is of a model as it is when `epoch` has been open for
 /// `counted` examples.
 void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "operator/core/recovery.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -25,7 +27,7 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
   if (kept > 0 && kept >= lost) {
     return "";
   }
-  const std::string since = " since checkpoint " + std::to_string(checkpoint.snapshot);
+  const std::string since = " since " + CheckpointName(state);
   return kept == 0 ? "no update" + since + " is on a disk"
                    : "of the updates" + since + " the disks have " + std::to_string(kept) +
                          " and lack at least " + std::to_string(lost);

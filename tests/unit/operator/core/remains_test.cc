@@ -144,6 +144,8 @@ TEST_F(RemainsTest, WithoutAnUpdateSinceTheEndOfAnEpochNothingIsToBeDone) {
   state.histories = {{.updates = kBefore}};
   const Restores::Sources sources = {{0, {.holder = {}, .updates = kBefore}}};
   EXPECT_THAT(WhyBackToCheckpoint(state, sources), HasSubstr("no update"));
+  state.recovery.first = state.checkpoint;
+  EXPECT_THAT(WhyBackToCheckpoint(state, sources), HasSubstr("no update since the first weights"));
   state.row.snapshot = 3;
   EXPECT_EQ(WhyBackToCheckpoint(state, sources), "");
 }
