@@ -83,8 +83,7 @@ void EpochSequence::Begin(TimePoint now) {
 }
 
 void EpochSequence::RollBack() {
-  const bool ended = state_.row.snapshot != 0 && state_.row.snapshot == state_.checkpoint.snapshot;
-  if (!ended) {  // it was taken within this epoch, or at the end of the one before
+  if (!EndedWithCheckpoint(state_)) {  // taken within this epoch, or at the end of the one before
     const bool made_anew = state_.checkpoint.buckets.empty();
     state_.step = made_anew ? Step::kFirstWeights : Step::kTraining;
     state_.row = {};

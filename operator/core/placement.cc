@@ -319,7 +319,7 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
                  (settings_.only_checkpoints ? "nothing but checkpoints is stored"
                                              : std::string(why.message())) +
                      "; the job goes back to " + CheckpointName(state_) +
-                     ", and trains again what came after it");
+                     (EndedWithCheckpoint(state_) ? "" : ", and trains again what came after it"));
     RollBack();
   }
   return absl::OkStatus();

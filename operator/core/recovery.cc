@@ -104,6 +104,10 @@ bool HasCheckpoint(const JobState& state) {
          state.checkpoint.snapshot != state.recovery.first.snapshot;
 }
 
+bool EndedWithCheckpoint(const JobState& state) {
+  return state.row.snapshot != 0 && state.row.snapshot == state.checkpoint.snapshot;
+}
+
 std::string CheckpointName(const JobState& state) {
   return HasCheckpoint(state) ? "checkpoint " + std::to_string(state.checkpoint.snapshot)
                               : "the first weights";

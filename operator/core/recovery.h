@@ -26,6 +26,9 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// The state has a checkpoint for users: one that holds more than the first weights.
 [[nodiscard]] bool HasCheckpoint(const JobState& state);
 
+/// The epoch of the state's row has ended with it: nothing was trained since.
+[[nodiscard]] bool EndedWithCheckpoint(const JobState& state);
+
 /// What users know it as: "checkpoint 7" or, where it holds no more than them, "the first weights".
 [[nodiscard]] std::string CheckpointName(const JobState& state);
 

@@ -14,17 +14,21 @@ std::uint64_t Excess(std::uint64_t more, std::uint64_t less) { return more - std
 
 std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& sources) {
   const Checkpoint& checkpoint = state.checkpoint;
-  if (state.row.snapshot != 0 && state.row.snapshot == checkpoint.snapshot) {
-    return "";  // nothing was trained since
-  }
   std::uint64_t kept = 0;
   std::uint64_t lost = 0;
   for (const auto& [bucket, source] : sources) {
     const bool made_anew = checkpoint.buckets.empty();
-    kept += Excess(source.updates, made_anew ? 0 : checkpoint.buckets[bucket].updates);
-    lost += Excess(state.histories[bucket].updates, source.updates);
+    const std::uint64_t before = made_anew ? 0 : checkpoint.buckets[bucket].updates;
+    // A snapshot may know more than the last heartbeats.
+    const std::uint64_t known = std::max(state.histories[bucket].updates, before);
+    kept += Excess(source.updates, before);
+    lost += Excess(known, source.updates);
   }
-  if (kept > 0 && kept >= lost) {
+  const bool is_end = EndedWithCheckpoint(state);
+  if (is_end && lost > 0) {
+    return "the disks lack " + std::to_string(lost) + " updates of " + CheckpointName(state);
+  }
+  if (is_end || (kept > 0 && kept >= lost)) {
     return "";
   }
   const std::string since = " since " + CheckpointName(state);

@@ -206,7 +206,8 @@ double Asynchrony::gain() const { return active_ ? gain_.gain() : 1; }
 void Asynchrony::OnFetched(std::span<const float> values, Clock::TimePoint now) {
   meter_.OnFetched();
   NoteTime(now);
-  if (!active_ && (meter_.seen_others() || (meter_.joined_others() && workers_ > 1))) {
+  const bool joins = workers_ > 1 && (meter_.joined_others() || outdated_);
+  if (!active_ && (meter_.seen_others() || joins)) {
     Activate();
   }
   if (!active_) {

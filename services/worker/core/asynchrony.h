@@ -88,6 +88,10 @@ class Asynchrony {
   /// All of a fetch is there; `values` are the servers' own.
   void OnFetched(std::span<const float> values, Clock::TimePoint now);
 
+  /// The job has trained long without this worker, whoever did and whenever: all workers of a job
+  /// that goes on from disk begin so, and at once.
+  void OnOutdated() { outdated_ = true; }
+
   /// The fetched values replaced whatever the worker had.
   void OnRenewed();
 
@@ -123,6 +127,7 @@ class Asynchrony {
   Guidance guidance_;
   std::uint32_t workers_ = 1;
   bool active_ = false;
+  bool outdated_ = false;
   bool hold_back_ = false;
   std::optional<Clock::TimePoint> fetched_at_;
   double interval_seconds_ = 0;   // between two fetches, a moving mean

@@ -217,6 +217,7 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
       }
       break;
     case ThreadEvent::Kind::kOutdated:
+      asynchrony_.OnOutdated();
       if (!renewing_) {
         StartRenewal();
       }

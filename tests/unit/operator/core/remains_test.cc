@@ -150,5 +150,14 @@ TEST_F(RemainsTest, WithoutAnUpdateSinceTheEndOfAnEpochNothingIsToBeDone) {
   EXPECT_EQ(WhyBackToCheckpoint(state, sources), "");
 }
 
+TEST_F(RemainsTest, WhatAnEpochEndedWithComesBackWhole) {
+  JobState state;
+  state.checkpoint = {.snapshot = 3, .buckets = {{.updates = kBefore}}};
+  state.histories = {{.updates = kBefore - 5}};
+  state.row.snapshot = 3;
+  EXPECT_EQ(WhyBackToCheckpoint(state, {{0, {.holder = {}, .updates = kBefore - 9}}}),
+            "the disks lack 9 updates of checkpoint 3");
+}
+
 }  // namespace
 }  // namespace adamant::controller

@@ -307,6 +307,12 @@ class Crowd {
     Fetch();
   }
 
+  /// At its first batch it finds that the job has trained, before these servers began.
+  void FindItselfOutdated() {
+    asynchrony.OnOutdated();
+    Fetch();
+  }
+
   /// So many exchanges, after as many batches each as the guidance says.
   void Train(int exchanges) {
     for (int i = 0; i < exchanges; ++i) {
@@ -421,6 +427,24 @@ TEST(AsynchronyTest, ManyBeginWithOneWorkersRateTogetherAndMeetOften) {
   EXPECT_NEAR(crowd.asynchrony.guidance().correction.rate, 1, 1e-6);  // as nothing ever turns
   EXPECT_GT(crowd.asynchrony.guidance().correction.memory, 1.8);
   EXPECT_NEAR(crowd.asynchrony.guidance().look_ahead, 1, 0.1);
+}
+
+// All begin together, and none has seen another train.
+TEST(AsynchronyTest, InAJobThatGoesOnFromDiskEachBeginsWithItsShare) {
+  Crowd crowd(Momentum(), 15);
+  EXPECT_FALSE(crowd.asynchrony.active());
+  crowd.FindItselfOutdated();
+  EXPECT_TRUE(crowd.asynchrony.active());
+  EXPECT_NEAR(crowd.asynchrony.gain(), 1.0 / 16, 1e-6);
+  EXPECT_LT(crowd.asynchrony.guidance().correction.rate, 1.0 / 16);
+  EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 1);
+}
+
+TEST(AsynchronyTest, AWorkerAloneGoesOnFromDiskAsItWas) {
+  Crowd crowd(Momentum(), 0);
+  crowd.FindItselfOutdated();
+  EXPECT_FALSE(crowd.asynchrony.active());
+  EXPECT_EQ(crowd.asynchrony.guidance(), Guidance{.exchange_every = 8});
 }
 
 TEST(AsynchronyTest, RateIsLowerWhereTheIntervalIsKeptLong) {
