@@ -55,6 +55,7 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
       tasks_.puts.push_back({.bucket = id,
                              .life = bucket.life(),
                              .key = put.key,
+                             .version = put.version,
                              .lsn = entry->lsn,
                              .done = std::move(done)});
       driver_.WantStorage();

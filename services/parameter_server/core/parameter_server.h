@@ -198,6 +198,7 @@ class ParameterServer : private ReplicaHost {
     BucketId bucket = 0;
     std::uint64_t life = 0;
     std::string key;
+    std::uint64_t version = 0;  ///< of this put; others may have followed it by now
     Lsn lsn = 0;
     RecordDone done;  ///< none: nobody waits
   };

@@ -232,7 +232,7 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
       }
       answers.push_back({.access = Access::kReady,
                          .stored = true,
-                         .record = {.version = record->second.version, .value = {}}});
+                         .record = {.version = put.version, .value = {}}});
       changes.push_back(StoreRecord(options_.job_uid, put.bucket, put.key, record->second));
       written[put.bucket] = std::max(written[put.bucket], put.lsn);
     }

@@ -208,5 +208,41 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
   }
 }
 
+// A slow disk: the next put of the record is committed before the first is written. Who was told of
+// the other's version could overwrite what it has never seen.
+TEST_F(InterruptedStorageTest, APutIsAnsweredWithItsOwnVersion) {
+  const ServerOptions options = {.job_uid = 7,
+                                 .self = {.slot = 0, .incarnation = 1},
+                                 .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                 .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  storage::MemoryStore store;
+  ParameterServer server(options, store, clock_, *this);
+  ASSERT_TRUE(server.ReadStored().ok());
+  for (const bool created : {false, true}) {
+    server.SetConfigurations(std::vector<Configuration>{{.epoch = 1,
+                                                         .generation = 1,
+                                                         .primary = options.self,
+                                                         .members = {options.self},
+                                                         .created = created}},
+                             {});
+    ASSERT_TRUE(server.DoStorage().ok());
+  }
+  std::vector<std::uint64_t> versions;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(server
+                    .PutRecord("ledger/0",
+                               i,
+                               "value",
+                               [&](const RecordAnswer& answer) {
+                                 EXPECT_TRUE(answer.stored);
+                                 versions.push_back(answer.record.version);
+                               })
+                    .ok());
+    ASSERT_TRUE(server.DoStorage().ok());  // logged, and so committed
+  }
+  ASSERT_TRUE(server.DoStorage().ok());
+  EXPECT_EQ(versions, (std::vector<std::uint64_t>{1, 2}));
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server
