@@ -266,7 +266,7 @@ void WarnOfRetain(const Facts& facts, std::vector<std::string>& warnings) {
   warnings.push_back(Text(
       "spec.distribution.parameterServers.persistence.retain: %llu bytes have room for %llu of "
       "the pushes, of %llu bytes each, that a worker keeps until they are on disk: workers "
-      "wait for the disk, and train several times slower. %lluMi are enough; with 0 they "
+      "wait for the disk, and train slower. %lluMi are enough; with 0 they "
       "keep nothing and do not wait",
       Wide(retain),
       Wide(retain / facts.push_bytes),

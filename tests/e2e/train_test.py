@@ -82,6 +82,17 @@ class TrainTest(adamant.TestCase):
             self.assertIn("failed: training did not learn: the training loss", output)
             self.assertIn(advice, output)
 
+    def test_workers_with_no_room_for_what_is_not_on_disk_do_not_wait_for_the_interval(self):
+        for copies in (1, 2):
+            job = self.job(epochs=1, copies=copies)
+            text = job.read_text()
+            self.assertIn("flushInterval: 200ms", text)
+            job.write_text(text.replace("flushInterval: 200ms", "flushInterval: 1h, retain: 1"))
+            run = self.run_in(f"{copies}").train(job)
+            code, output = run.wait()
+            self.assertEqual(code, 0, output)
+            self.assert_counted_once(run, 1, 3000)
+
     def test_train_says_once_what_validate_warns_of(self):
         run = self.run_in().train(self.job(workers=3, epochs=1))
         _, output = run.wait()

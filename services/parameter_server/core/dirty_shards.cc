@@ -64,12 +64,14 @@ void DirtyShards::Return() {
 
 Clock::TimePoint DirtyShards::DueAt() const {
   const MutexLock lock(mutex_);
+  const bool at_once = hurry_ || waiting_bytes_ >= limits_.bytes;
+  // Not the present: who compares that with a time read before it would find nothing due, ever.
+  const Clock::Duration wait = at_once ? Clock::Duration::zero() : limits_.interval / 2;
   Clock::TimePoint due = Clock::TimePoint::max();
   for (const auto& [shard, waiting] : waiting_) {
-    due = std::min(due, waiting.since + limits_.interval / 2);
+    due = std::min(due, waiting.since + wait);
   }
-  const bool now = hurry_ || waiting_bytes_ >= limits_.bytes;
-  return now ? std::min(due, clock_.Now()) : due;
+  return due;
 }
 
 std::uint64_t DirtyShards::bytes() const {

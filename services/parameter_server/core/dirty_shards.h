@@ -48,7 +48,8 @@ class DirtyShards {
   void Return();
 
   /// When the next flush should begin, so that it can end within the limits; TimePoint::max() if
-  /// nothing is dirty. At half the interval: the other half is for writing.
+  /// nothing is dirty. At half the interval: the other half is for writing. What is due at once has
+  /// been since it changed: this does not move with the clock.
   [[nodiscard]] Clock::TimePoint DueAt() const;
 
   [[nodiscard]] std::uint64_t bytes() const;

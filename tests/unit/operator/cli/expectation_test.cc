@@ -65,7 +65,7 @@ TEST(ExpectationTest, HardlyAnyRoomForWhatAWorkerKeepsIsWarnedOf) {
       with("{retain: 1}"),
       ElementsAre("spec.distribution.parameterServers.persistence.retain: 1 bytes have room "
                   "for 0 of the pushes, of 31400 bytes each, that a worker keeps until they "
-                  "are on disk: workers wait for the disk, and train several times slower. "
+                  "are on disk: workers wait for the disk, and train slower. "
                   "1Mi are enough; with 0 they keep nothing and do not wait"));
   EXPECT_THAT(with("{mode: Wal, retain: 64Ki}"),
               ElementsAre(HasSubstr("room for 2 of the pushes")));

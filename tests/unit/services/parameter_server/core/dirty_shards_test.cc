@@ -41,6 +41,22 @@ TEST_F(DirtyShardsTest, TheByteLimitMakesItDueAtOnce) {
   EXPECT_EQ(due_changes_, 2);
 }
 
+TEST_F(DirtyShardsTest, WhatIsDueAtOnceStaysSoAsTimeGoesOn) {
+  dirty_.Add(1, 60);
+  dirty_.Hurry();
+  const auto asked = clock_.Now();
+  clock_.Advance(milliseconds(1));
+  EXPECT_LE(dirty_.DueAt(), asked);
+  EXPECT_EQ(due_changes_, 2);
+  dirty_.Take();
+  dirty_.Add(1, 60);
+  EXPECT_GT(dirty_.DueAt(), clock_.Now()) << "what came later was not asked for";
+  dirty_.Add(2, 40);
+  const auto full = clock_.Now();
+  clock_.Advance(milliseconds(1));
+  EXPECT_LE(dirty_.DueAt(), full);
+}
+
 TEST_F(DirtyShardsTest, WhatIsTakenCountsUntilItIsWritten) {
   dirty_.Add(4, 10);
   dirty_.Add(2, 20);

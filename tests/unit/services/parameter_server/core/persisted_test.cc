@@ -32,7 +32,8 @@ class PersistedTest : public ::testing::Test {
             .writers = 4,
             .parameters = {{.name = "w", .layer = "l", .shape = {8}}},
             .optimisers = {{.rate = 0.1}},
-            .min_in_sync = 1};
+            .min_in_sync = 1,
+            .flush = {.interval = std::chrono::hours(1)}};  // it is due when it is asked for
   }
 
   std::optional<std::vector<ShardAck>> Push(std::uint32_t slot, std::uint64_t sequence) {
