@@ -60,7 +60,9 @@ void Build(const YamlNode& root,
 DataPlace PlaceOf(DataReading reading) {
   switch (reading) {
     case DataReading::kNone:
-      return DataPlace::kElsewhere;
+      return DataPlace::kHereUnread;
+    case DataReading::kValidation:
+      return DataPlace::kHereValidation;
     case DataReading::kLabels:
       return DataPlace::kHere;
     case DataReading::kWhole:
