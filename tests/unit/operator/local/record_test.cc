@@ -23,6 +23,7 @@ EpochResult Result(std::uint64_t epoch) {
   result.epoch = epoch;
   result.snapshot = epoch + 1;
   result.counted = 1000;
+  result.trained = 1000;
   result.training_loss = 1.0 / static_cast<double>(epoch);
   result.top1 = 0.9;
   result.validated = 100;
@@ -147,6 +148,17 @@ TEST(LearningCurveTest, LeavesOutWhatIsNotKnown) {
   const std::string empty = DrawLearningCurve("empty", {unattended});
   EXPECT_EQ(empty.find("nan"), std::string::npos);
   EXPECT_EQ(empty.find("inf"), std::string::npos);
+}
+
+TEST(LearningCurveTest, OnePointIsACircle) {
+  const std::string one = DrawLearningCurve("one", {Result(1)});
+  std::size_t circles = 0;
+  for (std::size_t at = 0; (at = one.find("<circle", at)) != std::string::npos; ++at) {
+    ++circles;
+  }
+  EXPECT_EQ(circles, 4u);
+  EXPECT_THAT(one, testing::Not(HasSubstr("<polyline")));
+  EXPECT_THAT(DrawLearningCurve("two", {Result(1), Result(2)}), testing::Not(HasSubstr("<circle")));
 }
 
 TEST(LearningCurveTest, StaysSmallForManyEpochs) {
