@@ -75,6 +75,35 @@ TEST(CsvTest, TheLastColumnsAreOfTheAttempt) {
   EXPECT_EQ(json["batches_of_others_mean"], 1.75);
 }
 
+// A controller that was killed once all was trained has heard of nothing.
+TEST(CsvTest, WhatWasNotMeasuredIsEmpty) {
+  EpochResult result = Result(3);
+  result.trained = 0;
+  result.staleness_counts.clear();
+  result.evaluation_seconds = 0.5;
+  EXPECT_EQ(MetricsCsvRow(result),
+            "3,1000,0,0,0,,,0.900000,0.000000,100,2.000,0.500,,,,,0,0,0,4,1,\n");
+  const auto json = nlohmann::json::parse(EpochJson("now", result));
+  for (const char* field : {"examples_per_second",
+                            "staleness_mean",
+                            "staleness_p50",
+                            "staleness_p99",
+                            "batches_of_others_mean"}) {
+    EXPECT_TRUE(json.at(field).is_null()) << field;
+  }
+}
+
+TEST(JsonTest, AnEpochHasTheColumnsOfTheTable) {
+  auto json = nlohmann::json::parse(EpochJson("now", Result(3)));
+  std::string header = MetricsCsvHeader();
+  header.back() = ',';
+  for (std::size_t begin = 0; begin < header.size(); begin = header.find(',', begin) + 1) {
+    const std::string column = header.substr(begin, header.find(',', begin) - begin);
+    EXPECT_EQ(json.erase(column), 1u) << column;
+  }
+  EXPECT_EQ(json, nlohmann::json::parse(R"({"event": "epoch", "time": "now"})"));
+}
+
 TEST(SortByTimeTest, ALaterAttemptComesAfterTheEpochsThatItHasUndone) {
   std::vector<EpochResult> results;
   for (const auto& [attempt, epoch] : {std::pair{10, 1}, {2, 3}, {1, 3}, {2, 2}, {1, 2}}) {
@@ -101,6 +130,12 @@ TEST(JsonTest, WhatIsNotKnownOfAJobIsNull) {
   auto json = nlohmann::json::parse(ProgressJson("now", report));
   EXPECT_TRUE(json["top1"].is_null());
   EXPECT_TRUE(json["training_loss"].is_null());
+  EXPECT_TRUE(json["examples"].is_null());
+  EXPECT_TRUE(json["examples_total"].is_null());
+  report.total_examples = 1000;
+  json = nlohmann::json::parse(ProgressJson("now", report));
+  EXPECT_EQ(json["examples"], 0);
+  EXPECT_EQ(json["examples_total"], 1000);
   report.accuracy = 0.5;
   report.training_loss = 1.25;
   json = nlohmann::json::parse(ProgressJson("now", report));
