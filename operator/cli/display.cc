@@ -339,10 +339,9 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
   std::string line = Text("epoch %llu/%llu  %s", Wide(result.epoch), Wide(epochs), attempt.c_str());
   const bool has_loss = result.is_measured() && std::isfinite(result.training_loss);
   line += has_loss ? Text("loss %.4f  ", result.training_loss) : "";
-  line += Text("top-1 %.2f%%  %.0f examples/s  %s",
-               100 * result.top1,
-               local::ExamplesPerSecond(result),
-               FormatSeconds(result.seconds + result.evaluation_seconds).c_str());
+  line += Text("top-1 %.2f%%  ", 100 * result.top1);
+  line += result.is_measured() ? Text("%.0f examples/s  ", local::ExamplesPerSecond(result)) : "";
+  line += FormatSeconds(result.seconds + result.evaluation_seconds);
   if (result.left > 0) {
     line += Text("  %llu left out", Wide(result.left));
   }

@@ -18,7 +18,9 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
+#include "operator/cli/expectation.h"
 #include "operator/local/model_file.h"
+#include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -200,6 +202,16 @@ void TellManifest(const std::filesystem::path& model,
   }
 }
 
+// One that was named is taken as it is; that beside a model is a run's.
+local::RunManifest ReadManifest(const std::filesystem::path& manifest, bool is_named) {
+  if (!is_named) {
+    return local::ReadRunManifest(local::RunPaths(manifest.parent_path()),
+                                  job::DataReading::kValidation);
+  }
+  job::ParseResult parsed = job::LoadJob(manifest, job::DataReading::kValidation);
+  return {.job = std::move(parsed.job), .problems = std::move(parsed.problems), .file = manifest};
+}
+
 int Eval(const EvalFlags& flags) {
   if (const absl::Status status = CheckOutputFile(flags.predictions); !status.ok()) {
     PrintError("--predictions " + std::string(status.message()));
@@ -220,24 +232,27 @@ int Eval(const EvalFlags& flags) {
     PrintError("no manifest at " + manifest.string() + "; --job names the one of the model's net");
     return kBadInput;
   }
-  const job::ParseResult parsed = job::LoadJob(
-      manifest, job::DataReading::kLabels, flags.job.empty() ? Pipes::kRefused : Pipes::kRead);
-  PrintProblems(parsed.problems);
-  if (parsed.job == nullptr) {
+  const local::RunManifest read = ReadManifest(manifest, !flags.job.empty());
+  if (read.job == nullptr) {
+    PrintProblems(read.problems);
     return kBadInput;
   }
+  if (const std::string not_taken = local::NotTaken(read); !not_taken.empty()) {
+    PrintWarnings({not_taken});
+  }
+  manifest = read.file;
   if (is_run && !std::filesystem::exists(model, error)) {
     PrintError(NoModelText(flags.model));
     return kBadInput;
   }
   const absl::StatusOr<Evaluation> evaluation =
-      EvaluateModel(*parsed.job, model, is_run ? Pipes::kRefused : Pipes::kRead);
+      EvaluateModel(*read.job, model, is_run ? Pipes::kRefused : Pipes::kRead);
   if (!evaluation.ok()) {
     PrintError(std::string(evaluation.status().message()));
     return absl::IsResourceExhausted(evaluation.status()) ? kCannotRun : kBadInput;
   }
   if (!is_run && flags.job.empty()) {
-    TellManifest(model, manifest, evaluation->job, parsed.job->metadata().name());
+    TellManifest(model, manifest, evaluation->job, read.job->metadata().name());
   }
   if (!evaluation->otherwise.empty()) {
     std::fprintf(stderr,

@@ -94,12 +94,12 @@ int Export(const ExportFlags& flags) {
     PrintError(flags.run_dir + " holds no run: it has no job.yaml");
     return kBadInput;
   }
-  job::ParseResult parsed = job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
-  PrintProblems(parsed.problems);
-  if (parsed.job == nullptr) {
+  local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);
+  if (manifest.job == nullptr) {
+    PrintProblems(manifest.problems);
     return kBadInput;
   }
-  const absl::Status status = ExportRun(*TrainedJob(paths, std::move(parsed.job)), flags);
+  const absl::Status status = ExportRun(*TrainedJob(paths, std::move(manifest.job)), flags);
   if (!status.ok()) {
     PrintError(std::string(status.message()));
     const bool bad_input =

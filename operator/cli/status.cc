@@ -10,6 +10,7 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/status_view.h"
 #include "operator/cli/display.h"
+#include "operator/cli/expectation.h"
 #include "operator/control/codec.h"
 #include "operator/local/record.h"
 #include "operator/local/run_status.h"
@@ -56,6 +57,9 @@ int Status(const StatusFlags& flags) {
   }
   if (!run->damage.empty()) {
     std::fprintf(stderr, "warning: shown from the copy: %s\n", run->damage.c_str());
+  }
+  if (!run->not_taken.empty()) {
+    PrintWarnings({run->not_taken});
   }
   v1::JobStatus status = control::Encode(run->report);
   if (!run->live && !controller::IsFinal(run->report.phase)) {

@@ -152,11 +152,27 @@ int CheckResumable(const local::RunPaths& paths) {
   return kOk;
 }
 
-// Loads the manifest and settles the run directory; an ExitCode if that fails. `changes`: what is
-// to be told of a run that goes on.
-int Prepare(TrainFlags& flags,
-            std::unique_ptr<v1::TrainingJob>& job,
-            std::vector<std::string>& changes) {
+// What a run begins or goes on with.
+struct Prepared {
+  std::unique_ptr<v1::TrainingJob> job;
+  std::vector<std::string> changes;  // to be told of a run that goes on
+  bool is_over = false;              // it has succeeded, and is only shown
+  std::string not_taken;             // local::NotTaken of that
+};
+
+// A run that is over needs neither its training data nor a job.yaml without mistakes.
+bool IsOver(const local::RunPaths& paths, Prepared& prepared) {
+  local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);
+  if (manifest.job == nullptr || !local::IsOver(*manifest.job, paths)) {
+    return false;
+  }
+  prepared.not_taken = local::NotTaken(manifest);
+  prepared.job = std::move(manifest.job);
+  return true;
+}
+
+// Loads the manifest and settles the run directory; an ExitCode if that fails.
+int Prepare(TrainFlags& flags, Prepared& prepared) {
   const bool resume = !flags.resume.empty();
   if (!resume && flags.job.empty()) {
     PrintError("train needs a manifest, or --resume DIR; see adamant train --help");
@@ -176,6 +192,10 @@ int Prepare(TrainFlags& flags,
       return code;
     }
     flags.job = local::RunPaths(flags.run_dir).job().string();
+    prepared.is_over = IsOver(local::RunPaths(flags.run_dir), prepared);
+  }
+  if (prepared.is_over) {
+    return CompareWithStart(flags, *prepared.job, prepared.changes);
   }
   job::ParseResult parsed =
       resume ? job::LoadJob(flags.job, job::DataReading::kLabels, Pipes::kRefused)
@@ -188,11 +208,12 @@ int Prepare(TrainFlags& flags,
     PrintError(flags.job + ": " + std::string(here.message()));
     return kBadInput;
   }
-  job = std::move(parsed.job);
+  prepared.job = std::move(parsed.job);
   if (resume) {
-    return CompareWithStart(flags, *job, changes);
+    return CompareWithStart(flags, *prepared.job, prepared.changes);
   }
-  const absl::StatusOr<std::filesystem::path> folder = local::PrepareRun(*job, flags.run_dir);
+  const absl::StatusOr<std::filesystem::path> folder =
+      local::PrepareRun(*prepared.job, flags.run_dir);
   if (!folder.ok()) {
     PrintError(std::string(folder.status().message()));
     return kCannotRun;
@@ -202,9 +223,13 @@ int Prepare(TrainFlags& flags,
 }
 
 // What `validate` warns of, which of a run that goes on was said before, and what this machine does
-// not have.
-std::vector<std::string> WarningsOf(const TrainFlags& flags, const v1::TrainingJob& job) {
+// not have, which one that is over does not need.
+std::vector<std::string> WarningsOf(const TrainFlags& flags, const Prepared& prepared) {
   std::vector<std::string> warnings;
+  if (prepared.is_over) {
+    return prepared.not_taken.empty() ? warnings : std::vector{prepared.not_taken};
+  }
+  const v1::TrainingJob& job = *prepared.job;
   if (flags.resume.empty()) {
     warnings = ExpectationOf(job).warnings;
   }
@@ -286,26 +311,27 @@ int Train(TrainFlags flags) {
       return code;
     }
   }
-  std::unique_ptr<v1::TrainingJob> job;
-  std::vector<std::string> changes;
-  if (const int code = Prepare(flags, job, changes); code != kOk) {
+  Prepared prepared;
+  if (const int code = Prepare(flags, prepared); code != kOk) {
     return code;
   }
+  const v1::TrainingJob& job = *prepared.job;
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
-  display->OnOpening({.job = job->metadata().name(),
+  display->OnOpening({.job = job.metadata().name(),
                       .run_dir = flags.run_dir,
-                      .summary = Summary(*job),
-                      .epoch_completion = job->spec().run_policy().epoch_completion()});
-  const std::vector<std::string> warnings = WarningsOf(flags, *job);
-  WritePlan(*job, flags.run_dir);
+                      .summary = Summary(job),
+                      .epoch_completion = job.spec().run_policy().epoch_completion()});
+  const std::vector<std::string> warnings = WarningsOf(flags, prepared);
+  WritePlan(job, flags.run_dir);
   const absl::StatusOr<local::RunOutcome> outcome =
-      local::RunJob(*job,
+      local::RunJob(job,
                     {.run_dir = flags.run_dir,
                      .bin_dir = bin_dir,
                      .metrics_listen = flags.metrics_listen,
                      .warnings = warnings,
-                     .changes = changes,
-                     .accept_changes = flags.accept_changes},
+                     .changes = prepared.changes,
+                     .accept_changes = flags.accept_changes,
+                     .is_over = prepared.is_over},
                     *display);
   if (!outcome.ok()) {
     const std::string few = FewFiles(kUsualFiles);

@@ -405,8 +405,8 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   NoteResult(state_, row);
   state_.recovery.sign = watch_.SignOfHighRate();
   if (IsLast(row)) {
-    if (const std::string reservations = ReservationsOf(settings_, state_); !reservations.empty()) {
-      outbox_.Tell(Note::Kind::kAlarm, row.epoch, reservations);
+    if (!ReservationsOf(settings_, state_).empty()) {
+      outbox_.Tell(Note::Kind::kAlarm, row.epoch, ClosingWords(settings_, state_));
     }
     state_.step = Step::kExporting;
     return Begin(now);

@@ -228,7 +228,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
             state_.row, state_.recovery, settings_.chance_loss, HindrancesOf(settings_, state_)) +
             AfterGoingBack(settings_, state_) + OrLost(state_));
   } else if (event.status.ok()) {
-    End(Phase::kSucceeded, ReservationsOf(settings_, state_));
+    End(Phase::kSucceeded, ClosingWords(settings_, state_));
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {

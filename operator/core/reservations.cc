@@ -11,11 +11,24 @@
 namespace adamant::controller {
 namespace {
 
+std::string TopOne(const JobState& state) {
+  return "top-1 is " + NumberText(state.accuracy) + " after " + std::to_string(state.epoch) +
+         (state.epoch == 1 ? " epoch" : " epochs");
+}
+
 std::string MissedTarget(const JobSettings& settings, const JobState& state) {
   return settings.target_accuracy && state.accuracy < *settings.target_accuracy
              ? "spec.runPolicy.targetAccuracy, " + NumberText(*settings.target_accuracy) +
-                   ", was not reached: top-1 is " + NumberText(state.accuracy) + " after " +
-                   std::to_string(state.epoch) + (state.epoch == 1 ? " epoch" : " epochs")
+                   ", was not reached: " + TopOne(state)
+             : "";
+}
+
+std::string EndedEarly(const JobSettings& settings, const JobState& state) {
+  return settings.target_accuracy && state.accuracy >= *settings.target_accuracy &&
+                 state.epoch < settings.epochs
+             ? "spec.runPolicy.targetAccuracy, " + NumberText(*settings.target_accuracy) +
+                   ", was reached before all " + std::to_string(settings.epochs) +
+                   " epochs were trained: " + TopOne(state)
              : "";
 }
 
@@ -57,6 +70,12 @@ std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }
   return all;
+}
+
+std::string ClosingWords(const JobSettings& settings, const JobState& state) {
+  const std::string early = EndedEarly(settings, state);
+  const std::string reservations = ReservationsOf(settings, state);
+  return early + (early.empty() || reservations.empty() ? "" : "; ") + reservations;
 }
 
 }  // namespace adamant::controller

@@ -15,4 +15,8 @@ namespace adamant::controller {
 /// less than at a lower rate, that updates were lost. "" where there is nothing to say.
 [[nodiscard]] std::string ReservationsOf(const JobSettings& settings, const JobState& state);
 
+/// The message of a job that succeeds: why it has ended before its last epoch, if it has, and the
+/// reservations.
+[[nodiscard]] std::string ClosingWords(const JobSettings& settings, const JobState& state);
+
 }  // namespace adamant::controller

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <utility>
 
 namespace adamant::local {
 namespace {
@@ -181,21 +182,35 @@ class Plot {
     double legend = kPlotLeft;
     const std::size_t stride = rows_.size() / kMostPoints + 1;
     for (const Series& series : series_) {
-      svg += "<polyline stroke=\"" + series.colour + "\" points=\"";
+      std::vector<std::pair<double, double>> points;
       for (std::size_t i = 0; i < rows_.size(); ++i) {
         const EpochResult& row = rows_[i];
         const std::optional<double> value = series.value(row);
         if (value && (i % stride == 0 || i + 1 == rows_.size())) {
-          svg += Number(X(static_cast<double>(row.epoch))) + "," + Number(Y(*value)) + " ";
+          points.emplace_back(X(static_cast<double>(row.epoch)), Y(*value));
         }
       }
-      svg += "\"/>\n" + Dots(series);
+      svg += Curve(points, series.colour) + Dots(series);
       svg += "<rect x=\"" + Number(legend) + "\" y=\"" + Number(top_ - 16) +
              "\" width=\"14\" height=\"3\" fill=\"" + series.colour + "\"/>\n";
       svg += Text(legend + 20, top_ - 10, "start", series.name);
       legend += 40 + 7.0 * static_cast<double>(series.name.size());
     }
     return svg;
+  }
+
+  // A line of one point alone would not be seen.
+  [[nodiscard]] static std::string Curve(const std::vector<std::pair<double, double>>& points,
+                                         const std::string& colour) {
+    if (points.size() == 1) {
+      return "<circle fill=\"" + colour + "\" cx=\"" + Number(points[0].first) + "\" cy=\"" +
+             Number(points[0].second) + "\" r=\"3\"/>\n";
+    }
+    std::string svg = "<polyline stroke=\"" + colour + "\" points=\"";
+    for (const auto& [x, y] : points) {
+      svg += Number(x) + "," + Number(y) + " ";
+    }
+    return svg + "\"/>\n";
   }
 
   // What was undone; a dot is a line without length that has round ends.

@@ -37,10 +37,10 @@ std::string Dump(const Json& json) {
 
 }  // namespace
 
-// A controller that was killed knows neither the time before nor who trained then.
+// A controller that has come back knows only what was trained since, and of the time before no more
+// than was stored.
 double ExamplesPerSecond(const EpochResult& result) {
-  const std::uint64_t examples =
-      result.is_measured() ? std::min(result.counted, result.trained) : result.counted;
+  const std::uint64_t examples = std::min(result.counted, result.trained);
   return result.seconds > 0 ? static_cast<double>(examples) / result.seconds : 0;
 }
 
@@ -71,18 +71,20 @@ std::string EpochJson(const std::string& time, const EpochResult& result) {
   json["examples_counted"] = result.counted;
   json["examples_left"] = result.left;
   json["examples_retrained"] = result.retrained;
+  json["examples_trained"] = result.trained;
   json["seconds"] = Rounded(result.seconds);
   json["evaluation_seconds"] = Rounded(result.evaluation_seconds);
-  json["examples_per_second"] = Rounded(ExamplesPerSecond(result));
-  json["staleness_mean"] = Rounded(staleness.mean);
-  json["staleness_p50"] = staleness.p50;
-  json["staleness_p99"] = staleness.p99;
+  json["examples_per_second"] = Known(result.is_measured(), Rounded(ExamplesPerSecond(result)));
+  json["staleness_mean"] = Known(result.is_measured(), Rounded(staleness.mean));
+  json["staleness_p50"] = result.is_measured() ? Json(staleness.p50) : Json();
+  json["staleness_p99"] = result.is_measured() ? Json(staleness.p99) : Json();
   json["pushes_refused"] = result.pushes_refused;
   json["updates_lost"] = result.updates_lost;
   json["restarts"] = result.restarts;
   json["snapshot"] = result.snapshot;
   json["attempt"] = result.attempt;
-  json["batches_of_others_mean"] = Rounded(controller::Summarise(result.batches_of_others).mean);
+  json["batches_of_others_mean"] =
+      Known(result.is_measured(), Rounded(controller::Summarise(result.batches_of_others).mean));
   return Dump(json);
 }
 
@@ -93,8 +95,9 @@ std::string ProgressJson(const std::string& time, const controller::JobReport& r
   json["phase"] = controller::PhaseName(report.phase);
   json["epoch"] = report.epoch;
   json["epochs"] = report.epochs;
-  json["examples"] = report.counted_examples;
-  json["examples_total"] = report.total_examples;
+  const bool counts = report.counted_examples > 0 || report.total_examples > 0;
+  json["examples"] = counts ? Json(report.counted_examples) : Json();
+  json["examples_total"] = report.total_examples > 0 ? Json(report.total_examples) : Json();
   json["examples_per_second"] = Rounded(report.examples_per_second);
   json["training_loss"] = Known(report.training_loss != 0, Rounded(report.training_loss));
   json["top1"] = Known(report.accuracy > 0, report.accuracy);
@@ -111,30 +114,35 @@ std::string MetricsCsvHeader() {
 std::string MetricsCsvRow(const EpochResult& result) {
   const controller::StalenessSummary staleness = controller::Summarise(result.staleness_counts);
   const auto count = [](std::uint64_t value) { return std::to_string(value); };
-  const auto measured = [&](double value) { return result.is_measured() ? Fixed(value, 6) : ""; };
+  const auto measured = [&](double value, int digits) {
+    return result.is_measured() ? Fixed(value, digits) : "";
+  };
+  const auto quantile = [&](std::uint64_t value) {
+    return result.is_measured() ? std::to_string(value) : "";
+  };
   const auto validated = [&](double value) { return result.is_validated() ? Fixed(value, 6) : ""; };
   const std::string fields[] = {count(result.epoch),
                                 count(result.counted),
                                 count(result.left),
                                 count(result.retrained),
                                 count(result.trained),
-                                measured(result.training_loss),
-                                measured(result.training_accuracy),
+                                measured(result.training_loss, 6),
+                                measured(result.training_accuracy, 6),
                                 validated(result.top1),
                                 validated(result.validation_loss),
                                 count(result.validated),
                                 Fixed(result.seconds, 3),
                                 Fixed(result.evaluation_seconds, 3),
-                                Fixed(ExamplesPerSecond(result), 1),
-                                Fixed(staleness.mean, 2),
-                                count(staleness.p50),
-                                count(staleness.p99),
+                                measured(ExamplesPerSecond(result), 1),
+                                measured(staleness.mean, 2),
+                                quantile(staleness.p50),
+                                quantile(staleness.p99),
                                 count(result.pushes_refused),
                                 count(result.updates_lost),
                                 count(result.restarts),
                                 count(result.snapshot),
                                 count(result.attempt),
-                                Fixed(controller::Summarise(result.batches_of_others).mean, 2)};
+                                measured(controller::Summarise(result.batches_of_others).mean, 2)};
   std::string row;
   for (const std::string& field : fields) {
     row += (row.empty() ? "" : ",") + field;

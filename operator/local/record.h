@@ -11,7 +11,9 @@
 /// metrics.csv.
 namespace adamant::local {
 
-/// Acknowledged examples over the time the epoch was open; 0 when that is unknown.
+/// Acknowledged examples over the time the epoch was open; 0 when that is unknown. Where the
+/// controller has come back in that epoch, those that were trained since, over what it knows of
+/// that time.
 double ExamplesPerSecond(const controller::EpochResult& result);
 
 /// JSON objects without a line end. `time` is UTC, "2026-11-21T08:00:00.123Z".

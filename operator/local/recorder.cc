@@ -57,7 +57,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
 // The number in a column of a row of metrics.csv; nullopt if it is no such row.
 std::optional<std::uint64_t> NumberIn(std::string_view column, const std::string& row) {
   const std::vector<std::string> columns = Split(MetricsCsvHeader(), ',');
-  const std::vector<std::string> fields = Split(row, ',');
+  const std::vector<std::string> fields = Split(row + ",", ',');  // the last may be empty
   const auto found = std::ranges::find(columns, column);
   if (fields.size() != columns.size() || found == columns.end()) {
     return std::nullopt;

@@ -209,13 +209,16 @@ absl::Status CompareSize(Comparison& comparison) {
   if (comparison.begun.examples == 0 || !train.has_idx()) {
     return absl::OkStatus();  // of what else a manifest has it compares the fields
   }
-  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t examples, ExamplesOf(train));
-  if (examples == comparison.begun.examples) {
+  const absl::StatusOr<std::uint64_t> examples = ExamplesOf(train);
+  if (!examples.ok()) {
+    return comparison.begun.is_over ? absl::OkStatus() : examples.status();
+  }
+  if (*examples == comparison.begun.examples) {
     return absl::OkStatus();
   }
   comparison.other_size = !comparison.begun.is_over;
   Judge(std::string(kTrain) + ": " + std::to_string(comparison.begun.examples) + " examples -> " +
-            std::to_string(examples),
+            std::to_string(*examples),
         {"", comparison.other_size ? Answer::kRefused : Answer::kTaken, kOtherSize},
         comparison.accept_changes,
         comparison.resumption);
@@ -233,13 +236,16 @@ absl::Status CompareFiles(Comparison& comparison) {
     }
     const dataset::IdxPaths files{.images = source->idx().images(),
                                   .labels = source->idx().labels()};
-    ADAMANT_ASSIGN_OR_RETURN(
-        const std::vector<job::DataFile> found,
+    const absl::StatusOr<std::vector<job::DataFile>> found =
         job::FingerprintFiles({.paths = files,
                                .names = files,
                                .fields = {.images = "idx.images", .labels = "idx.labels"}},
-                              set));
-    for (const job::DataFile& file : found) {
+                              set);
+    if (!found.ok() && comparison.begun.is_over) {
+      continue;  // nobody needs them any more
+    }
+    ADAMANT_RETURN_IF_ERROR(found.status());
+    for (const job::DataFile& file : *found) {
       const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
       if (begun != known.end() && begun->fingerprint != file.fingerprint) {
         Judge(file.field + ": " + job::OtherFile(file.name),
@@ -268,13 +274,18 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
   return std::move(comparison.resumption);
 }
 
-absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths) {
+bool IsOver(const v1::TrainingJob& job, const RunPaths& paths) {
+  return ReadBegun(job, paths).is_over;
+}
+
+absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths,
+                                                           job::DataReading reading) {
   const std::filesystem::path path = paths.started();
   if (std::error_code error; !std::filesystem::exists(path, error)) {
     return nullptr;
   }
   ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
-  job::ParseResult started = job::ParseJob(text, path.string(), job::DataReading::kNone);
+  job::ParseResult started = job::ParseJob(text, path.string(), reading);
   if (started.job == nullptr || IsDamaged(text)) {
     const std::string problem = started.job == nullptr
                                     ? job::Format(started.problems.front())
@@ -283,6 +294,28 @@ absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths
                                paths.job().string() + " says");
   }
   return std::move(started.job);
+}
+
+RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading) {
+  job::ParseResult own = job::LoadJob(paths.job(), reading, Pipes::kRefused);
+  RunManifest manifest{
+      .job = std::move(own.job), .problems = std::move(own.problems), .file = paths.job()};
+  const bool only_fields = std::ranges::none_of(
+      manifest.problems, [](const job::Diagnostic& problem) { return problem.field_path.empty(); });
+  if (manifest.job == nullptr && only_fields) {
+    if (auto started = ReadStart(paths, reading); started.ok() && *started != nullptr) {
+      manifest.job = *std::move(started);
+      manifest.file = paths.started();
+    }
+  }
+  return manifest;
+}
+
+std::string NotTaken(const RunManifest& manifest) {
+  return manifest.problems.empty()
+             ? ""
+             : job::Format(manifest.problems.front()) + "; " + manifest.file.string() +
+                   " is taken, with which the run was started";
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {

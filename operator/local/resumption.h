@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/local/run_dir.h"
+#include "services/common/job/job.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -26,15 +28,36 @@ struct Resumption {
 /// where the job has succeeded and has no more epochs: then nothing comes of it. A run that has
 /// never started, or whose version did not store what it started with, has no differences.
 /// Training data with another number of examples is never taken.
-/// Of the data job::FingerprintFiles reads what it needs.
+/// Of the data job::FingerprintFiles reads what it needs; of a job that has succeeded and has no
+/// more epochs it need not be there.
 /// Errors: DataLoss when what is stored cannot be read; those of the file system.
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes);
 
+/// Whether the job, by the manifest `job`, has succeeded and has no more epochs: nothing is left to
+/// train. False where what is stored cannot be read.
+bool IsOver(const v1::TrainingJob& job, const RunPaths& paths);
+
 /// The manifest that the run was started with last, which is what its checkpoints are of; null
 /// where there is none, as in CompareWithStart. Errors: as there.
-absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths);
+absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(
+    const RunPaths& paths, job::DataReading reading = job::DataReading::kNone);
+
+/// The manifest of a run that is looked at, or whose models are.
+struct RunManifest {
+  std::unique_ptr<v1::TrainingJob> job;   ///< null: `problems` says why
+  std::vector<job::Diagnostic> problems;  ///< of job.yaml
+  std::filesystem::path file;             ///< where `job` is from
+};
+
+/// Reads job.yaml; where fields of it are wrong, as those that nobody knows, takes what the run was
+/// started with, if that is there. Threads: any.
+RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading);
+
+/// What is to be told of a job.yaml instead of which what the run was started with was taken; ""
+/// where it was taken itself. `manifest` has a job.
+std::string NotTaken(const RunManifest& manifest);
 
 /// Stores what the run is started with; the caller has locked it. Errors: of the file system.
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "operator/control/codec.h"
+#include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/state_copies.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
@@ -50,10 +51,9 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
 }
 
 absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
-  const job::ParseResult parsed =
-      job::LoadJob(paths.job(), job::DataReading::kLabels, Pipes::kRefused);
-  if (parsed.job == nullptr) {
-    return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
+  const RunManifest manifest = ReadRunManifest(paths, job::DataReading::kNone);
+  if (manifest.job == nullptr) {
+    return absl::InvalidArgumentError(job::Format(manifest.problems.front()));
   }
   const auto none =
       absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
@@ -69,8 +69,11 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   }
   ADAMANT_ASSIGN_OR_RETURN(
       const auto job,
-      controller::JobController::Restore(control::SettingsOf(*parsed.job), state->second));
-  return RunStatus{.live = false, .report = job->Report(), .damage = std::move(stored.damage)};
+      controller::JobController::Restore(control::SettingsOf(*manifest.job), state->second));
+  return RunStatus{.live = false,
+                   .report = job->Report(),
+                   .damage = std::move(stored.damage),
+                   .not_taken = NotTaken(manifest)};
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace adamant::local {
 struct RunStatus {
   bool live = false;
   controller::JobReport report;
-  std::string damage = {};  ///< of what is stored, and is not needed as there is a copy
+  std::string damage = {};     ///< of what is stored, and is not needed as there is a copy
+  std::string not_taken = {};  ///< of a job.yaml that is not taken, as NotTaken
 };
 
 /// Errors: NotFound when the folder holds no run; InvalidArgument when its manifest is none;

@@ -89,6 +89,7 @@ class Runner {
         warnings_(options.warnings),
         changes_(options.changes),
         accept_changes_(options.accept_changes),
+        is_over_(options.is_over),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -126,6 +127,7 @@ class Runner {
   const std::vector<std::string> warnings_;
   const std::vector<std::string> changes_;
   const bool accept_changes_;
+  const bool is_over_;
   Observer& observer_;
   const SystemClock clock_;
   const StopSignals signals_;
@@ -158,7 +160,10 @@ class Runner {
 };
 
 absl::Status Runner::Open() {
-  ADAMANT_ASSIGN_OR_RETURN(const controller::JobSettings settings, SettingsOf(job_));
+  controller::JobSettings settings = control::SettingsOf(job_);
+  if (!is_over_) {
+    ADAMANT_ASSIGN_OR_RETURN(settings, SettingsOf(job_));
+  }
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
   ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(paths_.data()));
   ADAMANT_ASSIGN_OR_RETURN(store_,
@@ -400,9 +405,9 @@ void Runner::TellWarnings() {
       texts.push_back("changed since the run was started: " + change);
     }
   } else if (!changes_.empty()) {
-    texts = {
+    texts.emplace_back(
         "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
-        "taken: it trains on only with more spec.runPolicy.epochs"};
+        "taken: it trains on only with more spec.runPolicy.epochs");
   }
   if (controller_->state().phase == controller::Phase::kSucceeded) {
     for (std::string& damage : CheckModel(job_, paths_)) {

@@ -24,7 +24,8 @@ struct RunOptions {
   std::vector<std::string> warnings = {};  ///< of the manifest, to be told first
   std::vector<std::string> changes = {};   ///< of the manifest since the run was started; likewise
   bool accept_changes =
-      false;  ///< the data may be other data than before: what is read first counts
+      false;             ///< the data may be other data than before: what is read first counts
+  bool is_over = false;  ///< nothing is left to train: the training data need not be there
   Launcher* launcher = nullptr;  ///< borrowed; its processes may outlive this one; null: the
                                  ///< processes are children of this one and end with it
 };

@@ -40,7 +40,7 @@ def look(run):
         states[bucket["state"]] = states.get(bucket["state"], 0) + 1
     return Look(
         seconds=time.monotonic(), phase=status["phase"],
-        examples=max(0, status["epoch"] - 1) * status["examples_total"] + status["examples"],
+        examples=max(0, status["epoch"] - 1) * (status["examples_total"] or 0) + (status["examples"] or 0),
         failovers=status["failovers"], restores=status["restores"],
         rolled_back=sum(bucket["rolled_back"] for bucket in status["buckets"]), states=states,
         members={bucket["bucket"]: (_holder(bucket["primary"]), sorted(map(_holder, bucket["members"])))

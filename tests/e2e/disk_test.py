@@ -56,7 +56,7 @@ class DiskTest(adamant.TestCase):
         run.train(self.job(epochs=1, layers=layers, copies=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
         ballast = self.fill(disk, chunk=65536)  # what is counted has room
-        counted = self.await_alarm(run)["examples"]
+        counted = self.await_alarm(run)["examples"] or 0
         self.assertIn("alarm        parameter-server-", adamant.adamant("status", run.folder).stdout)
         code, output = run.wait(timeout=90)
         self.assertEqual(code, 1, output)

@@ -63,7 +63,7 @@ class ResumeTest(adamant.TestCase):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
-            if status["examples"] > 500:
+            if (status["examples"] or 0) > 500:
                 break
         self.interrupt(run)
         stopped = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)

@@ -95,6 +95,7 @@ Json FailoverJson(const v1::FailoverStatus& failover) {
 }  // namespace
 
 std::string StatusJson(const std::string& time, const v1::JobStatus& status, bool live) {
+  const bool counts = status.counted_examples() > 0 || status.total_examples() > 0;
   Json json = {
       {"time", time},
       {"event", "status"},
@@ -103,8 +104,8 @@ std::string StatusJson(const std::string& time, const v1::JobStatus& status, boo
       {"phase", status.phase()},
       {"epoch", status.epoch()},
       {"epochs", status.epochs()},
-      {"examples", status.counted_examples()},
-      {"examples_total", status.total_examples()},
+      {"examples", counts ? Json(status.counted_examples()) : Json()},
+      {"examples_total", status.total_examples() > 0 ? Json(status.total_examples()) : Json()},
       {"examples_per_second", status.examples_per_second()},
       {"training_loss", Known(status.training_loss() != 0, status.training_loss())},
       {"top1", Known(status.accuracy() > 0, status.accuracy())},

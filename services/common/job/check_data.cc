@@ -49,7 +49,7 @@ class SourceChecker {
       CheckRemotePath("idx.labels", source_.idx().labels());
       return std::nullopt;
     }
-    return CheckExist() ? CheckFiles() : std::nullopt;
+    return place_ != DataPlace::kHereUnread && CheckExist() ? CheckFiles() : std::nullopt;
   }
 
  private:
@@ -203,8 +203,9 @@ std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,
                                       const Locations& given,
                                       Problems& problems) {
   const v1::Data& data = spec.data();
+  const DataPlace train = place == DataPlace::kHereValidation ? DataPlace::kHereUnread : place;
   const std::optional<std::int64_t> examples =
-      SourceChecker(data.train(), "spec.data.train", place, graph, given, problems).Check();
+      SourceChecker(data.train(), "spec.data.train", train, graph, given, problems).Check();
   SourceChecker(data.validation(), "spec.data.validation", place, graph, given, problems).Check();
   CheckDisjoint(data, given, problems);
   if (!StaysWithin(spec.output().path())) {

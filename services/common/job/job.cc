@@ -60,7 +60,9 @@ void Build(const YamlNode& root,
 DataPlace PlaceOf(DataReading reading) {
   switch (reading) {
     case DataReading::kNone:
-      return DataPlace::kElsewhere;
+      return DataPlace::kHereUnread;
+    case DataReading::kValidation:
+      return DataPlace::kHereValidation;
     case DataReading::kLabels:
       return DataPlace::kHere;
     case DataReading::kWhole:
@@ -115,6 +117,8 @@ ParseResult LoadJob(const std::filesystem::path& path, DataReading reading, Pipe
   std::string message(text.status().message());
   if (const std::string file = path.string() + ": "; message.starts_with(file)) {
     message.erase(0, file.size());  // the problem names it
+  } else if (const std::size_t name = message.find(" " + file); name != std::string::npos) {
+    message.erase(name, file.size() - 1);  // "cannot open PATH: why"
   }
   problems.Add({}, "", std::move(message));
   ParseResult result;

@@ -43,17 +43,18 @@ struct ParseResult {
 
 /// How much of the data files that a manifest names is read to check them.
 enum class DataReading {
-  kNone,    ///< nothing: they need not be here
-  kLabels,  ///< the headers, and the labels
-  kWhole,   ///< all, as training does: damage that only shows at the end of compressed files is
-            ///< found
+  kNone,        ///< nothing: they need not be there
+  kValidation,  ///< of the validation data headers and labels; those of training need not be there
+  kLabels,      ///< the headers, and the labels
+  kWhole,       ///< all, as training does: damage that only shows at the end of compressed files is
+                ///< found
 };
 
 /// Reads a manifest of at most 1 MB: YAML (one document, no aliases, at most 32 deep), strict
 /// against job.proto, with every default filled in, and checked as a whole: the net's shapes, the
 /// data's headers against the net, limits. Relative paths of data start at the manifest's folder
-/// and come out absolute, unless no data is read. All problems are returned at once. A pipe is read
-/// unless it is refused, as in the folder of a run.
+/// and come out absolute. All problems are returned at once. A pipe is read unless it is refused,
+/// as in the folder of a run.
 /// Threads: any.
 ParseResult LoadJob(const std::filesystem::path& path,
                     DataReading reading = DataReading::kLabels,

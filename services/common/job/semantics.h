@@ -18,9 +18,11 @@ namespace adamant::job {
 
 /// Where the files of a job's data are.
 enum class DataPlace {
-  kHere,       ///< on this machine; relative paths start at the manifest's folder
-  kHereWhole,  ///< the same, and they are read to their ends
-  kElsewhere,  ///< where the data servers will run: nothing can be looked at
+  kHere,            ///< on this machine; relative paths start at the manifest's folder
+  kHereWhole,       ///< the same, and they are read to their ends
+  kHereValidation,  ///< the same as kHere, and those of training are not looked at
+  kHereUnread,      ///< the same as kHere, and none is looked at
+  kElsewhere,       ///< where the data servers will run: nothing can be looked at
 };
 
 /// Gives layers without inputs the layer listed before them ("input" for the first).

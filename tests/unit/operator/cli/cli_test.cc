@@ -57,7 +57,7 @@ TEST(LineTest, WhatIsNotKnownIsLeftOut) {
   result.seconds = 4;
   result.validated = 500;
   result.top1 = 0.9712;
-  EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  top-1 97.12%  250 examples/s  4.0s");
+  EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  top-1 97.12%  4.0s");
   result.trained = 1000;
   result.training_loss = 0.25;
   EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  loss 0.2500  top-1 97.12%  250 examples/s  4.0s");

@@ -104,6 +104,30 @@ TEST_F(ChangedSpecTest, ATargetThatIsNotReachedIsToldAtTheEnd) {
   EXPECT_EQ(job_->state().message, missed);
 }
 
+TEST_F(ChangedSpecTest, ATargetThatEndsTheJobEarlyIsTheReasonAndNoAlarm) {
+  settings_.target_accuracy = 0.5;
+  settings_.epochs = 20;
+  job_->Change(settings_);
+  for (const Note& note : Pick<Note>(job_->TrainAndEvaluate(50))) {
+    EXPECT_NE(note.kind, Note::Kind::kAlarm) << note.text;
+  }
+  Export();
+  EXPECT_EQ(job_->state().phase, Phase::kSucceeded);
+  EXPECT_EQ(job_->state().message,
+            "spec.runPolicy.targetAccuracy, 0.5, was reached before all 20 epochs were trained: "
+            "top-1 is 0.5 after 1 epoch");
+}
+
+TEST_F(ChangedSpecTest, ATargetThatIsReachedInTheLastEpochIsNotTold) {
+  settings_.target_accuracy = 0.5;
+  settings_.epochs = 1;
+  job_->Change(settings_);
+  job_->TrainAndEvaluate(50);
+  Export();
+  EXPECT_EQ(job_->state().phase, Phase::kSucceeded);
+  EXPECT_EQ(job_->state().message, "");
+}
+
 TEST_F(ChangedSpecTest, AJobThatHasSucceededTrainsOnFromItsCheckpointWhenItHasMoreEpochs) {
   Succeed();
   const std::uint64_t checkpoint = job_->state().checkpoint.snapshot;

@@ -23,6 +23,7 @@ EpochResult Result(std::uint64_t epoch) {
   result.epoch = epoch;
   result.snapshot = epoch + 1;
   result.counted = 1000;
+  result.trained = 1000;
   result.training_loss = 1.0 / static_cast<double>(epoch);
   result.top1 = 0.9;
   result.validated = 100;
@@ -74,6 +75,35 @@ TEST(CsvTest, TheLastColumnsAreOfTheAttempt) {
   EXPECT_EQ(json["batches_of_others_mean"], 1.75);
 }
 
+// A controller that was killed once all was trained has heard of nothing.
+TEST(CsvTest, WhatWasNotMeasuredIsEmpty) {
+  EpochResult result = Result(3);
+  result.trained = 0;
+  result.staleness_counts.clear();
+  result.evaluation_seconds = 0.5;
+  EXPECT_EQ(MetricsCsvRow(result),
+            "3,1000,0,0,0,,,0.900000,0.000000,100,2.000,0.500,,,,,0,0,0,4,1,\n");
+  const auto json = nlohmann::json::parse(EpochJson("now", result));
+  for (const char* field : {"examples_per_second",
+                            "staleness_mean",
+                            "staleness_p50",
+                            "staleness_p99",
+                            "batches_of_others_mean"}) {
+    EXPECT_TRUE(json.at(field).is_null()) << field;
+  }
+}
+
+TEST(JsonTest, AnEpochHasTheColumnsOfTheTable) {
+  auto json = nlohmann::json::parse(EpochJson("now", Result(3)));
+  std::string header = MetricsCsvHeader();
+  header.back() = ',';
+  for (std::size_t begin = 0; begin < header.size(); begin = header.find(',', begin) + 1) {
+    const std::string column = header.substr(begin, header.find(',', begin) - begin);
+    EXPECT_EQ(json.erase(column), 1u) << column;
+  }
+  EXPECT_EQ(json, nlohmann::json::parse(R"({"event": "epoch", "time": "now"})"));
+}
+
 TEST(SortByTimeTest, ALaterAttemptComesAfterTheEpochsThatItHasUndone) {
   std::vector<EpochResult> results;
   for (const auto& [attempt, epoch] : {std::pair{10, 1}, {2, 3}, {1, 3}, {2, 2}, {1, 2}}) {
@@ -100,6 +130,12 @@ TEST(JsonTest, WhatIsNotKnownOfAJobIsNull) {
   auto json = nlohmann::json::parse(ProgressJson("now", report));
   EXPECT_TRUE(json["top1"].is_null());
   EXPECT_TRUE(json["training_loss"].is_null());
+  EXPECT_TRUE(json["examples"].is_null());
+  EXPECT_TRUE(json["examples_total"].is_null());
+  report.total_examples = 1000;
+  json = nlohmann::json::parse(ProgressJson("now", report));
+  EXPECT_EQ(json["examples"], 0);
+  EXPECT_EQ(json["examples_total"], 1000);
   report.accuracy = 0.5;
   report.training_loss = 1.25;
   json = nlohmann::json::parse(ProgressJson("now", report));
@@ -147,6 +183,17 @@ TEST(LearningCurveTest, LeavesOutWhatIsNotKnown) {
   const std::string empty = DrawLearningCurve("empty", {unattended});
   EXPECT_EQ(empty.find("nan"), std::string::npos);
   EXPECT_EQ(empty.find("inf"), std::string::npos);
+}
+
+TEST(LearningCurveTest, OnePointIsACircle) {
+  const std::string one = DrawLearningCurve("one", {Result(1)});
+  std::size_t circles = 0;
+  for (std::size_t at = 0; (at = one.find("<circle", at)) != std::string::npos; ++at) {
+    ++circles;
+  }
+  EXPECT_EQ(circles, 4u);
+  EXPECT_THAT(one, testing::Not(HasSubstr("<polyline")));
+  EXPECT_THAT(DrawLearningCurve("two", {Result(1), Result(2)}), testing::Not(HasSubstr("<circle")));
 }
 
 TEST(LearningCurveTest, StaysSmallForManyEpochs) {

@@ -99,9 +99,12 @@ TEST(StatusTextTest, WhatIsNotKnownIsLeftOut) {
   status.set_epochs(5);
   EXPECT_EQ(StatusText(status, /*live=*/false), "digits: Starting\nepoch 1 of 5, 0 restarts\n");
   const auto json = nlohmann::json::parse(StatusJson("now", status, /*live=*/false));
-  for (const char* field : {"training_loss", "top1", "batches_of_others"}) {
+  for (const char* field :
+       {"training_loss", "top1", "batches_of_others", "examples", "examples_total"}) {
     EXPECT_TRUE(json.at(field).is_null()) << field;
   }
+  status.set_total_examples(1000);
+  EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/true))["examples"], 0);
 }
 
 TEST(StatusTextTest, AReplicatedJobShowsItsBucketsLastFailoverAndCheckpoint) {

@@ -168,6 +168,13 @@ TEST(JobTest, RelativePathsStartAtTheManifestsFolder) {
             (manifests / "data" / "images").string());
 }
 
+TEST(JobTest, AFileThatCannotBeReadIsNamedOnce) {
+  EXPECT_EQ(ProblemsOf(LoadJob("no/such/job.yaml")),
+            "no/such/job.yaml: cannot open: No such file or directory\n");
+  const std::string folder = testing::TempDir();
+  EXPECT_EQ(ProblemsOf(LoadJob(folder)), folder + ": cannot read: Is a directory\n");
+}
+
 TEST(JobTest, AFileThatIsNotThereIsOneProblem) {
   const ParseResult result = LoadJob("no/such/job.yaml");
   EXPECT_EQ(result.job, nullptr);

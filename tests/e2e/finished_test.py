@@ -1,0 +1,102 @@
+"""What has been trained is looked at, measured and exported without what training needs."""
+
+import json
+import unittest
+
+import adamant
+
+
+class FinishedTest(adamant.TestCase):
+
+    def file(self, prefix, kind):
+        return self.folder / "data" / f"{prefix}-{kind}-idx{3 if kind == 'images' else 1}-ubyte.gz"
+
+    def setUp(self):
+        super().setUp()
+        adamant.adamant("data", "digits", "--out", self.folder / "data", "--train", 3000, "--validation", 200).check_returncode()
+        sources = {field: "{idx: {" + ", ".join(f"{kind}: {self.file(prefix, kind)}" for kind in ("images", "labels")) + "}}"
+                   for field, prefix in {"train": "train", "validation": "t10k"}.items()}
+        self.trained = self.run_in().train(self.job(epochs=1, **sources))
+        code, output = self.trained.wait()
+        self.assertEqual(code, 0, output)
+        self.result = next(line for line in output.splitlines() if line.startswith("top-1 "))
+        self.model = self.trained.folder / "model.safetensors"
+        self.manifest = self.trained.folder / "job.yaml"
+
+    def assert_all_work(self, warning=None, other_data=""):
+        """Each command does its work; with `warning`, each says so that uses the manifest. `other_data`: what --resume says."""
+        out = self.folder / "out.onnx"
+        beside = f"net and data: {self.manifest if warning is None else self.trained.folder / 'started.yaml'}, beside the model\n"
+        for command, shown, told in (
+                (("status", self.trained.folder), "Succeeded", ""),
+                (("eval", self.trained.folder), "of 200", ""),
+                (("eval", self.model), "of 200", beside),
+                (("export", self.trained.folder, "--format", "onnx", "--out", out), str(out), None),
+                (("train", "--resume", self.trained.folder), self.result, other_data)):
+            with self.subTest(command=command[0]):
+                result = adamant.adamant(*command)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(shown, result.stdout)
+                if told is None:
+                    self.assertEqual((result.stderr, out.read_bytes()), ("", (self.trained.folder / "model.onnx").read_bytes()))
+                else:
+                    self.assertEqual(result.stderr, ("" if warning is None else f"warning: {warning}\n") + told)
+
+    def assert_trains_on_with(self, problem):
+        text = self.manifest.read_text()
+        self.manifest.write_text(text.replace("epochs: 1\n", "epochs: 2\n"))
+        result = adamant.adamant("train", "--resume", self.trained.folder)
+        self.assertEqual((result.returncode, len(self.trained.rows())), (2, 1), result.stdout)
+        self.assertIn(problem, result.stderr)
+        self.manifest.write_text(text)
+
+    def test_the_training_data_may_be_gone(self):
+        for kind in ("images", "labels"):
+            self.file("train", kind).unlink()
+        self.assert_all_work()
+        self.assert_trains_on_with(f"spec.data.train.idx.images: there is no file {self.file('train', 'images')}")
+
+    def test_a_file_of_the_training_data_may_be_damaged(self):
+        self.file("train", "labels").write_bytes(b"no labels")
+        self.assert_all_work(other_data="warning: the run has succeeded, and of what has changed in its job.yaml or its data nothing "
+                                        "is taken: it trains on only with more spec.runPolicy.epochs\n")
+        self.assert_trains_on_with("spec.data.train.idx.labels: ")
+
+    def test_only_eval_needs_the_validation_data(self):
+        labels = self.file("t10k", "labels")
+        labels.unlink()
+        for command in (("status", self.trained.folder), ("train", "--resume", self.trained.folder),
+                        ("export", self.trained.folder, "--format", "onnx", "--out", self.folder / "out.onnx")):
+            result = adamant.adamant(*command)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+        result = adamant.adamant("eval", self.trained.folder)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn(f"spec.data.validation.idx.labels: there is no file {labels}", result.stderr)
+
+    def test_a_manifest_with_a_field_that_nobody_knows_is_told_and_not_taken(self):
+        text = self.manifest.read_text()
+        self.manifest.write_text(text.replace("spec:\n", "spec:\n  colour: red\n"))
+        line = text[:text.index("spec:\n")].count("\n") + 2
+        self.assertIn("  colour: red\n", self.manifest.read_text())
+        allowed = adamant.adamant("validate", self.manifest).stderr.splitlines()[0]
+        self.assertTrue(allowed.startswith(f"{self.manifest}:{line}:"), allowed)
+        self.assert_all_work(f"{allowed}; {self.trained.folder / 'started.yaml'} is taken, with which the run was started")
+        (self.trained.folder / "started.yaml").unlink()
+        for command in (("status",), ("eval",), ("train", "--resume")):
+            result = adamant.adamant(*command, self.trained.folder)
+            self.assertEqual((result.returncode, result.stderr.splitlines()[-1].removeprefix("adamant: ")), (2, allowed))
+
+    def test_a_stopped_run_is_looked_at_without_data_and_needs_it_to_go_on(self):
+        self.manifest.write_text(self.manifest.read_text().replace("epochs: 1\n", "epochs: 1000\n"))
+        self.trained.resume().await_epoch(1)
+        self.trained.kill_all()
+        self.file("train", "images").unlink()
+        status = json.loads(adamant.adamant("status", self.trained.folder, "--output", "json").stdout)
+        self.assertEqual(status["phase"], "Interrupted")
+        result = adamant.adamant("train", "--resume", self.trained.folder)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("there is no file", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
