@@ -131,7 +131,7 @@ class TrainTest(adamant.TestCase):
         self.assertGreater(status["attempt"], 1, "its first weights are made anew")
 
     def test_a_job_that_was_to_fail_goes_on_from_its_first_weights_at_the_rate_that_is_written_then(self):
-        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}",
+        run = self.run_in().train(self.job(optimiser="{kind: Sgd, rate: 100}", epochs=8,
                                            validation="{digits: {seed: 2, examples: 1000}}",
                                            on_divergence="{action: Fail}"))
         self.assertEqual(run.wait()[0], 1)
