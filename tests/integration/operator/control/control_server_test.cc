@@ -309,20 +309,28 @@ TEST_F(ControlServerTest, WhoSaysNoHelloIsSentAway) {
 }
 
 TEST_F(ControlServerTest, ProgramsThatNameNoJobBeforehandAreLetInOneAtATime) {
-  grpc::ClientContext context;
-  const auto silent = stub_->Attend(&context);
   v1::MemberMessage join;
   join.mutable_join()->set_role(v1::WORKER);
   join.mutable_join()->set_uid("me");
-  grpc::Status second;
-  for (int i = 0; i < 100 && second.error_code() != grpc::StatusCode::UNAVAILABLE; ++i) {
-    grpc::ClientContext other;  // the server may see it before the first
-    other.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
-    second = stub_->Attend(&other)->Finish();
+  // The server may see another before the first, which is sent away then: Write tells, for the
+  // other has had its time meanwhile.
+  std::deque<grpc::ClientContext> contexts;
+  for (bool is_in = false; !is_in;) {
+    const auto silent = stub_->Attend(&contexts.emplace_back());
+    grpc::Status second;
+    for (int i = 0; i < 100 && second.error_code() != grpc::StatusCode::UNAVAILABLE; ++i) {
+      grpc::ClientContext other;
+      other.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+      second = stub_->Attend(&other)->Finish();
+    }
+    EXPECT_EQ(second.error_message(), "too many streams have not said hello; try again");
+    is_in = silent->Write(join);
+    if (is_in) {
+      NextEvent();
+    } else {
+      silent->Finish();
+    }
   }
-  EXPECT_EQ(second.error_message(), "too many streams have not said hello; try again");
-  silent->Write(join);
-  NextEvent();
   grpc::ClientContext next;
   const auto stream = stub_->Attend(&next);
   stream->Write(join);
