@@ -276,7 +276,7 @@ absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, Ti
     configurations_.SetRestoring(bucket);
     restores_.OnLost(bucket, record, now);
     const absl::StatusOr<std::optional<Restores::Source>> source =
-        restores_.Choose(bucket, load, now);
+        SourceOf(bucket, servers, load, now);
     if (!source.ok()) {
       return OnNobodyHas(source.status());
     }
@@ -289,8 +289,34 @@ absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, Ti
   return Restore(sources, all_known);
 }
 
+// Who is to serve the lost bucket. A job that may still go back to its checkpoint as a whole
+// decides so where it knows all sources; a log lacks nothing that was acknowledged.
+absl::StatusOr<std::optional<Restores::Source>> Placement::SourceOf(
+    std::uint32_t bucket,
+    const std::vector<Spread::Server>& servers,
+    const Load& load,
+    TimePoint now) const {
+  absl::StatusOr<std::optional<Restores::Source>> live = restores_.Choose(bucket, load, now);
+  const Checkpoint& checkpoint = state_.checkpoint;
+  const bool unreadable = rejected_.contains(bucket) &&
+                          configurations_.At(bucket).restored_snapshot == checkpoint.snapshot;
+  if (may_roll_back_ || settings_.only_checkpoints || unreadable ||
+      (live.ok() && (!live->has_value() || settings_.logged)) ||
+      !LacksOfEnd(state_, bucket, live.ok() ? (*live)->updates : 0)) {
+    return live;
+  }
+  const CheckpointBucket& kept = checkpoint.buckets[bucket];
+  if (servers[kept.slot].running) {
+    return std::optional(Restores::Source{
+        .holder = HolderOf(kept.slot), .updates = kept.updates, .snapshot = checkpoint.snapshot});
+  }
+  if (restores_.IsWaiting(bucket, now)) {
+    return std::optional<Restores::Source>();
+  }
+  return live;
+}
+
 // While the job may still go back to its checkpoint, what is left of all buckets decides together.
-// A log lacks nothing that was acknowledged.
 absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known) {
   if (sources.empty() || (may_roll_back_ && !all_known)) {
     return absl::OkStatus();
@@ -301,7 +327,7 @@ absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known
     }
   }
   for (const auto& [bucket, source] : sources) {
-    configurations_.Restore(bucket, source.holder);
+    configurations_.Restore(bucket, source.holder, source.snapshot);
     restores_.Touch(bucket, source.holder);
   }
   return absl::OkStatus();

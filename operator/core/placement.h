@@ -115,6 +115,11 @@ class Placement {
   void DecideTakeovers(TimePoint now);
   void TellRestored();
   absl::Status BringBack(const std::vector<Spread::Server>& servers, TimePoint now);
+  [[nodiscard]] absl::StatusOr<std::optional<Restores::Source>> SourceOf(
+      std::uint32_t bucket,
+      const std::vector<Spread::Server>& servers,
+      const Load& load,
+      TimePoint now) const;
   absl::Status Restore(const Restores::Sources& sources, bool all_known);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why);

@@ -37,4 +37,9 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
                          " and lack at least " + std::to_string(lost);
 }
 
+bool LacksOfEnd(const JobState& state, std::uint32_t bucket, std::uint64_t updates) {
+  return EndedWithCheckpoint(state) && !state.checkpoint.buckets.empty() &&
+         updates < state.checkpoint.buckets[bucket].updates;
+}
+
 }  // namespace adamant::controller

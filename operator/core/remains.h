@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "operator/core/restores.h"
@@ -14,5 +15,9 @@ namespace adamant::controller {
 /// an epoch that has ended with the checkpoint nothing came after it, and all must be left.
 [[nodiscard]] std::string WhyBackToCheckpoint(const JobState& state,
                                               const Restores::Sources& sources);
+
+/// The job trains no more on what its epoch has ended with, and a disk that has `updates` of the
+/// bucket lacks some of that: its model is what the checkpoint has.
+[[nodiscard]] bool LacksOfEnd(const JobState& state, std::uint32_t bucket, std::uint64_t updates);
 
 }  // namespace adamant::controller

@@ -63,7 +63,7 @@ absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t b
   const Loss& loss = losses_.at(bucket);
   const auto reported = [&](const Holder& member) { return ReportAfter(member) != nullptr; };
   const bool all_reported = std::ranges::all_of(loss.awaited, reported);
-  if (!all_reported && now < loss.since + kPatience) {
+  if (!all_reported && IsWaiting(bucket, now)) {
     return std::optional<Source>();
   }
   // Who has come back as a later generation may have served it. Else the last members have

@@ -46,7 +46,8 @@ class Restores {
 
   struct Source {
     Holder holder;
-    std::uint64_t updates = 0;  ///< that its disk holds outside of its log
+    std::uint64_t updates = 0;   ///< that its disk holds outside of its log
+    std::uint64_t snapshot = 0;  ///< that it comes back from; 0: from what is live
   };
   using Sources = std::map<std::uint32_t, Source>;  ///< by bucket
 
@@ -57,7 +58,12 @@ class Restores {
                                                              const Load& load,
                                                              TimePoint now) const;
 
-  /// When Choose may know more without another report.
+  /// Who may have more of the lost bucket is still waited for.
+  [[nodiscard]] bool IsWaiting(std::uint32_t bucket, TimePoint now) const {
+    return now < losses_.at(bucket).since + kPatience;
+  }
+
+  /// When Choose and IsWaiting may say something else without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const;
 
  private:

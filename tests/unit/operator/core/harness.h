@@ -183,13 +183,16 @@ class Harness {
     return all;
   }
   Actions Flush(MemberId worker) { return Tell(worker, WorkerFlushed{state().epoch}); }
-  Actions StoreSnapshot(MemberId server, std::uint64_t snapshot) {
+  /// `updates`: of each bucket, as of the snapshot.
+  Actions StoreSnapshot(MemberId server, std::uint64_t snapshot, std::uint64_t updates = 0) {
     SnapshotTaken taken{.snapshot = snapshot, .ok = true, .error = "", .buckets = {}};
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
       const Bucket& record = state().buckets[i];
       if (record.primary.slot == server.slot) {
-        taken.buckets.push_back(
-            {.bucket = i, .epoch = record.epoch, .generation = record.generation});
+        taken.buckets.push_back({.bucket = i,
+                                 .epoch = record.epoch,
+                                 .generation = record.generation,
+                                 .updates = updates});
       }
     }
     return Tell(server, taken);

@@ -45,19 +45,8 @@ class RemainsTest : public testing::Test {
     for (const MemberId worker : {kWorker0, kWorker1}) {
       job_.Tell(worker, PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = 7});
     }
-    for (const std::uint32_t server : {0, 1}) {
-      SnapshotTaken taken{
-          .snapshot = job_.state().last_snapshot, .ok = true, .error = "", .buckets = {}};
-      for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-        const Bucket& record = job_.state().buckets[bucket];
-        if (record.primary.slot == server) {
-          taken.buckets.push_back({.bucket = bucket,
-                                   .epoch = record.epoch,
-                                   .generation = record.generation,
-                                   .updates = kBefore});
-        }
-      }
-      job_.Tell({Role::kParameterServer, server}, taken);
+    for (const MemberId server : {kServer0, kServer1}) {
+      job_.StoreSnapshot(server, job_.state().last_snapshot, kBefore);
     }
   }
 
@@ -157,6 +146,69 @@ TEST_F(RemainsTest, WhatAnEpochEndedWithComesBackWhole) {
   state.row.snapshot = 3;
   EXPECT_EQ(WhyBackToCheckpoint(state, {{0, {.holder = {}, .updates = kBefore - 9}}}),
             "the disks lack 9 updates of checkpoint 3");
+}
+
+// A controller that lives sees all copies die, of a job whose epoch has ended with a checkpoint.
+class RemainsAfterTheEndTest : public RemainsTest {
+ protected:
+  RemainsAfterTheEndTest() {
+    ApplyUpTo(kAtEnd);
+    job_.Tell(kData0, EpochEnded{job_.state().epoch});
+    job_.CloseParts();
+    job_.Flush(kWorker0);
+    job_.Flush(kWorker1);
+    for (const MemberId server : {kServer0, kServer1}) {
+      job_.StoreSnapshot(server, job_.state().row.snapshot, kAtEnd);
+    }
+  }
+
+  void Lose(const MemberId& server) {
+    job_.Exit(server);
+    job_.Join(server, "the next " + ToString(server));
+  }
+
+  static constexpr std::uint64_t kAtEnd = 60;
+};
+
+TEST_F(RemainsAfterTheEndTest, ABucketOfWhichDisksHaveLessComesBackFromTheCheckpoint) {
+  Lose(kServer0);
+  job_.ReportDisk(0, kAtEnd - 1);
+  for (const Bucket& record : buckets()) {
+    EXPECT_EQ(record.restored_snapshot, record.primary.slot == 0 ? job_.state().row.snapshot : 0);
+  }
+  job_.Serve(0, kAtEnd);
+  EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
+}
+
+TEST_F(RemainsAfterTheEndTest, ADiskThatHasAllOfItServes) {
+  Lose(kServer0);
+  job_.ReportDisk(0, kAtEnd);
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+}
+
+TEST_F(RemainsAfterTheEndTest, WithoutADiskThatHasItTheCheckpointHasItStill) {
+  Lose(kServer0);
+  job_.Tell(kServer0,
+            StoredBuckets{.previous_incarnation = job_.HolderOf(0).incarnation - 1, .buckets = {}});
+  EXPECT_EQ(job_.state().phase, Phase::kEvaluating) << job_.state().message;
+  EXPECT_THAT(buckets(), Contains(Field(&Bucket::restored_snapshot, job_.state().row.snapshot)));
+}
+
+TEST_F(RemainsAfterTheEndTest, WithoutAReadableCheckpointNoOtherModelIsTakenForIt) {
+  Lose(kServer0);
+  job_.ReportDisk(0, kAtEnd - 1);
+  BucketsReady lost;
+  for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (buckets()[bucket].primary == job_.HolderOf(0)) {
+      lost.buckets.push_back({.bucket = bucket,
+                              .epoch = buckets()[bucket].epoch,
+                              .lost = true,
+                              .detail = "the copy is damaged"});
+    }
+  }
+  job_.Tell(kServer0, lost);
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("the copy is damaged"));
 }
 
 }  // namespace
