@@ -5,6 +5,7 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -72,6 +73,49 @@ TEST(ExpectationTest, HardlyAnyRoomForWhatAWorkerKeepsIsWarnedOf) {
   for (const char* enough : {"{retain: 0}", "{retain: 1Mi}", "{mode: None}", "{}"}) {
     EXPECT_THAT(with(enough), IsEmpty()) << enough;
   }
+}
+
+std::vector<std::string> WarningsOfOptimiser(const std::string& optimiser,
+                                             const std::string& epochs = "10") {
+  return Expected("{workers: 1}", optimiser, "32", epochs).warnings;
+}
+
+TEST(ExpectationTest, ARateAboveAllThatTrainsIsWarnedOf) {
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 50}"),
+              ElementsAre("spec.optimiser.rate: rate / (1 - momentum) is 500; no net was measured "
+                          "to train well above 0.8: as a rule training swings or diverges, or ends "
+                          "lower (docs/bench/scaling.md)"));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 0.81}"),
+              ElementsAre(HasSubstr("spec.optimiser.rate: 0.81; no net was measured")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 0.1}"),
+              ElementsAre(HasSubstr("train well above 0.08")));
+  EXPECT_THAT(
+      WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 5}]}"),
+      ElementsAre(HasSubstr("spec.optimiser.layers[0].rate: rate / (1 - momentum) is 50;")));
+  for (const char* fine : {"{kind: Momentum, rate: 0.08}",
+                           "{kind: Momentum, rate: 0.8, momentum: 0}",
+                           "{kind: Sgd, rate: 0.8}",
+                           "{kind: Adagrad, rate: 0.08}"}) {
+    EXPECT_THAT(WarningsOfOptimiser(fine), IsEmpty()) << fine;
+  }
+}
+
+TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
+  EXPECT_THAT(
+      WarningsOfOptimiser("{kind: Momentum, rate: 1e-7}"),
+      ElementsAre("spec.optimiser.rate: with 1e-07 the weights hardly move in the job's 18750 "
+                  "batches, and little is learned; nets were measured to learn from about 2.7e-05 "
+                  "on (docs/bench/scaling.md)"));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}"), IsEmpty());
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}", "5"),
+              ElementsAre(HasSubstr("hardly move in the job's 9375 batches")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 2e-4}"), ElementsAre(HasSubstr("0.00027")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 7e-4}"),
+              ElementsAre(HasSubstr("from about 0.00073 on")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 1e-3}"), IsEmpty());
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 0}]}"),
+              IsEmpty())
+      << "a layer may be frozen";
 }
 
 TEST(ExpectationTest, AScheduleThatLeavesNothingOfTheRateForLongIsWarnedOf) {
