@@ -91,7 +91,7 @@ int Export(const ExportFlags& flags) {
   }
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
-    PrintError(flags.run_dir + " holds no run: it has no job.yaml");
+    PrintError(std::string(local::CheckHoldsRun(paths).message()));
     return kBadInput;
   }
   local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);

@@ -83,7 +83,8 @@ std::string SetStrangerAside(const std::filesystem::path& data);
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
-/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing.
+/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing, and how it
+/// is put back where all but the manifest is there.
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
 /// That those files of a run that are there, and its logs, are files (storage::CheckIsFile): a

@@ -1,6 +1,7 @@
 """What has been trained is looked at, measured and exported without what training needs."""
 
 import json
+import shutil
 import unittest
 
 import adamant
@@ -96,6 +97,30 @@ class FinishedTest(adamant.TestCase):
         result = adamant.adamant("train", "--resume", self.trained.folder)
         self.assertEqual(result.returncode, 2, result.stdout)
         self.assertIn("there is no file", result.stderr)
+
+    def test_a_run_whose_manifest_is_gone_is_called_one_and_says_how_it_comes_back(self):
+        run = self.trained
+        commands = (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"])
+        manifest, started = run.folder / "job.yaml", run.folder / "started.yaml"
+        kept = manifest.read_text()
+        manifest.unlink()
+        for command in commands:
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"{run.folder} holds a run whose job.yaml is missing; what it was started with last puts it back: "
+                          f"cp {started} {manifest}", result.stderr)
+        shutil.copy(started, manifest)
+        for command in commands:
+            self.assertEqual(adamant.adamant(*command, run.folder).returncode, 0, command)
+        manifest.unlink()
+        started.unlink()
+        for command in commands:
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"put the manifest that it was started with there as {manifest}", result.stderr)
+        manifest.write_text(kept)
+        for command in commands:
+            self.assertEqual(adamant.adamant(*command, run.folder).returncode, 0, command)
 
 
 if __name__ == "__main__":
