@@ -242,6 +242,27 @@ absl::Status CheckRunIsWritable(const RunPaths& paths) {
   return absl::OkStatus();
 }
 
+void RemoveLeftovers(const RunPaths& paths) {
+  std::vector<std::filesystem::path> files = {paths.job(),
+                                              paths.started(),
+                                              paths.plan(),
+                                              paths.metrics(),
+                                              paths.curve(),
+                                              paths.safetensors(),
+                                              paths.onnx(),
+                                              paths.endpoint()};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
+    files.push_back(std::filesystem::path(entry.path()).replace_extension());  // of 7.json.tmp
+  }
+  for (std::filesystem::path& file : files) {
+    file = TemporaryOf(file);
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) {
+      std::filesystem::remove(file, error);
+    }
+  }
+}
+
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,
                                                  const std::string& job) {
   ADAMANT_RETURN_IF_ERROR(MakeFolder(parent));

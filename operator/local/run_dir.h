@@ -98,6 +98,10 @@ absl::Status CheckModelFiles(const RunPaths& paths);
 /// there, as it may not where another user ran them. Error: of the file system, naming the first.
 absl::Status CheckRunIsWritable(const RunPaths& paths);
 
+/// Removes what programs that were killed while they wrote files of the run have left beside these
+/// (TemporaryOf). The caller holds the lock.
+void RemoveLeftovers(const RunPaths& paths);
+
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
 /// once each gets one of its own. Errors: of the file system.
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,

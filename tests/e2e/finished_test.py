@@ -98,6 +98,14 @@ class FinishedTest(adamant.TestCase):
         self.assertEqual(result.returncode, 2, result.stdout)
         self.assertIn("there is no file", result.stderr)
 
+    def test_what_a_killed_one_has_half_written_goes_away(self):
+        left = [self.trained.folder / f"{name}.tmp" for name in ("learning-curve.svg", "model.onnx", "checkpoints/1.json")]
+        mine = self.trained.folder / "notes.tmp"
+        for path in (*left, mine):
+            path.write_text("half")
+        adamant.adamant("train", "--resume", self.trained.folder).check_returncode()
+        self.assertEqual([path.name for path in (*left, mine) if path.exists()], ["notes.tmp"])
+
     def test_a_run_whose_manifest_is_gone_is_called_one_and_says_how_it_comes_back(self):
         run = self.trained
         commands = (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"])

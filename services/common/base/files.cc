@@ -191,12 +191,13 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 }
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content) {
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
+  const std::filesystem::path temporary = TemporaryOf(path);
   if (const absl::Status status = WriteAndSync(temporary, content); !status.ok()) {
     unlink(temporary.c_str());
     return status;
   }
+std::filesystem::path TemporaryOf(std::filesystem::path path) { return path += ".tmp"; }
+
   ADAMANT_FAILPOINT("file/rename");
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;

@@ -26,6 +26,9 @@ absl::Status Misplaced(const std::filesystem::path& path,
                        std::filesystem::file_type found,
                        std::filesystem::file_type wanted);
 
+/// Where WriteFileAtomically writes first. A process that is killed meanwhile leaves it behind.
+std::filesystem::path TemporaryOf(std::filesystem::path path);
+
 /// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
 /// the new one, also after a crash. Errors: ResourceExhausted if the disk is full,
 /// PermissionDenied, DataLoss if `path` is a folder, else Unavailable, naming the path.
