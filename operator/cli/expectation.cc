@@ -152,7 +152,8 @@ std::string LinesOf(const Facts& facts) {
               Wide(facts.options.batch_size),
               Wide(facts.threads() * facts.options.batch_size)) +
          (facts.workers() == 1 ? "staleness: no batches of other workers; "
-                               : Text("staleness: about %.0f batches of others; ",
+                               : Text("staleness: about %.0f batches of others on average, on "
+                                      "processors of their own; ",
                                       facts.expected.staleness_batches)) +
          ExchangeText(facts.expected) + "\n" + (facts.workers() == 1 ? "" : StartText(facts)) +
          "correction: " + CorrectionText(facts) + "\n";

@@ -147,7 +147,8 @@ TEST(ExpectationTest, SixteenWorkers) {
   const ExpectationText text = Expected("{workers: 16}", kMomentum);
   EXPECT_EQ(text.lines,
             "workers: 16 x 1 thread, batches of 32: 512 examples at a time\n"
-            "staleness: about 30 batches of others; an exchange after every batch\n"
+            "staleness: about 30 batches of others on average, on processors of their own; an "
+            "exchange after every batch\n"
             "start: one worker alone for 200 batches at learning rate 0.02; then a gain of 1/16: "
             "learning rate 0.00027\n"
             "correction: staleness factor 0.42, once the gain is 1: learning rate 0.02 -> 0.0043, "
@@ -158,7 +159,8 @@ TEST(ExpectationTest, SixteenWorkers) {
 TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
   EXPECT_EQ(Expected("{workers: 2}", kMomentum).lines,
             "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
-            "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+            "staleness: about 9 batches of others on average, on processors of their own; an "
+            "exchange after every 8 batches\n"
             "start: a gain of 1/2: learning rate 0.025\n"
             "correction: staleness factor 0.5, once the gain is 1: learning rate 0.02 -> 0.05, "
             "momentum 0.9 -> 0.5 (optimiser.asynchrony: Auto)\n");
