@@ -50,6 +50,10 @@ std::filesystem::path EndOfLinks(std::filesystem::path path);
 /// rather than a full disk.
 bool IsFileSizeLimit(std::string_view message);
 
+/// Whether a file of so many bytes would exceed the limit of file sizes of this process. A write
+/// past the page cache that crosses a limit which is no multiple of a block fails with EINVAL.
+bool ExceedsFileSizeLimit(std::uint64_t bytes);
+
 /// What to add to a message of ENOSPC about `path`, which may not be there: " (…)" where its file
 /// system has room, and no inodes (df -i); else "". SystemError does so itself.
 std::string InodeHint(const std::filesystem::path& path);
