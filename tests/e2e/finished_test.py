@@ -1,7 +1,9 @@
 """What has been trained is looked at, measured and exported without what training needs."""
 
 import json
+import math
 import shutil
+import struct
 import unittest
 
 import adamant
@@ -105,6 +107,20 @@ class FinishedTest(adamant.TestCase):
             path.write_text("half")
         adamant.adamant("train", "--resume", self.trained.folder).check_returncode()
         self.assertEqual([path.name for path in (*left, mine) if path.exists()], ["notes.tmp"])
+
+    def test_the_export_of_a_model_that_holds_nan_warns(self):
+        content = self.model.read_bytes()
+        size = 8 + struct.unpack("<Q", content[:8])[0]
+        header = json.loads(content[8:size])
+        del header["__metadata__"]["xxh3_64"]
+        header = json.dumps(header).encode()
+        self.model.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<f", math.nan) + content[size + 4:])
+        for kind in ("safetensors", "onnx"):
+            out = self.folder / f"out.{kind}"
+            result = adamant.adamant("export", self.trained.folder, "--format", kind, "--out", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("warning: 1 of the model's ", result.stderr)
+            self.assertIn(b"not_finite", out.read_bytes())
 
     def test_a_run_whose_manifest_is_gone_is_called_one_and_says_how_it_comes_back(self):
         run = self.trained
