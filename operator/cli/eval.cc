@@ -229,6 +229,11 @@ int Eval(const EvalFlags& flags) {
     manifest = local::RunPaths(model.parent_path()).job();
   }
   if (!std::filesystem::exists(manifest, error)) {
+    const absl::Status run = local::CheckHoldsRun(local::RunPaths(manifest.parent_path()));
+    if (is_run && flags.job.empty() && !run.ok()) {
+      PrintError(std::string(run.message()) + "; or name another by --job");
+      return kBadInput;
+    }
     PrintError("no manifest at " + manifest.string() + "; --job names the one of the model's net");
     return kBadInput;
   }

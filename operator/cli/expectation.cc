@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/normalise_warning.h"
+#include "operator/cli/rate_warning.h"
 #include "operator/cli/schedule_warning.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -61,6 +63,9 @@ struct Facts {
   bool dense = false;                    // the net has no convolutions
   std::uint64_t push_bytes = 0;          // of all threads of a worker together
 
+  [[nodiscard]] std::uint64_t batches() const {
+    return static_cast<std::uint64_t>(spec.run_policy().epochs()) * epoch_batches;
+  }
   [[nodiscard]] std::int32_t workers() const { return spec.distribution().workers(); }
   [[nodiscard]] std::uint64_t threads() const {
     return static_cast<std::uint64_t>(workers()) * options.threads;
@@ -147,7 +152,8 @@ std::string LinesOf(const Facts& facts) {
               Wide(facts.options.batch_size),
               Wide(facts.threads() * facts.options.batch_size)) +
          (facts.workers() == 1 ? "staleness: no batches of other workers; "
-                               : Text("staleness: about %.0f batches of others; ",
+                               : Text("staleness: about %.0f batches of others on average, on "
+                                      "processors of their own; ",
                                       facts.expected.staleness_batches)) +
          ExchangeText(facts.expected) + "\n" + (facts.workers() == 1 ? "" : StartText(facts)) +
          "correction: " + CorrectionText(facts) + "\n";
@@ -176,8 +182,7 @@ std::uint64_t FewestBatches(const Facts& facts) {
 
 // Workers that fade in train little of a short job at its rate.
 void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
-  const std::uint64_t batches =
-      static_cast<std::uint64_t>(facts.spec.run_policy().epochs()) * facts.epoch_batches;
+  const std::uint64_t batches = facts.batches();
   const std::uint64_t fewest = FewestBatches(facts);
   if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
     warnings.push_back(Text(
@@ -288,6 +293,7 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   WarnOfInterval(facts, "fetchEvery", distribution.fetch_every(), warnings);
   WarnOfInterval(facts, "pushEvery", distribution.push_every(), warnings);
   WarnOfOptimiser(facts, warnings);
+  std::ranges::move(RateWarnings(facts.spec, facts.batches()), std::back_inserter(warnings));
   WarnOfRetain(facts, warnings);
   return warnings;
 }

@@ -13,6 +13,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
+#include "operator/cli/console/text.h"
 #include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
 #include "operator/local/resumption.h"
@@ -56,8 +57,17 @@ absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
 absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, ReadRunModel(job, flags, graph));
-  return local::WriteModel(
-      {.path = flags.out, .format = flags.format}, job, graph, model.weights, model.metadata);
+  ADAMANT_RETURN_IF_ERROR(local::WriteModel(
+      {.path = flags.out, .format = flags.format}, job, graph, model.weights, model.metadata));
+  if (const std::uint64_t bad = local::CountNotFinite(model.weights); bad > 0) {
+    std::fprintf(
+        stderr,
+        "warning: %llu of the model's %zu weights are NaN or infinite, and it is of no use; "
+        "another checkpoint may be (--checkpoint N)\n",
+        Wide(bad),
+        model.weights.size());
+  }
+  return absl::OkStatus();
 }
 
 // Of what manifest the run's models are: its job.yaml may be another one by now.
@@ -91,7 +101,7 @@ int Export(const ExportFlags& flags) {
   }
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
-    PrintError(flags.run_dir + " holds no run: it has no job.yaml");
+    PrintError(std::string(local::CheckHoldsRun(paths).message()));
     return kBadInput;
   }
   local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);

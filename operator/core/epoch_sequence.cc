@@ -129,6 +129,7 @@ void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
   state_.recovery.counted_examples += row.counted;
+  state_.updates_lost += row.updates_lost;
   ADAMANT_FAILPOINT("epoch/store_unattended");
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});
@@ -377,6 +378,7 @@ std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, 
   row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
+  state_.updates_lost += row.updates_lost;
   ADAMANT_FAILPOINT("epoch/store_row");
   outbox_.Store(row);
   outbox_.Add(EpochDone{row});

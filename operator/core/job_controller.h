@@ -69,7 +69,8 @@ struct JobReport {
   std::string divergence{};            ///< what was noticed last; empty: nothing
   std::uint64_t undone_updates = 0;    ///< by going back, over the job
   std::uint64_t undone_examples = 0;
-  double batches_of_others = 0;  ///< between a fetch and its push: mean of this epoch
+  std::uint64_t updates_lost = 0;  ///< that no worker could send again, over the job
+  double batches_of_others = 0;    ///< between a fetch and its push: mean of this epoch
 };
 
 /// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
@@ -186,6 +187,7 @@ class JobController {
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
   [[nodiscard]] std::string AlarmOf(MemberId id) const;
   [[nodiscard]] double LastLoss() const;
+  [[nodiscard]] std::uint64_t UpdatesLost() const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
   void LeaveVolume(const ProcessExited& event);
   void OnExported(const Exported& event, TimePoint now);

@@ -140,8 +140,8 @@ void JobController::Scale(std::uint32_t workers, TimePoint now) {
   }
   outbox_.Tell(Note::Kind::kScaled,
                state_.epoch,
-               "the job has " + std::to_string(workers) + " workers now, " +
-                   std::to_string(settings_.workers) + " before");
+               "the job has " + std::to_string(workers) + (workers == 1 ? " worker" : " workers") +
+                   " now, " + std::to_string(settings_.workers) + " before");
   settings_.workers = workers;
   roster_.AddWorkers(now);
   for (const MemberId id : roster_.DismissWorkers(now)) {

@@ -77,10 +77,20 @@ JobReport JobController::Report() const {
   report.divergence = state_.recovery.divergence;
   report.undone_updates = state_.recovery.undone_updates;
   report.undone_examples = state_.recovery.undone_examples;
+  report.updates_lost = UpdatesLost();
   const std::vector<std::uint64_t>& metered = meter_.batches_of_others();
   report.batches_of_others =
       Summarise(metered.empty() ? state_.row.batches_of_others : metered).mean;
   return report;
+}
+
+// Of the results, and of the epoch that has none yet.
+std::uint64_t JobController::UpdatesLost() const {
+  const std::uint64_t now = state_.step == Step::kExporting ? 0
+                            : state_.row.is_measured()
+                                ? state_.row.updates_lost
+                                : meter_.updates_lost() + state_.lost_with_all;
+  return state_.updates_lost + now;
 }
 
 // A controller that has just begun, or looks at a job that has ended, has metered nothing.

@@ -1,6 +1,7 @@
 #include "operator/core/placement.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "operator/core/recovery.h"
@@ -232,13 +233,21 @@ void Placement::TellRestored() {
     }
   }
   const auto [buckets, with_loss, updates] = std::exchange(restored_, {});
+  const auto holds_some = [this](std::uint32_t bucket) {  // of a small net most hold no shard
+    return settings_.bucket_bytes.empty() || settings_.bucket_bytes[bucket] > 0;
+  };
   const std::size_t less = with_loss.size();
-  const std::size_t whole = buckets.size() - less;
+  const auto whole = std::ranges::count_if(buckets, [&](std::uint32_t bucket) {
+    return holds_some(bucket) && !with_loss.contains(bucket);
+  });
   if (whole == 0) {
     return;
   }
+  const auto all = std::ranges::count_if(
+      std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(configurations_.size())),
+      holds_some);
   const std::string which =
-      " (" + std::to_string(whole) + " of " + std::to_string(configurations_.size()) + " buckets)";
+      " (" + std::to_string(whole) + " of " + std::to_string(all) + " buckets)";
   const std::string lost = less == 0 ? ", and no update is known to be lost"
                                      : ", and no update of these is known to be lost; of " +
                                            std::to_string(less) + " more " + Updates(updates) +
@@ -278,7 +287,7 @@ absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, Ti
     const absl::StatusOr<std::optional<Restores::Source>> source =
         SourceOf(bucket, servers, load, now);
     if (!source.ok()) {
-      return OnNobodyHas(source.status());
+      return OnNobodyHas(source.status(), settings_.only_checkpoints);
     }
     all_known = all_known && source->has_value();
     if (*source) {
@@ -323,7 +332,7 @@ absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known
   }
   if (may_roll_back_ && !settings_.logged && HasCheckpointRunning()) {
     if (const std::string why = WhyBackToCheckpoint(state_, sources); !why.empty()) {
-      return OnNobodyHas(absl::DataLossError(why));
+      return OnNobodyHas(absl::DataLossError(why), true);
     }
   }
   for (const auto& [bucket, source] : sources) {
@@ -334,8 +343,9 @@ absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known
 }
 
 // A bucket has no complete copy. Before the job begins, with no process of before alive, everything
-// can go back to the checkpoint together: parameters, tables and ledger.
-absl::Status Placement::OnNobodyHas(const absl::Status& why) {
+// can go back to the checkpoint together: parameters, tables and ledger. Where a disk has nothing
+// that it should have, the checkpoint may be gone with it.
+absl::Status Placement::OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint) {
   if (!may_roll_back_) {
     return why;
   }
@@ -345,6 +355,9 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why) {
                  (settings_.only_checkpoints ? "nothing but checkpoints is stored"
                                              : std::string(why.message())) +
                      "; the job goes back to " + CheckpointName(state_) +
+                     (disks_have_checkpoint || state_.checkpoint.buckets.empty()
+                          ? ""
+                          : ", if it is still on the disks") +
                      (EndedWithCheckpoint(state_) ? "" : ", and trains again what came after it"));
     RollBack();
   }

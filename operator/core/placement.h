@@ -122,7 +122,7 @@ class Placement {
       TimePoint now) const;
   absl::Status Restore(const Restores::Sources& sources, bool all_known);
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
-  absl::Status OnNobodyHas(const absl::Status& why);
+  absl::Status OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint);
   [[nodiscard]] bool HasCheckpointRunning() const;
   void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);

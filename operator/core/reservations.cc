@@ -42,7 +42,13 @@ std::string LittleLearned(const JobSettings& settings,
 
 }  // namespace
 
+// Workers count what they could not send again, all but what had died with one of them. The
+// controller knows what it had heard of, and of that not what was sent again.
 std::string LostWithCopies(const JobState& state) {
+  if (const std::uint64_t lost = state.updates_lost + state.lost_with_all; lost > 0) {
+    return "at least " + std::to_string(lost) + (lost == 1 ? " update was" : " updates were") +
+           " lost with all copies, and their examples count as trained";
+  }
   std::uint64_t updates = 0;
   std::uint64_t buckets = 0;
   for (const BucketHistory& history : state.histories) {
@@ -50,9 +56,11 @@ std::string LostWithCopies(const JobState& state) {
     buckets += history.rolled_back > 0 ? 1 : 0;
   }
   return updates == 0 ? ""
-                      : std::to_string(updates) + " of the updates of " + std::to_string(buckets) +
-                            (buckets == 1 ? " bucket" : " buckets") +
-                            " were lost with all copies, and their examples count as trained";
+                      : std::to_string(updates) + (updates == 1 ? " update of " : " updates of ") +
+                            std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets") +
+                            (updates == 1 ? " was" : " were") +
+                            " rolled back with all copies; what no worker sent again of that "
+                            "counts as trained";
 }
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {

@@ -296,6 +296,7 @@ struct JobState {
   std::vector<DataFile> data_files{};  ///< as the first data server that read them told
   /// Updates of the open epoch that were rolled back while no worker lived to send them again.
   std::uint64_t lost_with_all = 0;
+  std::uint64_t updates_lost = 0;  ///< EpochResult's, over all results
 
   bool operator==(const JobState&) const = default;
 };
@@ -310,9 +311,9 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 /// Reads format versions 3, which had no `at_chance`, 4, which had no attempts, 5, which kept one
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
 /// released, 9, which did not know the rates that the factor is on, 10, which did not know the
-/// data's files, 11, which knew no sign of a rate that is too high, and 12, which did not count
-/// what was lost with all processes. Errors: DataLoss when the bytes are damaged;
-/// FailedPrecondition for another format version, naming both.
+/// data's files, 11, which knew no sign of a rate that is too high, 12, which did not count what
+/// was lost with all processes, and 13, which did not count what was lost over the job. Errors:
+/// DataLoss when the bytes are damaged; FailedPrecondition for another format version, naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
 

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 13;
+constexpr std::uint64_t kStateVersion = 14;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -232,6 +232,9 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 13) {
     codec.Field(value.lost_with_all);
+  }
+  if (codec.version() >= 14) {
+    codec.Field(value.updates_lost);
   }
 }
 

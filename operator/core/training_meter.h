@@ -55,6 +55,9 @@ class TrainingMeter {
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
+  /// Of this epoch.
+  [[nodiscard]] std::uint64_t updates_lost() const { return sum_.updates_lost; }
+
   /// Of all epochs that this has metered.
   [[nodiscard]] Totals OverAllEpochs() const;
 

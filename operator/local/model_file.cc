@@ -116,6 +116,11 @@ exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::
       .deviation = std::vector<float>(channels, static_cast<float>(255 * normalise.deviation()))};
 }
 
+std::uint64_t CountNotFinite(std::span<const float> weights) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(weights, [](float weight) { return !std::isfinite(weight); }));
+}
+
 NormalisationText TextOf(const exports::Normalisation& normalisation) {
   return {.mean = ListText(normalisation.mean), .deviation = ListText(normalisation.deviation)};
 }
@@ -127,8 +132,10 @@ absl::Status WriteModel(const ModelTarget& target,
                         const exports::Metadata& metadata) {
   ADAMANT_ASSIGN_OR_RETURN(const auto stored, NormalisationIn(metadata, graph));
   const exports::Normalisation normalisation = stored.value_or(NormalisationOf(job, graph));
-  const exports::Metadata described =
-      stored ? metadata : Describe(job, graph, normalisation, metadata);
+  exports::Metadata described = stored ? metadata : Describe(job, graph, normalisation, metadata);
+  if (const std::uint64_t bad = CountNotFinite(weights); bad > 0) {
+    described["not_finite"] = std::to_string(bad);
+  }
   if (target.format == ModelFormat::kOnnx) {
     return exports::WriteOnnx(target.path, graph, weights, normalisation, described, target.pipes);
   }

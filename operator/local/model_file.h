@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -30,6 +31,9 @@ struct NormalisationText {
 };
 NormalisationText TextOf(const exports::Normalisation& normalisation);
 
+/// How many weights are NaN or infinite, as after training has diverged: such a model is of no use.
+std::uint64_t CountNotFinite(std::span<const float> weights);
+
 /// Where a model goes. `pipes`: whether that may be one.
 struct ModelTarget {
   std::filesystem::path path;
@@ -39,10 +43,10 @@ struct ModelTarget {
 
 /// Writes a model. `weights`: every parameter of the graph end to end. `metadata`: what is known of
 /// the training; the file says beside it what the net takes: input, normalisation, mean and
-/// deviation (by channel, in units of the byte), the net's layers, and the names of classes where
-/// they are known. What `metadata` has of that, as those of a model that was read, is kept and
-/// counts before the job.
-/// Errors: those of the format and of the file system; InvalidArgument as in ReadModel.
+/// deviation (by channel, in units of the byte), the net's layers, the names of classes where
+/// they are known, and how many weights are not finite where any is. What `metadata` has of that,
+/// as those of a model that was read, is kept and counts before the job. Errors: those of the
+/// format and of the file system; InvalidArgument as in ReadModel.
 absl::Status WriteModel(const ModelTarget& target,
                         const v1::TrainingJob& job,
                         const model::Graph& graph,

@@ -187,12 +187,19 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
     std::error_code error;
     return std::filesystem::exists(std::filesystem::symlink_status(path, error));
   };
+  const bool has_state = has(paths.controller()) || has(paths.controller_copy());
   if (!has(paths.job())) {
-    return absl::NotFoundError(paths.root.string() + " holds no run: it has no job.yaml");
+    const std::string root = paths.root.string();
+    return absl::NotFoundError(
+        has(paths.started())
+            ? root + " holds a run whose job.yaml is missing; what it was started with last puts " +
+                  "it back: cp " + paths.started().string() + " " + paths.job().string()
+        : has_state ? root + " holds a run whose job.yaml is missing; put the manifest that it " +
+                          "was started with there as " + paths.job().string()
+                    : root + " holds no run: it has no job.yaml");
   }
   // One that was ended at once has only its folders, and one of an earlier version no started.yaml.
-  const bool begun = has(paths.started()) || has(paths.controller()) ||
-                     has(paths.controller_copy()) || (has(paths.logs()) && has(paths.data()));
+  const bool begun = has(paths.started()) || has_state || (has(paths.logs()) && has(paths.data()));
   return begun ? absl::OkStatus()
                : absl::NotFoundError(paths.root.string() +
                                      " holds no run: it has a job.yaml, but no started.yaml. To "
@@ -233,6 +240,27 @@ absl::Status CheckRunIsWritable(const RunPaths& paths) {
     ADAMANT_RETURN_IF_ERROR(CheckAllIsWritable(folder));
   }
   return absl::OkStatus();
+}
+
+void RemoveLeftovers(const RunPaths& paths) {
+  std::vector<std::filesystem::path> files = {paths.job(),
+                                              paths.started(),
+                                              paths.plan(),
+                                              paths.metrics(),
+                                              paths.curve(),
+                                              paths.safetensors(),
+                                              paths.onnx(),
+                                              paths.endpoint()};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
+    files.push_back(std::filesystem::path(entry.path()).replace_extension());  // of 7.json.tmp
+  }
+  for (std::filesystem::path& file : files) {
+    file = TemporaryOf(file);
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) {
+      std::filesystem::remove(file, error);
+    }
+  }
 }
 
 absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,

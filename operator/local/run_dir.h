@@ -83,7 +83,8 @@ std::string SetStrangerAside(const std::filesystem::path& data);
 /// Whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
-/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing.
+/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing, and how it
+/// is put back where all but the manifest is there.
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
 /// That those files of a run that are there, and its logs, are files (storage::CheckIsFile): a
@@ -96,6 +97,10 @@ absl::Status CheckModelFiles(const RunPaths& paths);
 /// That this process may write to the folders of a run and to the files that its programs keep
 /// there, as it may not where another user ran them. Error: of the file system, naming the first.
 absl::Status CheckRunIsWritable(const RunPaths& paths);
+
+/// Removes what programs that were killed while they wrote files of the run have left beside these
+/// (TemporaryOf). The caller holds the lock.
+void RemoveLeftovers(const RunPaths& paths);
 
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
 /// once each gets one of its own. Errors: of the file system.

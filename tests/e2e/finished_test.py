@@ -1,6 +1,9 @@
 """What has been trained is looked at, measured and exported without what training needs."""
 
 import json
+import math
+import shutil
+import struct
 import unittest
 
 import adamant
@@ -96,6 +99,52 @@ class FinishedTest(adamant.TestCase):
         result = adamant.adamant("train", "--resume", self.trained.folder)
         self.assertEqual(result.returncode, 2, result.stdout)
         self.assertIn("there is no file", result.stderr)
+
+    def test_what_a_killed_one_has_half_written_goes_away(self):
+        left = [self.trained.folder / f"{name}.tmp" for name in ("learning-curve.svg", "model.onnx", "checkpoints/1.json")]
+        mine = self.trained.folder / "notes.tmp"
+        for path in (*left, mine):
+            path.write_text("half")
+        adamant.adamant("train", "--resume", self.trained.folder).check_returncode()
+        self.assertEqual([path.name for path in (*left, mine) if path.exists()], ["notes.tmp"])
+
+    def test_the_export_of_a_model_that_holds_nan_warns(self):
+        content = self.model.read_bytes()
+        size = 8 + struct.unpack("<Q", content[:8])[0]
+        header = json.loads(content[8:size])
+        del header["__metadata__"]["xxh3_64"]
+        header = json.dumps(header).encode()
+        self.model.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<f", math.nan) + content[size + 4:])
+        for kind in ("safetensors", "onnx"):
+            out = self.folder / f"out.{kind}"
+            result = adamant.adamant("export", self.trained.folder, "--format", kind, "--out", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("warning: 1 of the model's ", result.stderr)
+            self.assertIn(b"not_finite", out.read_bytes())
+
+    def test_a_run_whose_manifest_is_gone_is_called_one_and_says_how_it_comes_back(self):
+        run = self.trained
+        commands = (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", self.folder / "x"], ["eval"])
+        manifest, started = run.folder / "job.yaml", run.folder / "started.yaml"
+        kept = manifest.read_text()
+        manifest.unlink()
+        for command in commands:
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"{run.folder} holds a run whose job.yaml is missing; what it was started with last puts it back: "
+                          f"cp {started} {manifest}", result.stderr)
+        shutil.copy(started, manifest)
+        for command in commands:
+            self.assertEqual(adamant.adamant(*command, run.folder).returncode, 0, command)
+        manifest.unlink()
+        started.unlink()
+        for command in commands:
+            result = adamant.adamant(*command, run.folder)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"put the manifest that it was started with there as {manifest}", result.stderr)
+        manifest.write_text(kept)
+        for command in commands:
+            self.assertEqual(adamant.adamant(*command, run.folder).returncode, 0, command)
 
 
 if __name__ == "__main__":

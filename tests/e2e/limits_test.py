@@ -1,6 +1,7 @@
 """What becomes of programs that may have little memory, few threads, or small files."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -68,6 +69,22 @@ class LimitsTest(adamant.TestCase):
                                     capture_output=True, text=True, check=False)
             self.assertEqual(result.returncode, 4, f"{processes} processes: {result.stderr}")
             self.assertIn(HINT, result.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
+    def test_too_few_threads_for_a_process_of_the_job_are_told(self):
+        self.folder.chmod(0o777)
+        job = self.job(epochs=1)
+        for processes in (25, 45, 65, 85, 105):
+            run = self.run_in(f"run{processes}")
+            result = subprocess.run(["timeout", "-s", "KILL", "20", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
+                                     "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
+                                     adamant.binary_folder() / "adamant", "train", job, "--run-dir", run.folder],
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 1, f"{processes} processes: {result.stderr}")
+            lost = [event["text"] for event in run.events() if event["event"] == "lost"]
+            self.assertNotEqual(lost, [])
+            for text in lost:
+                self.assertRegex(text, " exited with code 4: adamant-.*" + re.escape(HINT) + "|could not be started: .* unavailable")
 
     def test_from_too_little_memory_to_enough_libraries_neither_crash_nor_hang(self):
         """oneDNN would write code through a null pointer, and RocksDB wait for itself. Below what loads the libraries the

@@ -84,7 +84,7 @@ class LifeTest(TestCase):
         self.assert_succeeds(job, 50, examples=examples)
         self.assertEqual([name for name in job.created() if "-worker-" in name],
                          [f"elastic-worker-{slot}-1" for slot in range(4)])
-        self.assert_event(job, "Scaled: the job has 1 workers now, 4 before")
+        self.assert_event(job, "Scaled: the job has 1 worker now, 4 before")
 
     def test_a_job_that_diverges_goes_back_and_on_with_half_the_rate(self):
         job = self.start("steep", epochs=3, optimiser="{kind: Sgd, rate: 8}",

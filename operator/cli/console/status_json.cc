@@ -116,6 +116,7 @@ std::string StatusJson(const std::string& time, const v1::JobStatus& status, boo
       {"divergence", status.divergence()},
       {"undone_updates", status.undone_updates()},
       {"undone_examples", status.undone_examples()},
+      {"updates_lost", status.updates_lost()},
       {"batches_of_others", Known(status.training_loss() != 0, status.batches_of_others())},
       {"checkpoint", status.checkpoint()},
       {"checkpoint_held_seconds", status.checkpoint_held_seconds()},

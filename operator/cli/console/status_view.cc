@@ -73,13 +73,18 @@ std::string RollbackText(const v1::JobStatus& status) {
   const std::uint64_t updates = status.bucket_summary().rolled_back();
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
+  const std::string lost = status.updates_lost() == 0
+                               ? ""
+                               : "lost         at least " + Count(status.updates_lost(), "update") +
+                                     ", which no worker could send again\n";
   if (updates == 0) {
-    return restores == 0
-               ? ""
-               : "restored     buckets from disk, " + Count(restores, "time") + " so far\n";
+    return (restores == 0
+                ? ""
+                : "restored     buckets from disk, " + Count(restores, "time") + " so far\n") +
+           lost;
   }
   return "rolled back  " + Count(updates, "update") + " in " + Count(buckets, "bucket") + "; " +
-         Count(restores, "restore") + " from disk so far\n";
+         Count(restores, "restore") + " from disk so far\n" + lost;
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.

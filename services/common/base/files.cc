@@ -1,6 +1,7 @@
 #include "services/common/base/files.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -115,6 +116,12 @@ bool IsFileSizeLimit(std::string_view message) {
   return message.find(std::generic_category().message(EFBIG)) != std::string_view::npos;
 }
 
+bool ExceedsFileSizeLimit(std::uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         bytes > limit.rlim_cur;
+}
+
 std::string InodeHint(const std::filesystem::path& path) {
   struct statvfs system {};
   const bool known = statvfs(path.c_str(), &system) == 0 ||
@@ -190,9 +197,10 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
   }
 }
 
+std::filesystem::path TemporaryOf(std::filesystem::path path) { return path += ".tmp"; }
+
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content) {
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
+  const std::filesystem::path temporary = TemporaryOf(path);
   if (const absl::Status status = WriteAndSync(temporary, content); !status.ok()) {
     unlink(temporary.c_str());
     return status;

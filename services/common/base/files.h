@@ -26,6 +26,9 @@ absl::Status Misplaced(const std::filesystem::path& path,
                        std::filesystem::file_type found,
                        std::filesystem::file_type wanted);
 
+/// Where WriteFileAtomically writes first. A process that is killed meanwhile leaves it behind.
+std::filesystem::path TemporaryOf(std::filesystem::path path);
+
 /// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
 /// the new one, also after a crash. Errors: ResourceExhausted if the disk is full,
 /// PermissionDenied, DataLoss if `path` is a folder, else Unavailable, naming the path.
@@ -46,6 +49,10 @@ std::filesystem::path EndOfLinks(std::filesystem::path path);
 /// Whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells of,
 /// rather than a full disk.
 bool IsFileSizeLimit(std::string_view message);
+
+/// Whether a file of so many bytes would exceed the limit of file sizes of this process. A write
+/// past the page cache that crosses a limit which is no multiple of a block fails with EINVAL.
+bool ExceedsFileSizeLimit(std::uint64_t bytes);
 
 /// What to add to a message of ENOSPC about `path`, which may not be there: " (…)" where its file
 /// system has room, and no inodes (df -i); else "". SystemError does so itself.

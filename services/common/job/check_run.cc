@@ -16,6 +16,11 @@ namespace {
 constexpr std::int64_t kMaxThreads = 16384;
 constexpr std::int64_t kMaxWorkerBytes = std::int64_t{4} << 40;
 
+// "1 worker", "2 workers".
+std::string Counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 class RunChecker {
  public:
   RunChecker(const v1::JobSpec& spec,
@@ -130,20 +135,29 @@ class RunChecker {
     const v1::Distribution& distribution = spec_.distribution();
     const std::int64_t threads =
         std::int64_t{distribution.workers()} * distribution.threads_per_worker();
-    const std::string product = std::to_string(distribution.workers()) + " workers x " +
-                                std::to_string(distribution.threads_per_worker()) + " threads";
+    const std::string product = Counted(distribution.workers(), "worker") + " x " +
+                                Counted(distribution.threads_per_worker(), "thread");
     if (threads > kMaxThreads) {
       Report("spec.distribution.threadsPerWorker",
              product + " are " + std::to_string(threads) + " threads (allowed: at most " +
                  std::to_string(kMaxThreads) + " over all workers)");
       return;
     }
-    const std::int64_t in_flight = threads * spec_.data().batch_size();
+    const std::int64_t batch = spec_.data().batch_size();
+    const std::int64_t in_flight = threads * batch;
     if (examples_ && in_flight > *examples_) {
-      Report("spec.data.batchSize",
-             product + " x " + std::to_string(spec_.data().batch_size()) + " per batch are " +
-                 std::to_string(in_flight) + " examples, but there are only " +
-                 std::to_string(*examples_) + " to train on");
+      const std::string problem = product + " x " + std::to_string(batch) + " per batch are " +
+                                  std::to_string(in_flight) +
+                                  " examples at a time, but there are only " +
+                                  std::to_string(*examples_) + " to train on: ";
+      if (batch > *examples_) {
+        Report("spec.data.batchSize", problem + "smaller batches or more examples help");
+      } else {
+        const bool many_workers = distribution.workers() > 1;
+        Report(many_workers ? "spec.distribution.workers" : "spec.distribution.threadsPerWorker",
+               problem + (many_workers ? "fewer workers" : "fewer threads") +
+                   ", smaller batches (spec.data.batchSize) or more examples help");
+      }
     }
   }
 
@@ -177,13 +191,13 @@ class RunChecker {
     if (!spec_.run_policy().has_epochs()) {
       return;
     }
-    const std::string whole_job =
-        " of training, but the job ends after " + FormatReal(epochs) + " epochs";
+    const std::string whole_job = " of training, but the job ends after " + FormatReal(epochs) +
+                                  (epochs == 1 ? " epoch" : " epochs");
     const std::optional<double> warm_up = Epochs(spec_.optimiser().schedule().warm_up());
     if (warm_up && *warm_up >= epochs) {
       Report("spec.optimiser.schedule.warmUp",
-             "the warm-up takes " + FormatReal(*warm_up) + " epochs" + whole_job +
-                 " (allowed: less than the whole job)");
+             "the warm-up takes " + FormatReal(*warm_up) + (*warm_up == 1 ? " epoch" : " epochs") +
+                 whole_job + " (allowed: less than the whole job)");
     }
     const std::int64_t alone = spec_.distribution().warm_start().examples();
     if (examples_ && static_cast<double>(alone) >= epochs * static_cast<double>(*examples_)) {

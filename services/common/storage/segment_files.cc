@@ -3,6 +3,7 @@
 #include <rocksdb/file_system.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "services/common/base/checksum.h"
 #include "services/common/base/failpoint.h"
+#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/file_kinds.h"
 #include "services/common/storage/rocksdb_status.h"
@@ -294,10 +296,13 @@ absl::Status SegmentFiles::WritePadded(rocksdb::FSWritableFile& file,
     const std::string_view piece = value.substr(0, kBufferBytes);
     std::memcpy(buffer_.get(), piece.data(), piece.size());
     std::memset(buffer_.get() + piece.size(), 0, Padded(piece.size()) - piece.size());
-    ADAMANT_RETURN_IF_ERROR(
-        WriteStatus(file.PositionedAppend(
-                        {buffer_.get(), Padded(piece.size())}, at, rocksdb::IOOptions(), nullptr),
-                    folder_));
+    const std::uint64_t bytes = Padded(piece.size());
+    const rocksdb::IOStatus written =
+        file.PositionedAppend({buffer_.get(), bytes}, at, rocksdb::IOOptions(), nullptr);
+    if (!written.ok() && ExceedsFileSizeLimit(at + bytes)) {
+      return SystemError(EFBIG, "cannot write to a file of more than the limit in", folder_);
+    }
+    ADAMANT_RETURN_IF_ERROR(WriteStatus(written, folder_));
     at += piece.size();
     value.remove_prefix(piece.size());
   }

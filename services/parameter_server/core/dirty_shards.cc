@@ -36,7 +36,7 @@ void DirtyShards::Hurry() {
 
 std::vector<DirtyShards::Entry> DirtyShards::Take() {
   const MutexLock lock(mutex_);
-  hurry_ = false;
+  taken_in_hurry_ = std::exchange(hurry_, false);
   taken_.clear();
   for (const auto& [shard, waiting] : waiting_) {
     taken_.push_back({shard, waiting.bytes, waiting.since});
@@ -60,6 +60,7 @@ void DirtyShards::Return() {
     waiting_bytes_ += inserted ? entry.bytes : 0;
   }
   taken_.clear();
+  hurry_ = hurry_ || taken_in_hurry_;  // who has asked for it does not ask again
 }
 
 Clock::TimePoint DirtyShards::DueAt() const {

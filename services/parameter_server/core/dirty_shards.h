@@ -44,7 +44,8 @@ class DirtyShards {
   /// What was taken last is stored durably.
   void Written();
 
-  /// What was taken last could not be stored: dirty again, as old as before.
+  /// What was taken last could not be stored: dirty again, as old as before,
+  /// and due at once if it was.
   void Return();
 
   /// When the next flush should begin, so that it can end within the limits; TimePoint::max() if
@@ -77,6 +78,7 @@ class DirtyShards {
   std::vector<Entry> taken_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
+  bool taken_in_hurry_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace adamant::parameter_server

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -74,6 +75,49 @@ TEST(ExpectationTest, HardlyAnyRoomForWhatAWorkerKeepsIsWarnedOf) {
   }
 }
 
+std::vector<std::string> WarningsOfOptimiser(const std::string& optimiser,
+                                             const std::string& epochs = "10") {
+  return Expected("{workers: 1}", optimiser, "32", epochs).warnings;
+}
+
+TEST(ExpectationTest, ARateAboveAllThatTrainsIsWarnedOf) {
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 50}"),
+              ElementsAre("spec.optimiser.rate: rate / (1 - momentum) is 500; no net was measured "
+                          "to train well above 0.8: as a rule training swings or diverges, or ends "
+                          "lower (docs/bench/scaling.md)"));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 0.81}"),
+              ElementsAre(HasSubstr("spec.optimiser.rate: 0.81; no net was measured")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 0.1}"),
+              ElementsAre(HasSubstr("train well above 0.08")));
+  EXPECT_THAT(
+      WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 5}]}"),
+      ElementsAre(HasSubstr("spec.optimiser.layers[0].rate: rate / (1 - momentum) is 50;")));
+  for (const char* fine : {"{kind: Momentum, rate: 0.08}",
+                           "{kind: Momentum, rate: 0.8, momentum: 0}",
+                           "{kind: Sgd, rate: 0.8}",
+                           "{kind: Adagrad, rate: 0.08}"}) {
+    EXPECT_THAT(WarningsOfOptimiser(fine), IsEmpty()) << fine;
+  }
+}
+
+TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
+  EXPECT_THAT(
+      WarningsOfOptimiser("{kind: Momentum, rate: 1e-7}"),
+      ElementsAre("spec.optimiser.rate: with 1e-07 the weights hardly move in the job's 18750 "
+                  "batches, and little is learned; nets were measured to learn from about 2.7e-05 "
+                  "on (docs/bench/scaling.md)"));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}"), IsEmpty());
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}", "5"),
+              ElementsAre(HasSubstr("hardly move in the job's 9375 batches")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 2e-4}"), ElementsAre(HasSubstr("0.00027")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 7e-4}"),
+              ElementsAre(HasSubstr("from about 0.00073 on")));
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 1e-3}"), IsEmpty());
+  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 0}]}"),
+              IsEmpty())
+      << "a layer may be frozen";
+}
+
 TEST(ExpectationTest, AScheduleThatLeavesNothingOfTheRateForLongIsWarnedOf) {
   const auto with = [](const std::string& schedule) {
     return Expected("{workers: 1}", "{kind: Momentum, rate: 0.02, schedule: " + schedule + "}")
@@ -103,7 +147,8 @@ TEST(ExpectationTest, SixteenWorkers) {
   const ExpectationText text = Expected("{workers: 16}", kMomentum);
   EXPECT_EQ(text.lines,
             "workers: 16 x 1 thread, batches of 32: 512 examples at a time\n"
-            "staleness: about 30 batches of others; an exchange after every batch\n"
+            "staleness: about 30 batches of others on average, on processors of their own; an "
+            "exchange after every batch\n"
             "start: one worker alone for 200 batches at learning rate 0.02; then a gain of 1/16: "
             "learning rate 0.00027\n"
             "correction: staleness factor 0.42, once the gain is 1: learning rate 0.02 -> 0.0043, "
@@ -114,7 +159,8 @@ TEST(ExpectationTest, SixteenWorkers) {
 TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
   EXPECT_EQ(Expected("{workers: 2}", kMomentum).lines,
             "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
-            "staleness: about 9 batches of others; an exchange after every 8 batches\n"
+            "staleness: about 9 batches of others on average, on processors of their own; an "
+            "exchange after every 8 batches\n"
             "start: a gain of 1/2: learning rate 0.025\n"
             "correction: staleness factor 0.5, once the gain is 1: learning rate 0.02 -> 0.05, "
             "momentum 0.9 -> 0.5 (optimiser.asynchrony: Auto)\n");

@@ -251,6 +251,7 @@ TEST(CodecTest, StatusOfBucketsComesBackAsItWas) {
                                                     .restores = 1};
   report.checkpoint = 12;
   report.checkpoint_held_seconds = 0.25;
+  report.updates_lost = 9;
   const controller::JobReport decoded = Decode(Encode(report));
   ASSERT_EQ(decoded.buckets.size(), 1u);
   EXPECT_EQ(decoded.buckets[0].record, record);
@@ -261,6 +262,7 @@ TEST(CodecTest, StatusOfBucketsComesBackAsItWas) {
   EXPECT_EQ(decoded.last_failover->failovers, 3u);
   EXPECT_EQ(decoded.checkpoint, 12u);
   EXPECT_DOUBLE_EQ(decoded.checkpoint_held_seconds, 0.25);
+  EXPECT_EQ(decoded.updates_lost, 9u);
 }
 
 TEST(CodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {

@@ -337,7 +337,13 @@ TEST_F(RollBackTest, WithoutACheckpointTheJobFailsAndSaysWhy) {
 
 TEST_F(RollBackTest, ACheckpointThatIsGoneIsNotPromised) {
   TakeCheckpoint();
-  Resume();
+  std::string told;
+  for (const Note& note : Pick<Note>(Resume())) {
+    told += note.kind == Note::Kind::kRestored ? note.text : "";
+  }
+  EXPECT_THAT(told,
+              HasSubstr("; the job goes back to checkpoint 1, if it is still on the disks, and "
+                        "trains again what came after it"));
   BucketsReady lost;
   for (const std::uint32_t bucket : {1u, 3u}) {
     lost.buckets.push_back({.bucket = bucket,

@@ -86,8 +86,12 @@ TEST_F(HighRateTest, UpdatesThatWereLostWithAllCopiesAreTold) {
   state_.row.training_loss = 0.01;
   state_.histories = {{.updates = 5, .rolled_back = 0}, {.updates = 5, .rolled_back = 2}};
   EXPECT_EQ(ReservationsOf(settings_, state_),
-            "2 of the updates of 1 bucket were lost with all copies, and their examples count as "
-            "trained");
+            "2 updates of 1 bucket were rolled back with all copies; what no worker sent again of "
+            "that counts as trained");
+  state_.updates_lost = 980;
+  EXPECT_EQ(ReservationsOf(settings_, state_),
+            "at least 980 updates were lost with all copies, and their examples count as trained")
+      << "as metrics.csv says";
 }
 
 TEST_F(HighRateTest, OneAdviceIsEnough) {

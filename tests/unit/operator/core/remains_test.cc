@@ -92,6 +92,14 @@ TEST_F(RemainsTest, WhereMostIsLeftOfWhatCameAfterTheCheckpointItIsKept) {
   job_.TrainAndEvaluate(50);
   ASSERT_THAT(job_.results(), SizeIs(1));
   EXPECT_EQ(job_.results()[0].updates_lost, 4 * 10u) << "no worker had them any more";
+  EXPECT_EQ(job_.controller().Report().updates_lost, 4 * 10u);
+  job_.Tell(kWorker0,
+            Heartbeat{.progress = WorkerProgress{.trained_examples = 180, .updates_lost = 7}});
+  EXPECT_EQ(job_.controller().Report().updates_lost, 4 * 10u + 7) << "what a worker could not";
+  job_.TrainAndEvaluate(50);
+  EXPECT_EQ(job_.results().back().updates_lost, 7u);
+  EXPECT_EQ(job_.state().updates_lost, 4 * 10u + 7) << "the results together";
+  EXPECT_EQ(job_.controller().Report().updates_lost, 4 * 10u + 7);
 }
 
 TEST_F(RemainsTest, WhereMostIsGoneTheJobGoesBackToTheCheckpointAndNothingCountsAsLost) {

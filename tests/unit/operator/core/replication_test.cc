@@ -292,6 +292,42 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
                                 HasSubstr("buckets), and no update is known to be lost"))));
 }
 
+/// A net whose parameters are all in bucket 1.
+class SmallNetTest : public ReplicationTest {
+ protected:
+  SmallNetTest() : ReplicationTest(SmallNet()) {}
+
+  static JobSettings SmallNet() {
+    JobSettings settings = ReplicatedJob();
+    settings.bucket_bytes = {0, 4, 0};
+    return settings;
+  }
+};
+
+TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
+  std::vector<Holder> holders;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) {
+    holders.push_back(job_.HolderOf(slot));
+    job_.Exit({Role::kParameterServer, slot});
+  }
+  for (const Holder& holder : holders) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions;
+  for (const Holder& holder : holders) {
+    Harness::Append(actions, job_.Serve(holder.slot));
+  }
+  EXPECT_THAT(RestoredTexts(actions),
+              ElementsAre("parameters were read back from disk (1 of 1 buckets), and no update is "
+                          "known to be lost"));
+}
+
 TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
   const Holder first = record(0).primary;
   const Holder second = Secondary(0);

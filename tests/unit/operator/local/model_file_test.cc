@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,17 @@ TEST_F(ModelFileTest, WhatAModelSaysOfItselfIsKept) {
   EXPECT_EQ(model->metadata, metadata);
   EXPECT_THAT(model->normalisation->mean, ElementsAre(1, -2.5F));
   EXPECT_THAT(model->normalisation->deviation, ElementsAre(3, 4e-05F));
+}
+
+TEST_F(ModelFileTest, AModelWithWeightsThatAreNotFiniteSaysHowMany) {
+  ASSERT_TRUE(Write({}).ok());
+  EXPECT_FALSE(ReadModel(path_, graph_)->metadata.contains("not_finite"));
+  std::vector<float> weights = weights_;
+  weights[3] = std::numeric_limits<float>::quiet_NaN();
+  weights[7] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(CountNotFinite(weights), 2u);
+  ASSERT_TRUE(WriteModel({.path = path_}, job_, graph_, weights, {}).ok());
+  EXPECT_EQ(ReadModel(path_, graph_)->metadata.at("not_finite"), "2");
 }
 
 TEST_F(ModelFileTest, AnOnnxFileIsForOtherTools) {

@@ -113,6 +113,34 @@ TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
   EXPECT_TRUE(std::filesystem::is_directory(data));
 }
 
+TEST_F(RunDirTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  std::filesystem::create_directory(paths_.checkpoints());
+  const std::vector<std::filesystem::path> files = {paths_.job(),
+                                                    paths_.started(),
+                                                    paths_.plan(),
+                                                    paths_.metrics(),
+                                                    paths_.curve(),
+                                                    paths_.safetensors(),
+                                                    paths_.onnx(),
+                                                    paths_.endpoint(),
+                                                    paths_.checkpoint(7),
+                                                    paths_.checkpoint(8)};
+  for (const std::filesystem::path& file : files) {
+    ASSERT_TRUE(WriteFileAtomically(file, "whole").ok());
+    ASSERT_TRUE(WriteFileAtomically(TemporaryOf(file), "half").ok());
+  }
+  std::filesystem::remove(paths_.checkpoint(8));
+  const std::filesystem::path thesis = paths_.root / "thesis.tmp";
+  ASSERT_TRUE(WriteFileAtomically(thesis, "precious").ok());
+  RemoveLeftovers(paths_);
+  for (const std::filesystem::path& file : files) {
+    EXPECT_EQ(std::filesystem::exists(file), file != paths_.checkpoint(8)) << file;
+    EXPECT_FALSE(std::filesystem::exists(TemporaryOf(file))) << file;
+  }
+  EXPECT_TRUE(std::filesystem::exists(thesis));
+}
+
 TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
   ASSERT_TRUE(CreateRunDir(paths_, "").ok());
   using Use = RunLock::Use;

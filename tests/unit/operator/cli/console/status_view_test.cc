@@ -146,6 +146,21 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
 
+TEST(StatusTextTest, WhatNoWorkerCouldSendAgainIsToldBesideWhatWasRolledBack) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_last_failover()->set_restores(2);
+  status.set_updates_lost(980);
+  EXPECT_THAT(StatusText(status, /*live=*/false),
+              HasSubstr("restored     buckets from disk, 2 times so far\n"
+                        "lost         at least 980 updates, which no worker could send again\n"));
+  status.mutable_bucket_summary()->set_rolled_back(18);
+  status.mutable_bucket_summary()->set_rolled_back_buckets(2);
+  EXPECT_THAT(StatusText(status, /*live=*/false),
+              HasSubstr("rolled back  18 updates in 2 buckets; 2 restores from disk so far\n"
+                        "lost         at least 980 updates, which no worker could send again\n"));
+  EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/false))["updates_lost"], 980);
+}
+
 TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
   v1::JobStatus status = RunningJob();
   status.mutable_last_failover()->set_restores(64);

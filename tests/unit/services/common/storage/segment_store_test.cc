@@ -1,8 +1,10 @@
 #include "services/common/storage/segment_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/files.h"
 #include "services/common/base/rng.h"
 #include "tests/unit/services/common/storage/disk_store_rig.h"
 
@@ -75,6 +78,19 @@ class SegmentStoreTest : public testing::Test {
   const std::filesystem::path folder_ = root_.path() / "store";
   std::unique_ptr<storage::KvStore> store_;
 };
+
+TEST_F(SegmentStoreTest, ALimitOfFileSizesWithinABlockIsCalledOne) {
+  std::signal(SIGXFSZ, SIG_IGN);  // as all programs do
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit limit{.rlim_cur = kValueBytes / 2 + 1, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const absl::Status status = Put(1, "first");
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_TRUE(IsFileSizeLimit(std::string(status.message()))) << status;
+  EXPECT_TRUE(Put(1, "again").ok());
+}
 
 TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
   constexpr std::uint64_t kKeys = 40;

@@ -85,5 +85,17 @@ TEST_F(DirtyShardsTest, WhatIsReturnedIsAsOldAsBeforeAndCountedOnce) {
   EXPECT_EQ(dirty_.DueAt(), start + milliseconds(500));
 }
 
+TEST_F(DirtyShardsTest, WhatWasAskedForAndIsReturnedIsStillDueAtOnce) {
+  dirty_.Add(4, 10);
+  dirty_.Hurry();
+  dirty_.Take();
+  dirty_.Return();
+  EXPECT_LE(dirty_.DueAt(), clock_.Now());
+  dirty_.Take();
+  dirty_.Written();
+  dirty_.Add(4, 10);
+  EXPECT_GT(dirty_.DueAt(), clock_.Now());
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server

@@ -84,6 +84,18 @@ TEST_F(FlusherTest, AFullDiskRaisesTheAlarmAndNothingIsLost) {
   EXPECT_THAT(AfterCrash(), Each(2));
 }
 
+TEST_F(FlusherTest, WhatWasAskedForIsTriedAgainAfterASecondWhereTheDiskWasFull) {
+  Push(1);
+  server().RequestFlush(kWriter, {});
+  rig_->store(0).SetFull(true);
+  for (int tries = 0; tries < 3; ++tries) {
+    EXPECT_LE(flusher().DueAt(), rig_->clock.Now());
+    EXPECT_TRUE(Flush().ok());
+    EXPECT_EQ(flusher().DueAt(), rig_->clock.Now() + seconds(1)) << "not at half the interval";
+    rig_->clock.Advance(seconds(1));
+  }
+}
+
 TEST_F(FlusherTest, AFailedSyncIsFatal) {
   Push(1);
   rig_->store(0).FailNextSync();

@@ -1,0 +1,91 @@
+#include "operator/cli/rate_warning.h"
+
+#include <cmath>
+
+#include "operator/cli/console/text.h"
+#include "proto/adamant/v1/job.pb.h"
+
+namespace adamant::cli {
+namespace {
+
+// Measured: docs/bench/scaling.md, "Rates that are too high or too low". What moves weights in the
+// long run is rate / (1 - momentum).
+constexpr double kMostMove = 0.8;
+constexpr double kMostAdagrad = 0.08;
+
+// Times the batches of the job; of Adagrad, whose steps fall with the root of their number, times
+// that root.
+constexpr double kLeastMoveInAll = 5;
+constexpr double kLeastAdagradInAll = 0.1;
+
+constexpr std::uint64_t kManyBatches = 100'000;  // where their number is not known
+
+struct Limits {
+  double memory = 1;  // what the rate is multiplied by
+  double most = kMostMove;
+  double least_in_all = kLeastMoveInAll;
+  std::string what = "";  // of which the limits are
+};
+
+Limits LimitsOf(const v1::Optimiser& optimiser) {
+  if (optimiser.kind() == v1::Optimiser::KIND_ADAGRAD) {
+    return {.most = kMostAdagrad, .least_in_all = kLeastAdagradInAll};
+  }
+  if (optimiser.kind() == v1::Optimiser::KIND_MOMENTUM && optimiser.momentum() > 0) {
+    return {.memory = 1 / (1 - optimiser.momentum()), .what = "rate / (1 - momentum) is "};
+  }
+  return {};
+}
+
+void WarnOfHigh(const std::string& field,
+                double rate,
+                const Limits& limits,
+                std::vector<std::string>& warnings) {
+  const double move = rate * limits.memory;
+  if (move > limits.most * (1 + 1e-9)) {  // momentum is no round number
+    warnings.push_back(
+        Text("%s: %s%.4g; no net was measured to train well above %g: as a rule training swings or "
+             "diverges, or ends lower (docs/bench/scaling.md)",
+             field.c_str(),
+             limits.what.c_str(),
+             move,
+             limits.most));
+  }
+}
+
+void WarnOfLow(const v1::Optimiser& optimiser,
+               std::uint64_t batches,
+               const Limits& limits,
+               std::vector<std::string>& warnings) {
+  const auto steps = static_cast<double>(batches > 0 ? batches : kManyBatches);
+  const bool adagrad = optimiser.kind() == v1::Optimiser::KIND_ADAGRAD;
+  const double least = limits.least_in_all / limits.memory / (adagrad ? std::sqrt(steps) : steps);
+  if (optimiser.rate() < least) {
+    warnings.push_back(Text(
+        "spec.optimiser.rate: with %g the weights hardly move in %s%llu batches, and little is "
+        "learned; nets were measured to learn from about %.2g on (docs/bench/scaling.md)",
+        optimiser.rate(),
+        batches > 0 ? "the job's " : "",
+        Wide(batches > 0 ? batches : kManyBatches),
+        least));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> RateWarnings(const v1::JobSpec& spec, std::uint64_t batches) {
+  const v1::Optimiser& optimiser = spec.optimiser();
+  const Limits limits = LimitsOf(optimiser);
+  std::vector<std::string> warnings;
+  WarnOfHigh("spec.optimiser.rate", optimiser.rate(), limits, warnings);
+  for (int i = 0; i < optimiser.layers_size(); ++i) {
+    if (optimiser.layers(i).has_rate()) {
+      WarnOfHigh(
+          Text("spec.optimiser.layers[%d].rate", i), optimiser.layers(i).rate(), limits, warnings);
+    }
+  }
+  WarnOfLow(optimiser, batches, limits, warnings);
+  return warnings;
+}
+
+}  // namespace adamant::cli
