@@ -1,5 +1,6 @@
 #include "operator/cli/rate_warning.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "operator/cli/console/text.h"
@@ -9,9 +10,11 @@ namespace adamant::cli {
 namespace {
 
 // Measured: docs/bench/scaling.md, "Rates that are too high or too low". What moves weights in the
-// long run is rate / (1 - momentum).
+// long run is rate / (1 - momentum). Of batches of 32; larger ones, whose gradients vary less, bear
+// more, as the root of their size.
 constexpr double kMostMove = 0.8;
 constexpr double kMostAdagrad = 0.08;
+constexpr double kMeasuredBatch = 32;
 
 // Times the batches of the job; of Adagrad, whose steps fall with the root of their number, times
 // that root.
@@ -26,6 +29,10 @@ struct Limits {
   double least_in_all = kLeastMoveInAll;
   std::string what = "";  // of which the limits are
 };
+
+double OfBatch(double limit, double batch_size) {
+  return limit * std::sqrt(std::max(1.0, batch_size / kMeasuredBatch));
+}
 
 Limits LimitsOf(const v1::Optimiser& optimiser) {
   if (optimiser.kind() == v1::Optimiser::KIND_ADAGRAD) {
@@ -44,7 +51,8 @@ void WarnOfHigh(const std::string& field,
   const double move = rate * limits.memory;
   if (move > limits.most * (1 + 1e-9)) {  // momentum is no round number
     warnings.push_back(
-        Text("%s: %s%.4g; no net was measured to train well above %g: as a rule training swings or "
+        Text("%s: %s%.4g; no net was measured to train well above %.2g with such batches: as a "
+             "rule training swings or "
              "diverges, or ends lower (docs/bench/scaling.md)",
              field.c_str(),
              limits.what.c_str(),
@@ -75,7 +83,8 @@ void WarnOfLow(const v1::Optimiser& optimiser,
 
 std::vector<std::string> RateWarnings(const v1::JobSpec& spec, std::uint64_t batches) {
   const v1::Optimiser& optimiser = spec.optimiser();
-  const Limits limits = LimitsOf(optimiser);
+  Limits limits = LimitsOf(optimiser);
+  limits.most = OfBatch(limits.most, static_cast<double>(spec.data().batch_size()));
   std::vector<std::string> warnings;
   WarnOfHigh("spec.optimiser.rate", optimiser.rate(), limits, warnings);
   for (int i = 0; i < optimiser.layers_size(); ++i) {

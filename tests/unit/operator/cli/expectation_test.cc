@@ -83,8 +83,8 @@ std::vector<std::string> WarningsOfOptimiser(const std::string& optimiser,
 TEST(ExpectationTest, ARateAboveAllThatTrainsIsWarnedOf) {
   EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 50}"),
               ElementsAre("spec.optimiser.rate: rate / (1 - momentum) is 500; no net was measured "
-                          "to train well above 0.8: as a rule training swings or diverges, or ends "
-                          "lower (docs/bench/scaling.md)"));
+                          "to train well above 0.8 with such batches: as a rule training swings or "
+                          "diverges, or ends lower (docs/bench/scaling.md)"));
   EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 0.81}"),
               ElementsAre(HasSubstr("spec.optimiser.rate: 0.81; no net was measured")));
   EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 0.1}"),
@@ -98,6 +98,13 @@ TEST(ExpectationTest, ARateAboveAllThatTrainsIsWarnedOf) {
                            "{kind: Adagrad, rate: 0.08}"}) {
     EXPECT_THAT(WarningsOfOptimiser(fine), IsEmpty()) << fine;
   }
+}
+
+TEST(ExpectationTest, LargerBatchesBearAHigherRate) {
+  const std::string rate = "{kind: Momentum, rate: 0.2}";
+  EXPECT_THAT(Expected("{workers: 1}", rate, "256", "10").warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 1}", rate, "128", "10").warnings,
+              ElementsAre(HasSubstr("is 2; no net was measured to train well above 1.6")));
 }
 
 TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
