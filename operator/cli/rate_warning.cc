@@ -15,6 +15,7 @@ namespace {
 constexpr double kMostMove = 0.8;
 constexpr double kMostAdagrad = 0.08;
 constexpr double kMeasuredBatch = 32;
+constexpr double kMostMemory = 20;  // a longer one is warned of by itself
 
 // Times the batches of the job; of Adagrad, whose steps fall with the root of their number, times
 // that root.
@@ -39,7 +40,10 @@ Limits LimitsOf(const v1::Optimiser& optimiser) {
     return {.most = kMostAdagrad, .least_in_all = kLeastAdagradInAll};
   }
   if (optimiser.kind() == v1::Optimiser::KIND_MOMENTUM && optimiser.momentum() > 0) {
-    return {.memory = 1 / (1 - optimiser.momentum()), .what = "rate / (1 - momentum) is "};
+    const double memory = 1 / (1 - optimiser.momentum());
+    return {.memory = memory,
+            .most = kMostMove * std::max(1.0, memory / kMostMemory),
+            .what = "rate / (1 - momentum) is "};
   }
   return {};
 }
