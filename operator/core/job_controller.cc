@@ -113,6 +113,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   if (had_ended || none_lives || state_.schedule_epochs == 0) {
     state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number
   }
+  const bool in_order = state_.phase == Phase::kSuspended;
   ++state_.term;
   state_.phase = Phase::kStarting;
   state_.message.clear();
@@ -136,7 +137,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
     }
   }
   FailOn(judged);
-  placement_.Begin(none_lives, now);
+  placement_.Begin(none_lives, in_order, now);
   outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
 }

@@ -29,13 +29,14 @@ Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbo
       spread_(settings),
       away_since_(settings.parameter_servers) {}
 
-void Placement::Begin(bool none_lives, TimePoint now) {
+void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
   away_since_.assign(settings_.parameter_servers, now);
   opened_.assign(settings_.parameter_servers, 0);
   if (none_lives && deaths_.ProveAll()) {
     outbox_.StateChanged();
   }
   may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
+  ended_in_order_ = in_order;
   unsettled_ = true;
 }
 
@@ -252,10 +253,16 @@ void Placement::TellRestored() {
                                      : ", and no update of these is known to be lost; of " +
                                            std::to_string(less) + " more " + Updates(updates) +
                                            (updates == 1 ? " was" : " were") + " rolled back";
+  // What servers applied after their last flush is in nobody's count, but for what was heard of it.
+  const std::string uncounted =
+      settings_.logged || ended_in_order_
+          ? ""
+          : "; what servers had not flushed when they were killed is missing, and only in part "
+            "counted, unless a worker that lives sends it again";
   outbox_.Tell(Note::Kind::kRestored,
                state_.epoch,
                at_checkpoint_ ? "the parameters are back" + which
-                              : "parameters were read back from disk" + which + lost);
+                              : "parameters were read back from disk" + which + lost + uncounted);
 }
 
 // Nobody of the record can serve it.
@@ -305,24 +312,27 @@ absl::StatusOr<std::optional<Restores::Source>> Placement::SourceOf(
     const std::vector<Spread::Server>& servers,
     const Load& load,
     TimePoint now) const {
-  absl::StatusOr<std::optional<Restores::Source>> live = restores_.Choose(bucket, load, now);
+  absl::StatusOr<std::optional<Restores::Source>> disk = restores_.Choose(bucket, load, now);
   const Checkpoint& checkpoint = state_.checkpoint;
   const bool unreadable = rejected_.contains(bucket) &&
                           configurations_.At(bucket).restored_snapshot == checkpoint.snapshot;
-  if (may_roll_back_ || settings_.only_checkpoints || unreadable ||
-      (live.ok() && (!live->has_value() || settings_.logged)) ||
-      !LacksOfEnd(state_, bucket, live.ok() ? (*live)->updates : 0)) {
-    return live;
+  const bool is_known = !disk.ok() || disk->has_value();
+  if (may_roll_back_ || settings_.only_checkpoints || unreadable || !is_known ||
+      (disk.ok() && settings_.logged) ||
+      !CheckpointHasMore(state_, bucket, disk.ok() ? *disk : std::nullopt)) {
+    return disk;
   }
   const CheckpointBucket& kept = checkpoint.buckets[bucket];
   if (servers[kept.slot].running) {
-    return std::optional(Restores::Source{
-        .holder = HolderOf(kept.slot), .updates = kept.updates, .snapshot = checkpoint.snapshot});
+    return std::optional(Restores::Source{.holder = HolderOf(kept.slot),
+                                          .updates = kept.updates,
+                                          .generation = kept.generation,
+                                          .snapshot = checkpoint.snapshot});
   }
   if (restores_.IsWaiting(bucket, now)) {
     return std::optional<Restores::Source>();
   }
-  return live;
+  return disk;
 }
 
 // While the job may still go back to its checkpoint, what is left of all buckets decides together.

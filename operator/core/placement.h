@@ -37,8 +37,9 @@ class Placement {
 
   // What happens. Settle draws the conclusions.
 
-  /// `none_lives`: every process that an earlier controller has started is dead.
-  void Begin(bool none_lives, TimePoint now);
+  /// `none_lives`: every process that an earlier controller has started is dead. `in_order`: they
+  /// were told to stop, and have flushed.
+  void Begin(bool none_lives, bool in_order, TimePoint now);
   void OnJoined();
   /// The slot has lost its process, which is no proof that it is dead.
   void OnLost(std::uint32_t slot, TimePoint now);
@@ -60,7 +61,7 @@ class Placement {
 
   /// The job has begun under this controller: from now on a lost bucket does not roll back the
   /// whole job to its checkpoint.
-  void OnJobBegun() { may_roll_back_ = went_back_ = false; }
+  void OnJobBegun() { may_roll_back_ = went_back_ = ended_in_order_ = false; }
 
   /// Every process is being ended, and the state says that the job goes back: when new ones run on
   /// all disks that have the checkpoint, Settle rolls all buckets back to it.
@@ -152,6 +153,7 @@ class Placement {
   std::optional<TimePoint> timer_;
   bool unsettled_ = false;
   bool may_roll_back_ = false;
+  bool ended_in_order_ = false;
   bool went_back_ = false;
   bool at_checkpoint_ = false;  // rolled back to it, and not all buckets have been served since
   // Of buckets that came back from disk and are not told of together yet.

@@ -37,9 +37,15 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
                          " and lack at least " + std::to_string(lost);
 }
 
-bool LacksOfEnd(const JobState& state, std::uint32_t bucket, std::uint64_t updates) {
-  return EndedWithCheckpoint(state) && !state.checkpoint.buckets.empty() &&
-         updates < state.checkpoint.buckets[bucket].updates;
+bool CheckpointHasMore(const JobState& state,
+                       std::uint32_t bucket,
+                       const std::optional<Restores::Source>& disk) {
+  if (state.checkpoint.buckets.empty()) {
+    return false;
+  }
+  const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
+  return disk ? disk->generation <= kept.generation && disk->updates < kept.updates
+              : EndedWithCheckpoint(state);
 }
 
 }  // namespace adamant::controller

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "operator/core/restores.h"
@@ -16,8 +17,11 @@ namespace adamant::controller {
 [[nodiscard]] std::string WhyBackToCheckpoint(const JobState& state,
                                               const Restores::Sources& sources);
 
-/// The job trains no more on what its epoch has ended with, and a disk that has `updates` of the
-/// bucket lacks some of that: its model is what the checkpoint has.
-[[nodiscard]] bool LacksOfEnd(const JobState& state, std::uint32_t bucket, std::uint64_t updates);
+/// The checkpoint has more of a bucket than the disk that has most of it (nullopt: none has it).
+/// What was restored from less since the checkpoint goes on from there. Without a disk the
+/// checkpoint stands in where nothing came after it: it is what the epoch has ended with.
+[[nodiscard]] bool CheckpointHasMore(const JobState& state,
+                                     std::uint32_t bucket,
+                                     const std::optional<Restores::Source>& disk);
 
 }  // namespace adamant::controller

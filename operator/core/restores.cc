@@ -92,7 +92,9 @@ absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t b
     }
   }
   if (best != nullptr) {
-    return std::optional(Source{.holder = best->from, .updates = best->buckets.at(bucket).updates});
+    const StoredBucket& stored = best->buckets.at(bucket);
+    return std::optional(
+        Source{.holder = best->from, .updates = stored.updates, .generation = stored.generation});
   }
   if (!all_reported) {
     return std::optional<Source>();

@@ -45,9 +45,10 @@ class Restores {
   void OnServed(std::uint32_t bucket) { losses_.erase(bucket); }
 
   struct Source {
-    Holder holder;
-    std::uint64_t updates = 0;   ///< that its disk holds outside of its log
-    std::uint64_t snapshot = 0;  ///< that it comes back from; 0: from what is live
+    Holder holder{};
+    std::uint64_t updates = 0;     ///< that its disk holds outside of its log
+    std::uint64_t generation = 0;  ///< likewise
+    std::uint64_t snapshot = 0;    ///< that it comes back from; 0: from what is live
   };
   using Sources = std::map<std::uint32_t, Source>;  ///< by bucket
 

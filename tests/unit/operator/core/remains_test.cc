@@ -188,6 +188,27 @@ TEST_F(RemainsAfterTheEndTest, ABucketOfWhichDisksHaveLessComesBackFromTheCheckp
   EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
 }
 
+TEST_F(RemainsAfterTheEndTest, SoItDoesInTheNextEpoch) {
+  job_.EvaluateAs(50);
+  ASSERT_EQ(job_.state().epoch, 2u);
+  Lose(kServer0);
+  job_.ReportDisk(0, kAtEnd - 1);
+  EXPECT_THAT(buckets(),
+              Contains(Field(&Bucket::restored_snapshot, job_.state().checkpoint.snapshot)));
+}
+
+TEST_F(RemainsAfterTheEndTest, WhatWentOnFromLessSinceTheCheckpointIsKept) {
+  const std::optional<Restores::Source> less{{.updates = kAtEnd - 1, .generation = 0}};
+  std::optional<Restores::Source> went_on = less;
+  ++went_on->generation;
+  JobState state = job_.state();
+  state.checkpoint.buckets[0].generation = 0;
+  EXPECT_TRUE(CheckpointHasMore(state, 0, less));
+  EXPECT_FALSE(CheckpointHasMore(state, 0, went_on));
+  state.row = {};
+  EXPECT_FALSE(CheckpointHasMore(state, 0, std::nullopt)) << "what came after it is lost, too";
+}
+
 TEST_F(RemainsAfterTheEndTest, ADiskThatHasAllOfItServes) {
   Lose(kServer0);
   job_.ReportDisk(0, kAtEnd);

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -287,9 +288,20 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
   }
   Harness::Actions actions = job_.Serve(first.slot);
   Harness::Append(actions, job_.Serve(second.slot));
-  EXPECT_THAT(RestoredTexts(actions),
-              ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
-                                HasSubstr("buckets), and no update is known to be lost"))));
+  EXPECT_THAT(
+      RestoredTexts(actions),
+      ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
+                        HasSubstr("buckets), and no update is known to be lost; what servers "
+                                  "had not flushed when they were killed is missing"))));
+}
+
+TEST_F(ReplicationTest, AfterAnOrderlyStopNothingIsMissing) {
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
+  job_.Pass(std::chrono::minutes(1));
+  ASSERT_EQ(job_.state().phase, Phase::kSuspended);
+  Harness::Actions actions = job_.RestartController({.others = false});
+  Harness::Append(actions, job_.JoinAll("resumed"));
+  EXPECT_THAT(RestoredTexts(actions), ElementsAre(EndsWith("no update is known to be lost")));
 }
 
 /// A net whose parameters are all in bucket 1.
@@ -325,7 +337,9 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
   }
   EXPECT_THAT(RestoredTexts(actions),
               ElementsAre("parameters were read back from disk (1 of 1 buckets), and no update is "
-                          "known to be lost"));
+                          "known to be lost; what servers had not flushed when they were killed is "
+                          "missing, and only in part counted, unless a worker that lives sends it "
+                          "again"));
 }
 
 TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
