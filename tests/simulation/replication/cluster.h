@@ -71,8 +71,9 @@ class Cluster {
   /// that runs there lives on: `out_of_reach`: of all others, not of the controller alone.
   void MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration time);
 
-  /// A process lives that has lost the volume of this slot.
-  [[nodiscard]] bool HasLeft(std::uint32_t slot) const;
+  /// A process has lost the volume of this slot, and the controller does not know yet that it has
+  /// ended.
+  [[nodiscard]] bool AwaitsProof(std::uint32_t slot) const;
   void CrashController(Clock::Duration away);
 
   /// A new one takes over; the old one does not know.
@@ -98,6 +99,7 @@ class Cluster {
     bool starting = false;
     bool unreachable = false;
     Clock::TimePoint down_until{};
+    std::uint64_t left = 0;  ///< the last incarnation that has lost the volume; 0: none
   };
   /// A process whose volume is attached elsewhere.
   struct Left {

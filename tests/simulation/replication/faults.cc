@@ -253,7 +253,7 @@ void Faults::CorruptDisk(std::uint32_t slot) {
       return Lasts(time);
     case 2:
       // The folder alone tells of who has left it that it has ended, which a damaged one cannot.
-      if (cluster_.HasLeft(slot)) {
+      if (cluster_.AwaitsProof(slot)) {
         return;
       }
       Tell("flips a bit of a log", slot);
