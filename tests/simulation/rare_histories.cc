@@ -16,7 +16,7 @@ constexpr std::uint64_t kHistories = 6;  // of the random numbers of a seed
 
 // Of the seeds whose job can show it.
 constexpr double kRollsBack = 0.15;
-constexpr double kStretches = 0.25;
+constexpr double kStretches = 0.4;
 
 // A worker that says nothing for longer is given up.
 constexpr auto kSilence = milliseconds(8'800);

@@ -7,7 +7,10 @@
 namespace adamant::replication_simulation {
 
 Cluster::Cluster(World& world)
-    : world_(world), slots_(world.setup.servers), power_lost_at_(world.setup.servers) {
+    : world_(world),
+      forked_record_(world, *this),
+      slots_(world.setup.servers),
+      power_lost_at_(world.setup.servers) {
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     disks_.push_back(std::make_unique<Disk>());
     disks_.back()->Lie(world_.Has(Mutation::kLyingDisks), true);

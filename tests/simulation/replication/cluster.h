@@ -9,6 +9,7 @@
 #include "tests/simulation/replication/controller_process.h"
 #include "tests/simulation/replication/disk.h"
 #include "tests/simulation/replication/foreman.h"
+#include "tests/simulation/replication/forked_record.h"
 #include "tests/simulation/replication/server_process.h"
 #include "tests/simulation/replication/world.h"
 #include "tests/simulation/replication/writer.h"
@@ -76,6 +77,9 @@ class Cluster {
   [[nodiscard]] bool AwaitsProof(std::uint32_t slot) const;
   void CrashController(Clock::Duration away);
 
+  /// No rare history begins, nor goes on, any more.
+  void StopHistories() { forked_record_.Stop(); }
+
   /// A new one takes over; the old one does not know.
   void ReplaceController();
   void RestartWriter(std::uint32_t writer);
@@ -141,6 +145,7 @@ class Cluster {
   void TraceReads();
 
   World& world_;
+  ForkedRecord forked_record_;
   std::vector<std::unique_ptr<Disk>> disks_;
   std::vector<Slot> slots_;
   std::vector<Left> left_;

@@ -52,6 +52,7 @@ void Faults::Inject() {
 
 void Faults::Heal() {
   Tell("all is well again");
+  cluster_.StopHistories();
   world_.network.MendAll();
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     cluster_.SetUnreachable(slot, false);
