@@ -80,8 +80,8 @@ void ForkedRecord::OnPrepare(const ServerProcess& from,
   }
 }
 
-// The heir does not get this entry, and hears nothing more of its primary, which ends when the other
-// one has it.
+// The heir does not get this entry, and hears nothing more of its primary, which ends when the
+// third one has it.
 void ForkedRecord::Fork(const ServerProcess& primary,
                         const ps::Holder& heir,
                         const ps::PeerMessage& message) {
