@@ -9,7 +9,7 @@ namespace adamant::replication_simulation {
 namespace {
 
 constexpr std::uint64_t kForks = 7;  // of the random numbers of a seed
-constexpr double kShare = 0.4;       // of the seeds that can show it
+constexpr double kShare = 0.6;       // of the seeds that can show it
 constexpr double kOfRecords = 0.1;   // of which one is taken
 constexpr int kTries = 4;
 constexpr auto kCalm = seconds(8);
