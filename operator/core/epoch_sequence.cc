@@ -53,6 +53,7 @@ void EpochSequence::Abandon() {
 // is open, so this holds the weights that it begins with.
 void EpochSequence::TakeFirstWeights() {
   Enter(Step::kFirstWeights);
+  generations_ = placement_.configurations().Generations();
   snapshots_.Take(++state_.last_snapshot);
 }
 
@@ -434,6 +435,12 @@ void EpochSequence::StartExport(TimePoint now) {
 
 void EpochSequence::OnRecordsChanged() {
   checkpoints_.OnRecordsChanged();
+  // A server that is asked again stores anew what is of an earlier generation, perhaps when
+  // training has begun.
+  if (state_.step == Step::kFirstWeights &&
+      generations_ != placement_.configurations().Generations()) {
+    return TakeFirstWeights();
+  }
   if ((state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) &&
       generations_ != placement_.configurations().Generations()) {
     snapshots_.Drop();

@@ -137,6 +137,7 @@ class EpochSequence {
   std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
   std::vector<std::uint64_t> generations_;     // of the buckets, when the workers began to flush
+                                               // or the first weights were asked for
   SnapshotTaker snapshots_;
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;

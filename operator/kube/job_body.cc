@@ -35,11 +35,6 @@ constexpr std::chrono::milliseconds kFirstRetry{20};
 constexpr std::chrono::minutes kEpochEvents{1};  // between two of a kind that come with epochs
 constexpr std::size_t kMostWarnings = 64;        // of the API that a job's user is told
 
-std::string RandomName() {
-  std::random_device device;
-  return std::to_string((std::uint64_t{device()} << 32) | device());
-}
-
 bool IsWarning(controller::Note::Kind kind) {
   using Kind = controller::Note::Kind;
   return kind == Kind::kLost || kind == Kind::kAlarm || kind == Kind::kFailure ||
@@ -69,6 +64,11 @@ bool ComesWithEpochs(const controller::Note& note) {
 
 }  // namespace
 
+std::uint64_t RandomId() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
 JobBody::JobBody(const BodyContext& context,
                  std::shared_ptr<const JobView> view,
                  std::function<void()> wake)
@@ -80,7 +80,7 @@ JobBody::JobBody(const BodyContext& context,
       job_{.key = view->key, .uid = view->uid},
       inbox_(std::make_shared<Inbox>(std::move(wake))),
       view_(std::move(view)),
-      store_(client_, job_, RandomName()),
+      store_(client_, job_, std::to_string(context.new_id())),
       status_writer_(client_, job_),
       retry_(kFirstRetry) {}
 

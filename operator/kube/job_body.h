@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -37,6 +38,9 @@
 
 namespace adamant::kube {
 
+/// From the system's source of randomness.
+std::uint64_t RandomId();
+
 /// What the bodies of all jobs share; all of it outlives them.
 struct BodyContext {
   Client client;
@@ -45,6 +49,10 @@ struct BodyContext {
   const Clock& clock;
   PodSettings pods;
   JobObserver* observer = nullptr;  ///< null: none
+
+  /// Names jobs and those who write their state; two calls never give the same. Called on any
+  /// thread.
+  std::function<std::uint64_t()> new_id = RandomId;
 };
 
 /// One job in a cluster: the body around its controller. What happens is collected; Work handles

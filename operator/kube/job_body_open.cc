@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,15 +23,6 @@ using controller::JobController;
 using controller::ObservedPod;
 using controller::Phase;
 
-namespace {
-
-std::uint64_t RandomUid() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
-
-}  // namespace
-
 absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
   version_ = stored.version;
@@ -45,7 +35,7 @@ absl::Status JobBody::Open() {
     return absl::DataLossError("the job has ended, and its state was deleted");
   } else {
     ADAMANT_RETURN_IF_ERROR(CheckExists());
-    controller = JobController::Create(Settings(), RandomUid());
+    controller = JobController::Create(Settings(), context_.new_id());
   }
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
   restarts_.StartFrom(*view_->status, controller->state().restarts);

@@ -77,6 +77,9 @@ void AimedFaults::Pass(std::string_view step) {
     return;
   }
   ++passes_.try_emplace(std::string(step)).first->second;
+  if (body_.passed != nullptr) {
+    body_.passed(step, life);
+  }
   const auto plan = plans_.find(step);
   if (plan == plans_.end() || plan->second.after-- > 0) {
     return;

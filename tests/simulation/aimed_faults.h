@@ -59,6 +59,9 @@ class AimedFaults {
     std::function<void(const LifePtr&, Clock::Duration)> pause;
     std::function<void(const LifePtr&)> crash;
     std::function<void(const LifePtr&)> cut_off;
+
+    /// Is told of every step that it is in the midst of. Null: nothing listens.
+    std::function<void(std::string_view step, const LifePtr&)> passed = nullptr;
   };
 
   /// `scheduler` must outlive this.

@@ -26,11 +26,21 @@ Faults::Faults(World& world, Cluster& cluster)
 
 void Faults::PlanNext() {
   if (injected_ < planned_) {
-    world_.scheduler.After(world_.scheduler.Random(milliseconds(1), longest_gap_), nullptr, [this] {
-      Inject();
+    const auto at =
+        std::max(world_.scheduler.Now() + world_.scheduler.Random(milliseconds(1), longest_gap_),
+                 rests_until_);
+    world_.scheduler.At(at, nullptr, [this] {
+      if (world_.scheduler.Now() >= rests_until_) {
+        Inject();
+      }
       PlanNext();
     });
   }
+}
+
+void Faults::Rest(Clock::Duration time) {
+  Lasts(time);
+  rests_until_ = std::max(rests_until_, world_.scheduler.Now() + time);
 }
 
 void Faults::Inject() {

@@ -32,6 +32,9 @@ class Faults {
 
   void CrashController();
 
+  /// Nothing of what is planned goes wrong for this time: it waits.
+  void Rest(Clock::Duration time);
+
   [[nodiscard]] std::uint64_t injected() const { return injected_; }
 
   /// When the last of those injected so far has ended.
@@ -63,6 +66,7 @@ class Faults {
   std::uint64_t injected_ = 0;
   Clock::TimePoint over_at_{};
   Clock::TimePoint disk_free_at_{};
+  Clock::TimePoint rests_until_{};
 };
 
 }  // namespace adamant::simulation

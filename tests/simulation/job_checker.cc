@@ -15,6 +15,7 @@ void JobChecker::Began(std::uint64_t term) {
 void JobChecker::Forget() {
   workers_.clear();
   given_up_.clear();
+  asked_ = false;
 }
 
 void JobChecker::Admitted(controller::MemberId id, std::uint64_t incarnation) {
@@ -90,6 +91,7 @@ void JobChecker::Sent(const controller::ControllerMessage& message) {
     if (std::exchange(snapshot_, take->snapshot) > take->snapshot) {
       violations_.Report("snapshot ids fall");
     }
+    asked_ = true;
     CheckWriters(*take);
   }
 }
@@ -102,9 +104,11 @@ void JobChecker::EpochDone(const controller::EpochResult& row) {
   epoch_ = row.epoch;
 }
 
+// A controller that begins has of its predecessor that the snapshot is taken, and asks for it anew
+// when the data tier waits.
 void JobChecker::Applied(std::uint32_t worker, std::uint64_t incarnation) {
   const auto member = workers_.find(worker);
-  if (step_ == controller::Step::kSnapshot && member != workers_.end() &&
+  if (asked_ && step_ == controller::Step::kSnapshot && member != workers_.end() &&
       member->second == incarnation) {
     violations_.Report("worker-" + std::to_string(worker) +
                        " pushes while the epoch's snapshot is taken");

@@ -61,6 +61,7 @@ class JobChecker {
   std::uint64_t map_version_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t snapshot_ = 0;
+  bool asked_ = false;  // this controller has asked for a snapshot
   controller::Step step_ = controller::Step::kTraining;
   std::set<std::pair<controller::MemberId, std::uint64_t>> admitted_;
   std::vector<std::uint64_t> incarnations_;          // by slot, as the controller remembers them

@@ -14,12 +14,19 @@ StepFaults::StepFaults(
     World& world, Cluster& cluster, Faults& faults, std::uint64_t seed, bool aims)
     : cluster_(cluster),
       faults_(faults),
+      histories_(world, cluster, faults, seed),
       aimed_(world.scheduler,
              {.pause_time = [this](const LifePtr& life) { return faults_.PauseTime(life); },
               .pause = [this](const LifePtr& life,
                               Clock::Duration time) { faults_.Pause(life, time); },
               .crash = [this](const LifePtr& life) { Crash(life); },
-              .cut_off = [this](const LifePtr& life) { faults_.CutOff(life); }}) {
+              .cut_off = [this](const LifePtr& life) { faults_.CutOff(life); },
+              .passed =
+                  [this, aims](std::string_view step, const LifePtr& life) {
+                    if (aims) {
+                      histories_.Passed(step, life);
+                    }
+                  }}) {
   if (aims) {
     aimed_.Aim(Steps(), kWanted, seed);
   }

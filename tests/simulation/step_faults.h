@@ -5,6 +5,7 @@
 #include "tests/simulation/aimed_faults.h"
 #include "tests/simulation/cluster.h"
 #include "tests/simulation/faults.h"
+#include "tests/simulation/rare_histories.h"
 #include "tests/simulation/world.h"
 
 namespace adamant::simulation {
@@ -29,6 +30,7 @@ class StepFaults {
 
   Cluster& cluster_;
   Faults& faults_;
+  RareHistories histories_;
   AimedFaults aimed_;
 };
 

@@ -102,7 +102,7 @@ void Nodes::Bind(const std::string& uid) {
   if (pod == nullptr) {
     return;
   }
-  if (crowded_ && world_.scheduler.Chance(0.05)) {
+  if (world_.scheduler.Now() < crowded_until_ && world_.scheduler.Chance(0.05)) {
     const auto delay = world_.scheduler.Random(seconds(5), seconds(60));
     world_.scheduler.After(delay, nullptr, [this, uid] { Bind(uid); });
     return;

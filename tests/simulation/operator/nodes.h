@@ -37,8 +37,8 @@ class Nodes {
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  /// There is not always room for a pod at once.
-  void SetCrowded() { crowded_ = true; }
+  /// From now on this long there is not always room for a pod at once.
+  void SetCrowded(Clock::Duration time) { crowded_until_ = world_.scheduler.Now() + time; }
 
   /// How pods end that write a model: one that fails may say why.
   enum class Exports : std::uint8_t { kMostlyWork, kWork, kFail, kNeverStart };
@@ -95,7 +95,7 @@ class Nodes {
   DeathWatch& deaths_;
   Cache cache_;
   std::uint64_t seen_ = 0;
-  bool crowded_ = false;
+  Clock::TimePoint crowded_until_{};
   Exports exports_ = Exports::kMostlyWork;
   std::vector<LifePtr> nodes_;
   std::map<std::string, PodPtr> pods_;                       // by UID

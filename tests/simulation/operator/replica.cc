@@ -122,7 +122,8 @@ void Replica::TryToLead() {
                         .control = *hub_,
                         .events = process_->events,
                         .clock = world_.scheduler,
-                        .pods = {.image = "adamant", .control_service = "adamant-control:7070"}});
+                        .pods = {.image = "adamant", .control_service = "adamant-control:7070"},
+                        .new_id = [this] { return world_.ids(); }});
   bodies_ = std::make_unique<kube::JobBodies>(*context_,
                                               [this](const std::string& key) { Wake(key, {}); });
   for (const auto& job : process_->jobs.All()) {

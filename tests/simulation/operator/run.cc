@@ -11,7 +11,10 @@ namespace {
 constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::minutes kGonePatience{2};
 constexpr seconds kAtRest{40};
-constexpr std::uint64_t kRoom = 1;  // of the seeds made from a run's: whether nodes are crowded
+
+/// How long nodes are crowded: longer than anything else goes wrong, and short enough for the wait
+/// that doubles with each start that fails meanwhile to stay far below kPatience.
+constexpr seconds kCrowded{120};
 
 /// After this no request is under way any more that was sent before.
 constexpr seconds kLate{9};
@@ -107,7 +110,7 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   Rng room(MixSeed(seed, kRoom));
   if (room.Below(10) < 3) {
     cluster.user.WantStartWithin(seconds(5 + room.Below(25)));
-    cluster.nodes.SetCrowded();
+    cluster.nodes.SetCrowded(kCrowded);
   }
   cluster.user.Apply();
   faults.Begin();

@@ -7,6 +7,7 @@
 #include "operator/kube/client/client.h"
 #include "operator/kube/client/resource.h"
 #include "operator/kube/client/sleeper.h"
+#include "services/common/base/rng.h"
 #include "tests/fakes/memory_api_server.h"
 #include "tests/simulation/operator/mutation.h"
 #include "tests/simulation/scheduler.h"
@@ -23,6 +24,10 @@ inline constexpr char kNamespace[] = "team";
 inline constexpr char kJobName[] = "mnist";
 inline const kube::ObjectKey kJobKey{kNamespace, kJobName};
 
+/// Of the seeds made from a run's: whether nodes are crowded, and ids.
+inline constexpr std::uint64_t kRoom = 1;
+inline constexpr std::uint64_t kIds = 2;
+
 /// Nobody waits inside a request: rates are not limited, and requests are not tried again.
 class NoSleep final : public kube::Sleeper {
  public:
@@ -33,7 +38,8 @@ class NoSleep final : public kube::Sleeper {
 
 /// What all parts of one simulated cluster share.
 struct World {
-  World(std::uint64_t seed, Mutation fault) : scheduler(seed), api(scheduler), mutation(fault) {}
+  World(std::uint64_t seed, Mutation fault)
+      : scheduler(seed), ids(MixSeed(seed, kIds)), api(scheduler), mutation(fault) {}
 
   [[nodiscard]] kube::Client ClientOn(kube::Transport& transport) {
     return kube::Client(transport, scheduler, sleeper, {.rate = 1e9, .burst = 1e9})
@@ -41,6 +47,7 @@ struct World {
   }
 
   simulation::Scheduler scheduler;
+  Rng ids;  ///< of jobs and of those who write their state
   simulation::Violations violations;
   kube::MemoryApiServer api;
   NoSleep sleeper;

@@ -7,7 +7,10 @@
 namespace adamant::replication_simulation {
 
 Cluster::Cluster(World& world)
-    : world_(world), slots_(world.setup.servers), power_lost_at_(world.setup.servers) {
+    : world_(world),
+      forked_record_(world, *this),
+      slots_(world.setup.servers),
+      power_lost_at_(world.setup.servers) {
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     disks_.push_back(std::make_unique<Disk>());
     disks_.back()->Lie(world_.Has(Mutation::kLyingDisks), true);
@@ -179,6 +182,7 @@ void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration 
   const Place place = world_.left_place(slot);
   deaths_[process->holder()] = world_.scheduler.Now();  // of its disk, as others have it
   process->LoseVolume(place);
+  slots_[slot].left = process->holder().incarnation;
   left_.push_back({.process = std::move(slots_[slot].process),
                    .generation = slots_[slot].generation,
                    .read_since = {}});
@@ -202,9 +206,20 @@ void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration 
   TellExit(slot);
 }
 
-bool Cluster::HasLeft(std::uint32_t slot) const {
-  return std::ranges::any_of(left_,
-                             [&](const Left& left) { return left.process->holder().slot == slot; });
+// Its pod is gone, and nobody sees its end: only who uses the folder next can tell of it.
+bool Cluster::AwaitsProof(std::uint32_t slot) const {
+  const std::uint64_t left = slots_[slot].left;
+  if (left == 0 || controller_ == nullptr) {
+    return left != 0;
+  }
+  const auto unproved = [&](const controller::Holder& holder) {
+    return holder.slot == slot && holder.incarnation <= left &&
+           !std::ranges::binary_search(controller_->dead(), holder);
+  };
+  return std::ranges::any_of(controller_->records(), [&](const controller::Bucket& record) {
+    return std::ranges::any_of(record.members, unproved) ||
+           (record.learner.has_value() && unproved(*record.learner));
+  });
 }
 
 void Cluster::Kill(std::uint32_t slot, std::uint64_t generation) {

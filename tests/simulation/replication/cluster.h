@@ -9,6 +9,7 @@
 #include "tests/simulation/replication/controller_process.h"
 #include "tests/simulation/replication/disk.h"
 #include "tests/simulation/replication/foreman.h"
+#include "tests/simulation/replication/forked_record.h"
 #include "tests/simulation/replication/server_process.h"
 #include "tests/simulation/replication/world.h"
 #include "tests/simulation/replication/writer.h"
@@ -71,9 +72,13 @@ class Cluster {
   /// that runs there lives on: `out_of_reach`: of all others, not of the controller alone.
   void MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration time);
 
-  /// A process lives that has lost the volume of this slot.
-  [[nodiscard]] bool HasLeft(std::uint32_t slot) const;
+  /// A process has lost the volume of this slot, and the controller does not know yet that it has
+  /// ended.
+  [[nodiscard]] bool AwaitsProof(std::uint32_t slot) const;
   void CrashController(Clock::Duration away);
+
+  /// No rare history begins, nor goes on, any more.
+  void StopHistories() { forked_record_.Stop(); }
 
   /// A new one takes over; the old one does not know.
   void ReplaceController();
@@ -98,6 +103,7 @@ class Cluster {
     bool starting = false;
     bool unreachable = false;
     Clock::TimePoint down_until{};
+    std::uint64_t left = 0;  ///< the last incarnation that has lost the volume; 0: none
   };
   /// A process whose volume is attached elsewhere.
   struct Left {
@@ -139,6 +145,7 @@ class Cluster {
   void TraceReads();
 
   World& world_;
+  ForkedRecord forked_record_;
   std::vector<std::unique_ptr<Disk>> disks_;
   std::vector<Slot> slots_;
   std::vector<Left> left_;

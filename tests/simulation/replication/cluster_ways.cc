@@ -76,6 +76,7 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
   if (receiver == nullptr) {
     return;
   }
+  forked_record_.Sees(from, to, message);
   if (!world_.setup.streams && std::holds_alternative<ps::CopyBegin>(message.kind)) {
     LateBegin& late = late_begins_[{message.bucket, to}];
     if (late.sent + kLatest < world_.scheduler.Now() || late.from == from.holder()) {

@@ -41,6 +41,8 @@ class ControllerProcess {
   [[nodiscard]] const std::vector<controller::Bucket>& records() const {
     return core_->state().buckets;
   }
+  /// Those whom records name and who are known to have ended; sorted.
+  [[nodiscard]] const std::vector<controller::Holder>& dead() const { return core_->state().dead; }
   [[nodiscard]] std::uint64_t checkpoint() const { return core_->state().checkpoint.snapshot; }
   [[nodiscard]] std::uint64_t term() const { return core_->state().term; }
 

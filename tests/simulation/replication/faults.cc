@@ -52,6 +52,7 @@ void Faults::Inject() {
 
 void Faults::Heal() {
   Tell("all is well again");
+  cluster_.StopHistories();
   world_.network.MendAll();
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     cluster_.SetUnreachable(slot, false);
@@ -253,7 +254,7 @@ void Faults::CorruptDisk(std::uint32_t slot) {
       return Lasts(time);
     case 2:
       // The folder alone tells of who has left it that it has ended, which a damaged one cannot.
-      if (cluster_.HasLeft(slot)) {
+      if (cluster_.AwaitsProof(slot)) {
         return;
       }
       Tell("flips a bit of a log", slot);

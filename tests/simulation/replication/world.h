@@ -15,8 +15,9 @@ namespace adamant::replication_simulation {
 /// What all of a simulation share.
 struct World {
   /// With a tracer: a small world, of the kind that it can describe.
-  World(std::uint64_t seed, Mutation mutation_in, Tracer* tracer_in = nullptr)
-      : scheduler(seed),
+  World(std::uint64_t seed_in, Mutation mutation_in, Tracer* tracer_in = nullptr)
+      : seed(seed_in),
+        scheduler(seed_in),
         setup(tracer_in == nullptr ? DrawSetup(scheduler) : DrawSmallSetup(scheduler)),
         mutation(mutation_in),
         tracer(tracer_in),
@@ -41,6 +42,7 @@ struct World {
 
   [[nodiscard]] Place foreman_place() const { return left_place(setup.servers); }
 
+  const std::uint64_t seed;
   Scheduler scheduler;
   const Setup setup;
   const Mutation mutation;

@@ -52,6 +52,27 @@ TEST_F(DivergenceTest, AControllerThatRestartsStoresTheFirstWeightsAgain) {
   EXPECT_THAT(Sent<OpenEpoch>(job_.StoreSnapshot(kServer1, taken[0].second.snapshot)), SizeIs(2));
 }
 
+// Found by seed 3113870 of the cluster simulation: the server was asked again, stored the bucket
+// anew as it was of another generation, and training had begun by then.
+TEST_F(DivergenceTest, TheFirstWeightsAreTakenAnewWhenABucketIsLostMeanwhile) {
+  JobSettings settings = DivergingJob(OnDivergence::Action::kRecover);
+  settings.restart_limit = 10;
+  job_ = Harness(settings);
+  job_.Begin();
+  job_.JoinAll();
+  job_.StoreSnapshot(kServer1, 1);
+  job_.Exit(kServer1);
+  job_.Pass(std::chrono::seconds(2), {kServer1});
+  job_.Join(kServer1, "again");
+  job_.ReportDisk(1);
+  ASSERT_EQ(job_.state().buckets[1].generation, 2u);
+  job_.Serve(1);
+  EXPECT_THAT(Sent<OpenEpoch>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
+  job_.StoreSnapshot(kServer0, 2);
+  EXPECT_THAT(Sent<OpenEpoch>(job_.StoreSnapshot(kServer1, 2)), SizeIs(2));
+  EXPECT_EQ(job_.state().checkpoint.snapshot, 2u);
+}
+
 TEST_F(DivergenceTest, WeightsOfAnEpochThatWasOpenAreNotTheFirst) {
   job_ = Harness(DivergingJob(OnDivergence::Action::kContinue));
   job_.Begin();
