@@ -120,8 +120,9 @@ TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
   EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 7e-4}"),
               ElementsAre(HasSubstr("from about 0.00073 on")));
   EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 1e-3}"), IsEmpty());
-  EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 1e-9}]}"),
-              IsEmpty())
+  EXPECT_THAT(
+      WarningsOfOptimiser("{kind: Momentum, rate: 0.02, layers: [{layer: fc1, rate: 1e-9}]}"),
+      IsEmpty())
       << "a layer may nearly stand still";
 }
 
