@@ -10,8 +10,8 @@ namespace adamant::cli {
 namespace {
 
 // Measured: docs/bench/scaling.md, "Rates that are too high or too low". What moves weights in the
-// long run is rate / (1 - momentum). Of batches of 32; larger ones, whose gradients vary less, bear
-// more, as the root of their size.
+// long run is rate / (1 - momentum). Of batches of 32; what larger
+// ones bear, whose gradients vary less, rises with the root of their size.
 constexpr double kMostMove = 0.8;
 constexpr double kMostAdagrad = 0.08;
 constexpr double kMeasuredBatch = 32;
@@ -32,7 +32,7 @@ struct Limits {
 };
 
 double OfBatch(double limit, double batch_size) {
-  return limit * std::sqrt(std::max(1.0, batch_size / kMeasuredBatch));
+  return limit * std::sqrt(batch_size / kMeasuredBatch);
 }
 
 Limits LimitsOf(const v1::Optimiser& optimiser) {

@@ -17,6 +17,12 @@ constexpr double kHardlyBelow = 0.99;
 /// With a larger share of the loss of naming classes at random a model has learned little.
 constexpr double kLittleBelow = 0.95;
 
+/// With a smaller share of it a model has learned its training data.
+constexpr double kLearned = 0.5;
+
+/// Where the loss says that nothing of it is known in the validation data.
+constexpr std::uint64_t kFewestByHeart = 100;
+
 /// Of the job, before its loss says something; of an epoch, or half of what it counted.
 constexpr std::uint64_t kFewestTrained = 1'000;
 
@@ -107,9 +113,14 @@ bool HasChanceLoss(const EpochResult& row,
          !(row.training_loss < kHardlyBelow * chance_loss);
 }
 
-std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent) {
+bool IsUselessByHeart(const EpochResult& row, std::uint64_t most_frequent, double chance_loss) {
+  return row.validated >= kFewestByHeart && row.validated < kFewestJudged && most_frequent > 0 &&
+         !BeatsNaming(row, most_frequent) && !LearnedByHeart(row, chance_loss).empty();
+}
+
+std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent, double chance_loss) {
   return "epoch " + std::to_string(row.epoch) + ": " +
-         (row.validated < kFewestJudged
+         (row.validated < kFewestJudged && LearnedByHeart(row, chance_loss).empty()
               ? LossText(row)
               : "top-1 " + Digits(row.top1) +
                     " is no better than naming the most frequent class (" +
@@ -130,16 +141,30 @@ std::string LearnedLittle(const EpochResult& last,
          WhatToTry(last, recovery, chance_loss, hindrances);
 }
 
+std::string LearnedByHeart(const EpochResult& last, double chance_loss) {
+  if (!last.is_measured() || !last.is_validated() || chance_loss == 0 ||
+      !(last.training_loss < kLearned * chance_loss) || !(last.validation_loss > chance_loss)) {
+    return "";
+  }
+  return "the loss on the validation data, " + NumberText(last.validation_loss) +
+         ", is above that of naming classes at random, " + NumberText(chance_loss) +
+         ", and that on the training data is " + NumberText(last.training_loss) +
+         ": labels do not belong to their images, here or there, the two are of different kinds, "
+         "or "
+         "the training data is known by heart";
+}
+
 std::string ChanceFailure(const EpochResult& last,
                           const Recovery& recovery,
                           double chance_loss,
                           const Hindrances& hindrances) {
+  const std::string by_heart = LearnedByHeart(last, chance_loss);
   return "training did not learn: " +
-         (last.validated < kFewestJudged
+         (last.validated < kFewestJudged && by_heart.empty()
               ? LossText(last)
               : "top-1 " + Digits(last.top1) +
                     " is no better than naming the most frequent class") +
-         WhatToTry(last, recovery, chance_loss, hindrances);
+         (by_heart.empty() ? WhatToTry(last, recovery, chance_loss, hindrances) : "; " + by_heart);
 }
 
 }  // namespace adamant::controller

@@ -32,8 +32,16 @@ inline constexpr double kLargestShareJudged = 0.9;
                                  std::uint64_t counted,
                                  double chance_loss);
 
-/// What to tell the user of such an epoch.
-[[nodiscard]] std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent);
+/// Whether LearnedByHeart says so of a row with fewer validation examples than `kFewestJudged`, but
+/// enough for a model that is of use to beat naming the most frequent class, which it does not.
+[[nodiscard]] bool IsUselessByHeart(const EpochResult& row,
+                                    std::uint64_t most_frequent,
+                                    double chance_loss);
+
+/// What to tell the user of an epoch of which one of these is true.
+[[nodiscard]] std::string ChanceWarning(const EpochResult& row,
+                                        std::uint64_t most_frequent,
+                                        double chance_loss);
 
 /// Of a model that beats naming the most frequent class, but hardly: what to tell at the end of a
 /// job whose training loss is next to `chance_loss`, and what to try; else "".
@@ -41,6 +49,10 @@ inline constexpr double kLargestShareJudged = 0.9;
                                         const Recovery& recovery,
                                         double chance_loss,
                                         const Hindrances& hindrances = {});
+
+/// What to say of a model that knows its training data, and does worse on the validation data than
+/// naming classes at random; "" of others. The rate is not why.
+[[nodiscard]] std::string LearnedByHeart(const EpochResult& last, double chance_loss);
 
 /// Why a job fails that ends with such a model, and what to try: where the loss has hardly moved a
 /// higher rate, where training diverged a lower one; where the manifest has another cause, that.

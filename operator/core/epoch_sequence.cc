@@ -385,7 +385,8 @@ std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, 
   outbox_.Add(EpochDone{row});
   const std::uint64_t counted = state_.recovery.counted_examples + row.counted;
   state_.at_chance = IsAtChance(row, message.most_frequent) ||
-                     HasChanceLoss(row, message.most_frequent, counted, settings_.chance_loss);
+                     HasChanceLoss(row, message.most_frequent, counted, settings_.chance_loss) ||
+                     IsUselessByHeart(row, message.most_frequent, settings_.chance_loss);
   TellChance(message.most_frequent);
   std::optional<std::string> diverged = watch_.Judge(row, state_.at_chance);
   if (!diverged || settings_.on_divergence.action == OnDivergence::Action::kContinue) {
@@ -419,7 +420,9 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
 
 void EpochSequence::TellChance(std::uint64_t most_frequent) {
   if (state_.at_chance && !std::exchange(told_chance_, true)) {
-    outbox_.Tell(Note::Kind::kAlarm, state_.epoch, ChanceWarning(state_.row, most_frequent));
+    outbox_.Tell(Note::Kind::kAlarm,
+                 state_.epoch,
+                 ChanceWarning(state_.row, most_frequent, settings_.chance_loss));
   }
 }
 

@@ -25,7 +25,7 @@ std::string OrLost(const JobState& state) {
   if (const std::string lost = LostWithCopies(state); !lost.empty()) {
     return "; or begin the job anew: " + lost;
   }
-  return state.restores > 0
+  return state.restores > 0 && state.recovery.attempt == 1  // else as it went back
              ? "; or, if all its processes were killed, begin the job anew: what was "
                "acknowledged last was lost with them"
              : "";

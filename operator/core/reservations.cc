@@ -67,12 +67,15 @@ std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
   const Hindrances hindrances = HindrancesOf(settings, state);
   const std::string worse = WorseThanBest(state, state.row, hindrances);
   const std::string little = LittleLearned(settings, state, hindrances);
-  const bool advised = !worse.empty() || !little.empty() || state.at_chance;
+  const std::string by_heart =
+      state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss);
+  const bool advised = !worse.empty() || !little.empty() || !by_heart.empty() || state.at_chance;
   std::string all;
   for (const std::string& one : {MissedTarget(settings, state),
                                  worse,
                                  WentBack(settings, state),
                                  little,
+                                 by_heart,
                                  advised ? "" : HighRate(settings, state),
                                  LostWithCopies(state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;

@@ -100,11 +100,15 @@ TEST(ExpectationTest, ARateAboveAllThatTrainsIsWarnedOf) {
   }
 }
 
-TEST(ExpectationTest, LargerBatchesBearAHigherRate) {
+TEST(ExpectationTest, LargerBatchesBearAHigherRateAndSmallerOnesALowerOne) {
   const std::string rate = "{kind: Momentum, rate: 0.2}";
   EXPECT_THAT(Expected("{workers: 1}", rate, "256", "10").warnings, IsEmpty());
   EXPECT_THAT(Expected("{workers: 1}", rate, "128", "10").warnings,
               ElementsAre(HasSubstr("is 2; no net was measured to train well above 1.6")));
+  const std::string recipe = "{kind: Momentum, rate: 0.02}";
+  EXPECT_THAT(Expected("{workers: 1}", recipe, "4", "1").warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 1}", recipe, "1", "1").warnings,
+              Contains(HasSubstr("to train well above 0.14 with such batches")));
 }
 
 TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {

@@ -11,6 +11,7 @@
 namespace adamant::controller {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -41,7 +42,7 @@ TEST(ChanceTest, WhatCannotBeToldIsNotJudged) {
 }
 
 TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
-  EXPECT_EQ(ChanceWarning(Row(10'000, 1'135), 1'135),
+  EXPECT_EQ(ChanceWarning(Row(10'000, 1'135), 1'135, 2.3),
             "epoch 2: top-1 0.1135 is no better than naming the most frequent class "
             "(1135 of 10000)");
   EXPECT_EQ(
@@ -135,7 +136,7 @@ TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   EXPECT_TRUE(HasChanceLoss(row, 100, 1'000, 2.3));
   EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 0)) << "not known";
   EXPECT_THAT(ChanceFailure(row, {}, 2.3), HasSubstr("the training loss, 2.29, is no better"));
-  EXPECT_THAT(ChanceWarning(row, 100), HasSubstr("epoch 2: the training loss, 2.29,"));
+  EXPECT_THAT(ChanceWarning(row, 100, 2.3), HasSubstr("epoch 2: the training loss, 2.29,"));
   row.training_loss = 2.2;
   EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 2.3));
   row.training_loss = std::nan("");
@@ -143,6 +144,37 @@ TEST(ChanceTest, TheTrainingLossTellsWhereThereIsTooLittleValidationData) {
   row.validated = 1'000;
   row.training_loss = 2.3;
   EXPECT_FALSE(HasChanceLoss(row, 100, 1'000, 2.3)) << "the validation data tells";
+}
+
+// Labels that do not belong to their images.
+TEST(ChanceTest, AModelThatKnowsItsTrainingDataAloneIsCalledThat) {
+  EpochResult row = Row(200, 14);
+  row.trained = row.counted = 1'000;
+  row.training_loss = 0.01;
+  row.validation_loss = 102.7;
+  EXPECT_TRUE(IsUselessByHeart(row, 25, 2.3));
+  EXPECT_THAT(ChanceWarning(row, 25, 2.3), HasSubstr("top-1 0.0700 is no better than naming"));
+  EXPECT_THAT(ChanceFailure(row, {}, 2.3),
+              AllOf(HasSubstr("; the loss on the validation data, 102.7, is above that of naming "
+                              "classes at random, 2.3, and that on the training data is 0.01: "
+                              "labels do not belong to their images"),
+                    Not(HasSubstr("rate"))));
+  row.top1 = 0.3;
+  EXPECT_FALSE(IsUselessByHeart(row, 25, 2.3)) << "it beats naming the most frequent class";
+  EXPECT_FALSE(LearnedByHeart(row, 2.3).empty()) << "which is told all the same";
+  row.validation_loss = 2.2;
+  EXPECT_EQ(LearnedByHeart(row, 2.3), "");
+  row.validation_loss = 2.4;
+  row.training_loss = 1.2;
+  EXPECT_EQ(LearnedByHeart(row, 2.3), "") << "it has not learned these either";
+}
+
+TEST(ChanceTest, FewValidationExamplesMayAllBeWrongByChance) {
+  EpochResult row = Row(99, 5);
+  row.training_loss = 0.01;
+  row.validation_loss = 3;
+  EXPECT_FALSE(IsUselessByHeart(row, 12, 2.3));
+  EXPECT_FALSE(IsUselessByHeart(Row(100, 5), 0, 2.3)) << "an older data server";
 }
 
 TEST(ChanceTest, AModelThatBeatsNamingTheMostFrequentClassHasLearnedWhateverTheLoss) {
