@@ -49,8 +49,7 @@ constexpr std::uint64_t kFewestBatchesOfThread = 200;
 
 // The same of nets without convolutions, which a job that is too short costs more: with as many
 // none was seen more than a point below one worker.
-constexpr std::uint64_t kFewestBatchesOfTwoDense = 5'600;
-constexpr std::uint64_t kFewestBatchesOfFourDense = 2'000;
+constexpr std::uint64_t kFewestBatchesDense = 5'600;
 constexpr std::uint64_t kFewestBatchesOfThreadDense = 800;
 
 /// What the texts follow from.
@@ -175,9 +174,7 @@ std::uint64_t FewestBatches(const Facts& facts) {
   if (!facts.dense) {
     return std::max(kFewestBatches, kFewestBatchesOfThread * threads);
   }
-  return threads <= 2   ? kFewestBatchesOfTwoDense
-         : threads <= 4 ? kFewestBatchesOfFourDense
-                        : kFewestBatchesOfThreadDense * threads;
+  return std::max(kFewestBatchesDense, kFewestBatchesOfThreadDense * threads);
 }
 
 // Workers that fade in train little of a short job at its rate.

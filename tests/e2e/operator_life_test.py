@@ -76,7 +76,7 @@ class LifeTest(TestCase):
         begin = self.scale(job, 900)
         invalid = job.await_status(lambda status: conditions_of(status)["Valid"]["status"] == "False", "it is refused",
                                    begin)
-        self.assertIn("spec.data.batchSize: 900 workers", conditions_of(invalid.object["status"])["Valid"]["message"])
+        self.assertIn("spec.distribution.workers: 900 workers", conditions_of(invalid.object["status"])["Valid"]["message"])
         self.assertEqual(invalid.object["status"]["roles"]["worker"]["desired"], 4)
         begin = self.scale(job, 1)
         measured("4 → 1 workers, the others gone", self.await_workers(job, 1, begin).time - begin)

@@ -121,7 +121,8 @@ InputFile::~InputFile() = default;
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
-  impl->descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for a writer: a FIFO is refused below.
+  impl->descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (impl->descriptor < 0) {
     return SystemError(errno, "cannot open", path);
   }

@@ -250,7 +250,7 @@ TEST(ExpectationTest, WarnsOfJobsThatAreTooShortToFadeIn) {
 TEST(ExpectationTest, ANetWithoutConvolutionsNeedsLongerJobs) {
   for (const auto& [workers, few, enough, fewest] :
        {std::tuple{"{workers: 2}", "29", "30", "5600"},  // epochs of 188 batches
-        {"{workers: 4}", "10", "11", "2000"},
+        {"{workers: 4}", "29", "30", "5600"},
         {"{workers: 8}", "34", "35", "6400"}}) {
     EXPECT_THAT(Expected(workers, kMomentum, "320", few).warnings,
                 ElementsAre(HasSubstr(std::string("below about ") + fewest)))

@@ -108,11 +108,11 @@ TEST_F(JobScaleTest, AnotherOperatorTakesOverInTheMiddle) {
 TEST_F(JobScaleTest, ANumberThatIsNotValidChangesNothingAlsoForAnotherOperator) {
   Scale(900);
   cluster_.RunFor(seconds(20));
-  EXPECT_THAT(Valid(), HasSubstr("False: spec.data.batchSize: 900 workers"));
+  EXPECT_THAT(Valid(), HasSubstr("False: spec.distribution.workers: 900 workers"));
   EXPECT_TRUE(HasWorkers(2));
   cluster_.ChangeLeader();
   cluster_.RunFor(seconds(20));
-  EXPECT_THAT(Valid(), HasSubstr("False: spec.data.batchSize: 900 workers"));
+  EXPECT_THAT(Valid(), HasSubstr("False: spec.distribution.workers: 900 workers"));
   EXPECT_TRUE(HasWorkers(2));
   Scale(3);
   AwaitWorkers(3);

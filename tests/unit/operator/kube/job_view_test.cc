@@ -77,7 +77,7 @@ TEST(JobViewTest, ANumberOfWorkersThatMakesAJobInvalidLeavesTheOneInForce) {
   const auto view = ParseJobObject(object);
   ASSERT_NE(view->job, nullptr);
   EXPECT_EQ(view->job->spec().distribution().workers(), 3);
-  EXPECT_NE(view->problems.find("spec.data.batchSize: 900 workers"), std::string::npos)
+  EXPECT_NE(view->problems.find("spec.distribution.workers: 900 workers"), std::string::npos)
       << view->problems;
 }
 

@@ -66,14 +66,23 @@ TEST_F(ModelFileTest, WhatAModelSaysOfItselfIsKept) {
 }
 
 TEST_F(ModelFileTest, AModelWithWeightsThatAreNotFiniteSaysHowMany) {
+  job_.mutable_spec()
+      ->mutable_data()
+      ->mutable_transformations()
+      ->mutable_normalise()
+      ->set_deviation(1);
   ASSERT_TRUE(Write({}).ok());
-  EXPECT_FALSE(ReadModel(path_, graph_)->metadata.contains("not_finite"));
+  const auto finite = ReadModel(path_, graph_);
+  ASSERT_TRUE(finite.ok()) << finite.status();
+  EXPECT_FALSE(finite->metadata.contains("not_finite"));
   std::vector<float> weights = weights_;
   weights[3] = std::numeric_limits<float>::quiet_NaN();
   weights[7] = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(CountNotFinite(weights), 2u);
   ASSERT_TRUE(WriteModel({.path = path_}, job_, graph_, weights, {}).ok());
-  EXPECT_EQ(ReadModel(path_, graph_)->metadata.at("not_finite"), "2");
+  const auto bad = ReadModel(path_, graph_);
+  ASSERT_TRUE(bad.ok()) << bad.status();
+  EXPECT_EQ(bad->metadata.at("not_finite"), "2");
 }
 
 TEST_F(ModelFileTest, AnOnnxFileIsForOtherTools) {

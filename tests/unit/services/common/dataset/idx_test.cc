@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <functional>
@@ -202,6 +203,9 @@ TEST(IdxTest, MissingFileFolderAndLimitAreNamed) {
   EXPECT_EQ(ReadIdx(paths).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReadIdx({folder.path(), folder.path()}).status().message(),
             folder.path() + ": expected a regular file");
+  const std::string fifo = folder.path() + "/fifo";  // that nobody writes to
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(ReadIdx({fifo, fifo}).status().message(), fifo + ": expected a regular file");
   const std::string big = Idx({100, 28, 28}, Ramp(78400));
   const absl::Status status =
       ReadIdx({folder.Write("big", big), paths.labels}, {.max_bytes = 78400}).status();
