@@ -23,6 +23,7 @@ constexpr double kLeastMoveInAll = 5;
 constexpr double kLeastAdagradInAll = 0.1;
 
 constexpr std::uint64_t kManyBatches = 100'000;  // where their number is not known
+constexpr std::uint64_t kFewBatches = 1'600;     // of shorter jobs not the rate is what is low
 
 struct Limits {
   double memory = 1;  // what the rate is multiplied by
@@ -69,7 +70,8 @@ void WarnOfLow(const v1::Optimiser& optimiser,
                std::uint64_t batches,
                const Limits& limits,
                std::vector<std::string>& warnings) {
-  const auto steps = static_cast<double>(batches > 0 ? batches : kManyBatches);
+  const auto steps =
+      static_cast<double>(batches > 0 ? std::max(batches, kFewBatches) : kManyBatches);
   const bool adagrad = optimiser.kind() == v1::Optimiser::KIND_ADAGRAD;
   const double least = limits.least_in_all / limits.memory / (adagrad ? std::sqrt(steps) : steps);
   if (optimiser.rate() < least) {

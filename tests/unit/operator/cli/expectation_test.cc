@@ -120,6 +120,9 @@ TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
   EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}"), IsEmpty());
   EXPECT_THAT(WarningsOfOptimiser("{kind: Momentum, rate: 3e-5}", "5"),
               ElementsAre(HasSubstr("hardly move in the job's 9375 batches")));
+  EXPECT_THAT(Expected("{workers: 1}", "{kind: Momentum, rate: 4e-4}", "3200", "1").warnings,
+              Not(Contains(HasSubstr("hardly move"))))
+      << "19 batches are few";
   EXPECT_THAT(WarningsOfOptimiser("{kind: Sgd, rate: 2e-4}"), ElementsAre(HasSubstr("0.00027")));
   EXPECT_THAT(WarningsOfOptimiser("{kind: Adagrad, rate: 7e-4}"),
               ElementsAre(HasSubstr("from about 0.00073 on")));
