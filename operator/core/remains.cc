@@ -40,12 +40,11 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
 bool CheckpointHasMore(const JobState& state,
                        std::uint32_t bucket,
                        const std::optional<Restores::Source>& disk) {
-  if (state.checkpoint.buckets.empty()) {
+  if (state.checkpoint.buckets.empty() || !EndedWithCheckpoint(state)) {
     return false;
   }
   const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
-  return disk ? disk->generation <= kept.generation && disk->updates < kept.updates
-              : EndedWithCheckpoint(state);
+  return !disk || (disk->generation <= kept.generation && disk->updates < kept.updates);
 }
 
 }  // namespace adamant::controller

@@ -17,9 +17,10 @@ namespace adamant::controller {
 [[nodiscard]] std::string WhyBackToCheckpoint(const JobState& state,
                                               const Restores::Sources& sources);
 
-/// The checkpoint has more of a bucket than the disk that has most of it (nullopt: none has it).
-/// What was restored from less since the checkpoint goes on from there. Without a disk the
-/// checkpoint stands in where nothing came after it: it is what the epoch has ended with.
+/// The epoch has ended with the checkpoint, which has more of a bucket than the disk that has most
+/// of it (nullopt: none has it). Within an epoch it never stands in: disks have the ledger, which
+/// is in the same buckets, as it went on since. What was restored from less since the checkpoint
+/// goes on from there.
 [[nodiscard]] bool CheckpointHasMore(const JobState& state,
                                      std::uint32_t bucket,
                                      const std::optional<Restores::Source>& disk);
