@@ -151,6 +151,9 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
     std::shared_ptr<Volume>& volume = volumes_[object.ok() ? kube::UidOf(*object) : claim];
     if (volume == nullptr) {
       volume = std::make_shared<Volume>();
+      // In place of one that was left, whose snapshots are asked for in vain.
+      volume->disk.lost_snapshots = settings.id.role == controller::Role::kParameterServer &&
+                                    view->pod.process.generation > 1;
     }
     settings.volume = volume;
   }
