@@ -1,7 +1,6 @@
 #include "operator/core/placement.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "operator/core/recovery.h"
@@ -233,20 +232,21 @@ void Placement::TellRestored() {
       return;
     }
   }
-  const auto [buckets, with_loss, updates] = std::exchange(restored_, {});
-  const auto holds_some = [this](std::uint32_t bucket) {  // of a small net most hold no shard
-    return settings_.bucket_bytes.empty() || settings_.bucket_bytes[bucket] > 0;
-  };
-  const std::size_t less = with_loss.size();
-  const auto whole = std::ranges::count_if(buckets, [&](std::uint32_t bucket) {
-    return holds_some(bucket) && !with_loss.contains(bucket);
-  });
+  const Restored restored = std::exchange(restored_, {});
+  const std::uint64_t updates = restored.updates;
+  const std::size_t less = restored.less.size();
+  std::size_t whole = 0;
+  std::size_t all = 0;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    const bool holds_some =  // of a small net most hold no shard
+        settings_.bucket_bytes.empty() || settings_.bucket_bytes[bucket] > 0;
+    all += holds_some ? 1 : 0;
+    const bool whole_again = restored.buckets.contains(bucket) && !restored.less.contains(bucket);
+    whole += holds_some && whole_again ? 1 : 0;
+  }
   if (whole == 0) {
     return;
   }
-  const auto all = std::ranges::count_if(
-      std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(configurations_.size())),
-      holds_some);
   const std::string which =
       " (" + std::to_string(whole) + " of " + std::to_string(all) + " buckets)";
   const std::string lost = less == 0 ? ", and no update is known to be lost"
