@@ -47,8 +47,9 @@ constexpr std::uint64_t kEnoughRetainedBytes = std::uint64_t{256} << 20;  // the
 constexpr std::uint64_t kFewestBatches = 1'600;
 constexpr std::uint64_t kFewestBatchesOfThread = 200;
 
-// The same of nets without convolutions, which a job that is too short costs more: with as many
-// none was seen more than a point below one worker.
+// The same of nets without convolutions, which a job that is too short costs more: with as many no
+// virtual workers were seen more than a point below one. Real ones that share two processors may
+// be.
 constexpr std::uint64_t kFewestBatchesDense = 5'600;
 constexpr std::uint64_t kFewestBatchesOfThreadDense = 800;
 

@@ -10,8 +10,8 @@ namespace adamant::cli {
 namespace {
 
 // Measured: docs/bench/scaling.md, "Rates that are too high or too low". What moves weights in the
-// long run is rate / (1 - momentum). Of batches of 32; what larger
-// ones bear, whose gradients vary less, rises with the root of their size.
+// long run is rate / (1 - momentum). These are of batches of 32; what others bear is taken to go
+// with the root of their size, as the noise of their gradients does.
 constexpr double kMostMove = 0.8;
 constexpr double kMostAdagrad = 0.08;
 constexpr double kMeasuredBatch = 32;
@@ -57,8 +57,7 @@ void WarnOfHigh(const std::string& field,
   if (move > limits.most * (1 + 1e-9)) {  // momentum is no round number
     warnings.push_back(
         Text("%s: %s%.4g; no net was measured to train well above %.2g with such batches: as a "
-             "rule training swings or "
-             "diverges, or ends lower (docs/bench/scaling.md)",
+             "rule training swings or diverges, or ends lower (docs/bench/scaling.md)",
              field.c_str(),
              limits.what.c_str(),
              move,

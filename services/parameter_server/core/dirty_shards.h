@@ -44,8 +44,8 @@ class DirtyShards {
   /// What was taken last is stored durably.
   void Written();
 
-  /// What was taken last could not be stored: dirty again, as old as before,
-  /// and due at once if it was.
+  /// What was taken last could not be stored: dirty again, as old as before, and due at once if it
+  /// was.
   void Return();
 
   /// When the next flush should begin, so that it can end within the limits; TimePoint::max() if
