@@ -31,7 +31,7 @@ REPAIRED = {
     "yaml_two_documents": "kubectl creates one after the other",
 }
 # What only the data servers can see, which have the files.
-OF_FILES = re.compile(r"data_idx_.*|data_batch_larger_than_data")
+OF_FILES = re.compile(r"data_idx_.*|data_batch_larger_than_data|distribution_workers_for_few_examples")
 # What is said in a cluster of paths that start at the manifest's folder.
 OF_FOLDER = "starts at the manifest's folder, which a cluster does not have"
 
