@@ -154,6 +154,7 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .bucket_bytes = BucketBytesOf(job),
       .logged = replication.mode == job::PersistenceMode::kWal ||
                 replication.mode == job::PersistenceMode::kWalSync,
+      .workers_retain = replication.retain_bytes > 0,
       .only_checkpoints = replication.mode == job::PersistenceMode::kNone,
       .epochs = static_cast<std::uint64_t>(policy.epochs()),
       .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),

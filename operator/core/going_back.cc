@@ -107,8 +107,8 @@ absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
     return FallBackFurther(why, now);
   }
   const Recovery before = state_.recovery;
-  if (!settings_.only_checkpoints ||
-      !ReturnToCheckpoint(state_, std::max(meter_.counted(), state_.row.counted))) {
+  const bool returns = settings_.only_checkpoints || absl::IsAborted(why);
+  if (!returns || !ReturnToCheckpoint(state_, std::max(meter_.counted(), state_.row.counted))) {
     return {why.code(), placement_.WhatHelps(why)};
   }
   const Recovery& recovery = state_.recovery;

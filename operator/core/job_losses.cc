@@ -97,6 +97,7 @@ void JobController::ForgetMember(MemberId id, TimePoint now) {
       }
       return;
     case Role::kWorker:
+      placement_.OnWorkerLost();
       return sequence_.OnWorkerLost(id.slot);
   }
 }

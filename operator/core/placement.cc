@@ -1,6 +1,7 @@
 #include "operator/core/placement.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "operator/core/recovery.h"
@@ -37,6 +38,16 @@ void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
   may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
   ended_in_order_ = in_order;
   unsettled_ = true;
+  ForgetRetained();  // who was lost before is not known
+}
+
+void Placement::ForgetRetained() {
+  const auto& checkpoint = state_.checkpoint.buckets;
+  not_retained_.resize(state_.buckets.size());
+  for (std::size_t bucket = 0; bucket < not_retained_.size(); ++bucket) {
+    not_retained_[bucket] = std::max(state_.histories[bucket].updates,
+                                     checkpoint.empty() ? 0 : checkpoint[bucket].updates);
+  }
 }
 
 void Placement::OnJoined() { unsettled_ = true; }
@@ -66,6 +77,7 @@ void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
   if (state_.buckets.empty() && std::ranges::all_of(servers, &Spread::Server::running)) {
     configurations_.Assign(spread_.Assign(servers));
     state_.histories.assign(settings_.buckets, {});
+    ForgetRetained();
   }
   // The folder names who had it before; the sender itself lives, whatever it says.
   if (deaths_.ProveUpTo(slot, std::min(stored.previous_incarnation, holder.incarnation - 1))) {
@@ -130,6 +142,7 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
   }
   if (restored) {
     const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
+    not_retained_[bucket] = std::min(not_retained_[bucket], state.updates);
     const MemberId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
     restored_.buckets.insert(bucket);
     if (lost > 0) {
@@ -302,7 +315,31 @@ absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, Ti
       sources.emplace(bucket, **source);
     }
   }
+  if (absl::Status better = CheckLosses(sources); !better.ok()) {
+    return better;
+  }
   return Restore(sources, all_known);
+}
+
+// In a log is all that was acknowledged; before the job begins Restore weighs all buckets together.
+absl::Status Placement::CheckLosses(const Restores::Sources& sources) const {
+  if (may_roll_back_ || settings_.logged || settings_.only_checkpoints ||
+      state_.recovery.going_back ||
+      state_.recovery.newest.checkpoint.snapshot != state_.checkpoint.snapshot) {
+    return absl::OkStatus();
+  }
+  for (const auto& [bucket, source] : sources) {
+    const std::uint64_t gone = settings_.workers_retain ? not_retained_[bucket]
+                                                        : std::numeric_limits<std::uint64_t>::max();
+    if (const std::uint64_t lacking = LackedOfCheckpoint(state_, bucket, source, gone)) {
+      const MemberId from{Role::kParameterServer, source.holder.slot};
+      return absl::AbortedError("all copies of bucket " + std::to_string(bucket) +
+                                " are lost, and the disk of " + ToString(from) + " lacks " +
+                                Updates(lacking) + " of " + CheckpointName(state_) +
+                                ", which no worker can send again");
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Who is to serve the lost bucket. A job that may still go back to its checkpoint as a whole

@@ -44,6 +44,8 @@ class Placement {
   /// The slot has lost its process, which is no proof that it is dead.
   void OnLost(std::uint32_t slot, TimePoint now);
   void OnExited(Holder holder);
+  /// Nobody can send again what the worker has pushed.
+  void OnWorkerLost() { ForgetRetained(); }
   void OnStored(std::uint32_t slot, const StoredBuckets& stored);
   void OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now);
   void OnReady(std::uint32_t slot, const BucketsReady& ready);
@@ -52,8 +54,9 @@ class Placement {
   /// By node: for members that name no zone themselves.
   void SetZones(std::map<std::string, std::string> zones);
 
-  /// Decides take-overs, brings lost buckets back, gives advice. Error: DataLoss when a bucket
-  /// cannot come back, saying which and why.
+  /// Decides take-overs, brings lost buckets back, gives advice. Errors, saying which bucket and
+  /// why: DataLoss when one cannot come back; Aborted when one would come back without what the
+  /// newest checkpoint has, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
   /// The message of Settle's error, and what a person can do where the job does not help itself.
@@ -122,6 +125,8 @@ class Placement {
       const Load& load,
       TimePoint now) const;
   absl::Status Restore(const Restores::Sources& sources, bool all_known);
+  [[nodiscard]] absl::Status CheckLosses(const Restores::Sources& sources) const;
+  void ForgetRetained();
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint);
   [[nodiscard]] bool HasCheckpointRunning() const;
@@ -148,6 +153,8 @@ class Placement {
   // whoever opens the disk later proves that those who are named have ended.
   std::vector<std::uint64_t> opened_;
   std::map<std::uint32_t, double> unflushed_;  // by slot
+  // By bucket: of its updates up to this one, no worker may be left that can send them again.
+  std::vector<std::uint64_t> not_retained_;
   bool all_served_ = false;
   std::optional<TimePoint> first_served_;  // when all were, for the first time
   std::optional<TimePoint> timer_;

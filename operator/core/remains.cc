@@ -47,4 +47,15 @@ bool CheckpointHasMore(const JobState& state,
   return !disk || (disk->generation <= kept.generation && disk->updates < kept.updates);
 }
 
+std::uint64_t LackedOfCheckpoint(const JobState& state,
+                                 std::uint32_t bucket,
+                                 const Restores::Source& disk,
+                                 std::uint64_t gone) {
+  if (state.checkpoint.buckets.empty() || disk.snapshot != 0 || disk.updates >= gone) {
+    return 0;
+  }
+  const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
+  return disk.generation <= kept.generation ? Excess(kept.updates, disk.updates) : 0;
+}
+
 }  // namespace adamant::controller

@@ -63,6 +63,7 @@ struct JobSettings {
   std::vector<std::uint64_t>
       bucket_bytes{};             ///< of the parameters in each bucket; empty: not known
   bool logged = false;            ///< updates are acknowledged from the log on disk (Wal, WalSync)
+  bool workers_retain = true;     ///< what is not on a disk yet, to send it again
   bool only_checkpoints = false;  ///< nothing else of the parameters is stored (mode None)
   std::uint64_t epochs = 1;
   std::optional<double> target_accuracy{};  ///< share of validation examples, 0..1

@@ -20,9 +20,9 @@ class LossWindow {
   /// It cannot write for this long.
   void Hinder(Clock::Duration time) { hindered_ += time; }
 
-  /// It hears from the bucket's primary, which hears itself while it serves. A member does not
-  /// write what it does not know to be committed, and who has taken over cannot commit before it
-  /// has enough members.
+  /// It hears from the bucket's primary, which serves, and hears itself meanwhile. A member does
+  /// not write what it does not know to be committed, and who has taken over cannot commit before
+  /// it has all members, which may not know where to find it while the controller is away.
   void Hear(BucketId bucket, Clock::TimePoint now);
   [[nodiscard]] bool HasHeard(BucketId bucket) const { return hearing_.contains(bucket); }
 

@@ -152,8 +152,10 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
       const BucketId bucket = letter->message.bucket;
-      const bool of_one_it_has_left = letter->message.epoch < epochs_[bucket];
-      if (!of_one_it_has_left && Follows(core_->Roles()[bucket])) {
+      const parameter_server::Epoch epoch = letter->message.epoch;
+      const bool tells_what_is_committed =
+          epoch >= epochs_[bucket] && epoch <= world_.served[bucket];
+      if (tells_what_is_committed && Follows(core_->Roles()[bucket])) {
         window_.Hear(bucket, Now());
       }
       core_->OnPeerMessage(from->second, std::move(letter->message));
@@ -199,9 +201,11 @@ void ParameterServerProcess::OnPeerHello(StreamId stream, const PeerHello& hello
 
 void ParameterServerProcess::HearServed() {
   const std::vector<parameter_server::Replica::Role> roles = core_->Roles();
-  for (BucketId bucket = 0; bucket < roles.size(); ++bucket) {
-    if (roles[bucket] == parameter_server::Replica::Role::kServing) {
-      window_.Hear(bucket, Now());
+  for (const parameter_server::BucketReport& report : core_->Reports()) {
+    if (roles[report.bucket] == parameter_server::Replica::Role::kServing) {
+      window_.Hear(report.bucket, Now());
+      parameter_server::Epoch& served = world_.served[report.bucket];
+      served = std::max(served, report.epoch);
     }
   }
 }

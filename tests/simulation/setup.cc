@@ -175,6 +175,7 @@ Setup::Setup(Rng rng)
   flush.interval = std::chrono::milliseconds(Draw(rng, 200, 3000));
   constexpr std::uint64_t kRetain[] = {0, 100'000, 1'000'000};
   retain_bytes = kRetain[rng.Below(3)];
+  job.workers_retain = retain_bytes > 0;
   times = {.beacon = std::chrono::milliseconds(200),
            .lease = std::chrono::milliseconds(1200),
            .grace = std::chrono::milliseconds(1600)};

@@ -179,6 +179,12 @@ void WorkerProcess::OnWork(PeerKey key, Peer& peer, Message& message) {
 // Takes a message in; false while a batch is to wait for a slot.
 bool WorkerProcess::Receive(PeerKey key, const Message& message) {
   if (const auto* deal = std::get_if<data_server::Deal>(&message)) {
+    const data_server::BatchId& dealt = deal->lease.batch;
+    Peer& peer = peers_.at(key);
+    if (dealt.kind == data_server::WorkKind::kTrain && dealt.epoch > peer.begun_epoch) {
+      peer.begun_epoch = dealt.epoch;
+      Post([this, epoch = dealt.epoch] { exchange_->OnEpochBegun(epoch); });
+    }
     worker::Batch* const batch = replica_->batches.TakeFree();
     if (batch == nullptr) {
       if (!replica_->commands.settling) {
@@ -200,7 +206,9 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
     if (batch->lease.kind == worker::WorkKind::kTrain) {
       drained_->Set(key.second, false);
     } else {
-      Post([this, snapshot = deal->snapshot] { exchange_->WantSnapshot(snapshot); });
+      Post([this, epoch = deal->lease.batch.epoch, snapshot = deal->snapshot] {
+        exchange_->WantSnapshot(epoch, snapshot);
+      });
     }
     replica_->batches.Put(batch);
     replica_->bell.Ring();

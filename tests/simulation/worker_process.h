@@ -49,8 +49,9 @@ class WorkerProcess final : public MemberProcess {
     std::optional<Backoff> backoff;
     StreamId stream = 0;
     bool connected = false;
-    std::deque<Message> held_up;  // behind a batch that waits for a slot
-    bool ended = false;           // the stream is, with a batch still waiting
+    std::deque<Message> held_up;    // behind a batch that waits for a slot
+    bool ended = false;             // the stream is, with a batch still waiting
+    std::uint64_t begun_epoch = 0;  // that a training batch has come of
   };
 
   // The loop.

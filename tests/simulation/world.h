@@ -57,6 +57,7 @@ struct World {
   UpdateChecker updates;
   WorkChecker work;
   Before before;
+  std::map<BucketId, parameter_server::Epoch> served;  ///< the last in which a primary has served
 };
 
 }  // namespace adamant::simulation

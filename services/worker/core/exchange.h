@@ -92,8 +92,12 @@ class Exchange {
   /// over: before, it would be dealt again and again.
   void OnNoSlot(const Lease& lease) { no_slot_.push_back(lease); }
 
-  /// Batches that name this snapshot are queued or will be.
-  void WantSnapshot(std::uint64_t snapshot);
+  /// Batches that name this snapshot, of the end of `epoch`, are queued or will be.
+  void WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot);
+
+  /// Training batches of this epoch are dealt: every evaluation of those before is over, and a
+  /// batch of one that is still here is handed back.
+  void OnEpochBegun(std::uint64_t epoch);
 
   // --- What the controller wants
 
@@ -161,6 +165,7 @@ class Exchange {
   void StartRenewal();
   void FinishRenewal();
   void AdvanceEvaluation(Clock::TimePoint now);
+  void EndEvaluation();
   void PollServers(Clock::TimePoint now);
   void Settle();
 
@@ -189,7 +194,9 @@ class Exchange {
   std::uint32_t refusals_in_a_row_ = 0;
   bool diverged_ = false;
 
-  std::uint64_t newest_snapshot_ = 0;  // that a batch named
+  std::uint64_t newest_snapshot_ = 0;  // that a batch named, or one above it once that is over
+  std::uint64_t snapshot_epoch_ = 0;   // at whose end it was taken
+  std::uint64_t begun_epoch_ = 0;      // that training batches were dealt of
   std::uint64_t wanted_snapshot_ = 0;  // not yet asked for; 0: none
   std::uint64_t snapshot_ = 0;         // loaded, or being fetched
   FetchId snapshot_fetch_ = 0;

@@ -181,17 +181,37 @@ void Exchange::FinishRenewal() {
 
 // --- Evaluation
 
-void Exchange::WantSnapshot(std::uint64_t snapshot) {
+void Exchange::WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot) {
   // Ids rise: batches that name an older one are of an evaluation that was given up.
   if (snapshot < newest_snapshot_) {
     return;
   }
   newest_snapshot_ = snapshot;
+  snapshot_epoch_ = epoch;
   replica_.evaluation.SetNewest(snapshot);
   ring_ = true;
-  if (snapshot != snapshot_) {
+  if (epoch < begun_epoch_) {
+    EndEvaluation();
+  } else if (snapshot != snapshot_) {
     wanted_snapshot_ = snapshot;
   }
+}
+
+// The evaluation may have been begun anew under another snapshot, by another controller, and this
+// worker dealt nothing of it: nobody keeps the one that its batches name.
+void Exchange::OnEpochBegun(std::uint64_t epoch) {
+  begun_epoch_ = std::max(begun_epoch_, epoch);
+  if (newest_snapshot_ != 0 && snapshot_epoch_ < begun_epoch_) {
+    EndEvaluation();
+  }
+}
+
+void Exchange::EndEvaluation() {
+  snapshot_epoch_ = begun_epoch_;
+  replica_.evaluation.SetNewest(++newest_snapshot_);
+  wanted_snapshot_ = 0;
+  fetches_.Drop(std::exchange(snapshot_fetch_, 0));
+  ring_ = true;
 }
 
 void Exchange::AdvanceEvaluation(Clock::TimePoint now) {

@@ -322,8 +322,11 @@ void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
   work.on_epoch_closed = [this](std::uint64_t epoch) {
     inbox_.Post([this, epoch] { exchange_.OnEpochClosed(epoch); });
   };
-  work.on_snapshot_wanted = [this](std::uint64_t snapshot) {
-    inbox_.Post([this, snapshot] { exchange_.WantSnapshot(snapshot); });
+  work.on_snapshot_wanted = [this](std::uint64_t epoch, std::uint64_t snapshot) {
+    inbox_.Post([this, epoch, snapshot] { exchange_.WantSnapshot(epoch, snapshot); });
+  };
+  work.on_epoch_begun = [this](std::uint64_t epoch) {
+    inbox_.Post([this, epoch] { exchange_.OnEpochBegun(epoch); });
   };
   work.on_no_slot = [this](const Lease& lease) {
     inbox_.Post([this, lease] { exchange_.OnNoSlot(lease); });

@@ -83,6 +83,10 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   const Lease lease = LeaseOf(batch.lease());
   if (lease.kind == WorkKind::kTrain) {
     drained_.Set(server_, false);
+    if (lease.epoch > begun_epoch_) {  // before a slot is waited for: it may be what frees one
+      begun_epoch_ = lease.epoch;
+      handlers_.on_epoch_begun(lease.epoch);
+    }
   }
   Batch* const slot = AwaitSlot();
   if (slot == nullptr) {
@@ -102,7 +106,7 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   ADAMANT_RETURN_IF_ERROR(
       reader.Read(std::as_writable_bytes(std::span(slot->pixels).first(frame.payload_bytes()))));
   if (lease.kind == WorkKind::kEvaluate) {
-    handlers_.on_snapshot_wanted(slot->snapshot);
+    handlers_.on_snapshot_wanted(lease.epoch, slot->snapshot);
   }
   replica_.batches.Put(slot);
   replica_.bell.Ring();

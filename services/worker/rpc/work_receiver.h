@@ -20,7 +20,8 @@ namespace adamant::worker {
 struct WorkHandlers {
   std::function<void(std::vector<Lease>)> on_acknowledged;
   std::function<void(std::uint64_t epoch)> on_epoch_closed;
-  std::function<void(std::uint64_t snapshot)> on_snapshot_wanted;
+  std::function<void(std::uint64_t epoch, std::uint64_t snapshot)> on_snapshot_wanted;
+  std::function<void(std::uint64_t epoch)> on_epoch_begun;  ///< its first training batch, here
   std::function<void(const Lease&)> on_no_slot;  ///< for a batch, under Commands::settling
 };
 
@@ -51,6 +52,7 @@ class WorkReceiver {
   Replica& replica_;
   DrainedServers& drained_;
   const WorkHandlers handlers_;
+  std::uint64_t begun_epoch_ = 0;  // that a training batch has come of
   std::atomic<bool> stopped_{false};
 };
 

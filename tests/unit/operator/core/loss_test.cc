@@ -80,6 +80,23 @@ TEST(LossTest, ARestartedParameterServerIsAskedForTheSnapshotAgain) {
   EXPECT_THAT(Sent<Evaluate>(job.StoreSnapshot(kServer1, 1)), SizeIs(1));
 }
 
+TEST(LossTest, WorkersFlushAgainWhatWasRolledBackWhileTheyFlushed) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Tell(kData0, EpochEnded{1});
+  job.CloseParts();
+  job.Flush(kWorker0);
+  job.Exit(kServer1);
+  job.Pass(seconds(1), {kServer1});
+  job.ReplaceServer(1, "new");
+  const auto flushed = job.Flush(kWorker1);
+  EXPECT_THAT(Sent<FlushWorker>(flushed), SizeIs(2)) << "what worker-0 had flushed was lost";
+  EXPECT_THAT(Sent<TakeSnapshot>(flushed), IsEmpty());
+  job.Flush(kWorker0);
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
+}
+
 TEST(LossTest, ADamagedDiskIsToldThoughOtherCopiesMakeUpForIt) {
   Harness job;
   job.Begin();

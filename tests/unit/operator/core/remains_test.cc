@@ -11,6 +11,7 @@ namespace {
 
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -38,7 +39,9 @@ std::vector<std::string> Restored(const Harness::Actions& actions) {
 
 class RemainsTest : public testing::Test {
  protected:
-  RemainsTest() {
+  RemainsTest() : RemainsTest(LongJob()) {}
+
+  explicit RemainsTest(const JobSettings& settings) : job_(settings) {
     job_.Begin();
     job_.JoinAll();
     job_.Pass(LongJob().checkpoint_interval);
@@ -51,7 +54,7 @@ class RemainsTest : public testing::Test {
   }
 
   /// Of each bucket, as its primary tells.
-  void ApplyUpTo(std::uint64_t updates) {
+  void Apply(std::uint64_t updates) {
     for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
       const Bucket& record = job_.state().buckets[bucket];
       Heartbeat heartbeat;
@@ -60,7 +63,16 @@ class RemainsTest : public testing::Test {
               {.bucket = bucket, .epoch = record.epoch, .updates = updates, .serving = true}}};
       job_.Tell({Role::kParameterServer, record.primary.slot}, heartbeat);
     }
+  }
+
+  void ApplyUpTo(std::uint64_t updates) {
+    Apply(updates);
     job_.Exit(kWorker1);  // whereupon the controller stores what it knows
+  }
+
+  void Lose(const MemberId& server) {
+    job_.Exit(server);
+    job_.Join(server, "the next " + ToString(server));
   }
 
   /// Everything is killed and started again; the disks have `updates` of each bucket.
@@ -78,7 +90,9 @@ class RemainsTest : public testing::Test {
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return job_.state().buckets; }
 
-  Harness job_{LongJob()};
+  [[nodiscard]] bool goes_back() const { return job_.state().recovery.going_back; }
+
+  Harness job_;
 };
 
 TEST_F(RemainsTest, WhereMostIsLeftOfWhatCameAfterTheCheckpointItIsKept) {
@@ -156,6 +170,107 @@ TEST_F(RemainsTest, WhatAnEpochEndedWithComesBackWhole) {
             "the disks lack 9 updates of checkpoint 3");
 }
 
+// A controller that lives sees all copies of a bucket die within an epoch.
+class RemainsWithinAnEpochTest : public RemainsTest {
+ protected:
+  using RemainsTest::RemainsTest;
+
+  /// Returns what is told of the job's going back.
+  std::vector<std::string> LoseServerWithDisk(std::uint64_t updates) {
+    Lose(kServer0);
+    std::vector<std::string> texts;
+    for (const Note& note : Pick<Note>(job_.ReportDisk(0, updates))) {
+      if (note.kind == Note::Kind::kWentBack) {
+        texts.push_back(note.text);
+      }
+    }
+    EXPECT_EQ(goes_back(), !texts.empty());
+    return texts;
+  }
+};
+
+TEST_F(RemainsWithinAnEpochTest, OfWhatALostWorkerPushedTheCheckpointHasMoreThanTheDisk) {
+  job_.Exit(kWorker1);
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore - 1),
+              ElementsAre("all copies of bucket 0 are lost, and the disk of parameter-server-0 "
+                          "lacks 1 update of checkpoint 1, which no worker can send again; the "
+                          "job goes back to the model within epoch 1 (checkpoint 1) and on as "
+                          "attempt 2; 80 updates are undone"));
+}
+
+TEST_F(RemainsWithinAnEpochTest, WorkersThatLiveSendTheRestAgain) {
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(1), IsEmpty());
+  EXPECT_EQ(buckets()[0].generation, 2u) << "it comes back from the disk";
+}
+
+TEST_F(RemainsWithinAnEpochTest, ADiskThatHasAllThatTheLostWorkerPushedServes) {
+  Apply(20);
+  job_.Exit(kWorker1);
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
+}
+
+TEST_F(RemainsWithinAnEpochTest, ALossThatWasBornOnceIsNoReasonAgain) {
+  Apply(60);
+  job_.Exit(kWorker1);
+  EXPECT_THAT(LoseServerWithDisk(50), IsEmpty()) << "the checkpoint has no more";
+  job_.Serve(0, 50);
+  Apply(55);
+  job_.Pass(LongJob().checkpoint_interval);
+  job_.Tell(kWorker0, PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = 9});
+  for (const MemberId server : {kServer0, kServer1}) {
+    job_.StoreSnapshot(server, job_.state().last_snapshot, 55);
+  }
+  ASSERT_EQ(job_.state().checkpoint.buckets[0].updates, 55u);
+  EXPECT_THAT(LoseServerWithDisk(52), IsEmpty()) << "worker-0 has the rest";
+}
+
+TEST_F(RemainsWithinAnEpochTest, WhoWasLostBeforeThisControllerIsNotKnown) {
+  Apply(60);
+  job_.RestartController({.others = true});
+  job_.JoinAll();
+  EXPECT_THAT(LoseServerWithDisk(kBefore - 1), SizeIs(1));
+}
+
+JobSettings WithoutRetaining() {
+  JobSettings settings = LongJob();
+  settings.workers_retain = false;
+  return settings;
+}
+
+class RemainsWithoutRetainingTest : public RemainsWithinAnEpochTest {
+ protected:
+  RemainsWithoutRetainingTest() : RemainsWithinAnEpochTest(WithoutRetaining()) {}
+};
+
+TEST_F(RemainsWithoutRetainingTest, NobodySendsAnythingAgain) {
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore - 1), SizeIs(1));
+}
+
+TEST_F(RemainsWithoutRetainingTest, WhatCameAfterTheCheckpointIsNoReason) {
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
+}
+
+JobSettings WithLog() {
+  JobSettings settings = WithoutRetaining();
+  settings.logged = true;
+  return settings;
+}
+
+class RemainsOfALogTest : public RemainsWithinAnEpochTest {
+ protected:
+  RemainsOfALogTest() : RemainsWithinAnEpochTest(WithLog()) {}
+};
+
+TEST_F(RemainsOfALogTest, ALogHasWhatItsDiskHasNotOutsideOfIt) {
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore - 1), IsEmpty());
+}
+
 // A controller that lives sees all copies die, of a job whose epoch has ended with a checkpoint.
 class RemainsAfterTheEndTest : public RemainsTest {
  protected:
@@ -168,11 +283,6 @@ class RemainsAfterTheEndTest : public RemainsTest {
     for (const MemberId server : {kServer0, kServer1}) {
       job_.StoreSnapshot(server, job_.state().row.snapshot, kAtEnd);
     }
-  }
-
-  void Lose(const MemberId& server) {
-    job_.Exit(server);
-    job_.Join(server, "the next " + ToString(server));
   }
 
   static constexpr std::uint64_t kAtEnd = 60;
@@ -194,6 +304,7 @@ TEST_F(RemainsAfterTheEndTest, OnceTheNextEpochIsOpenTheLedgerHasGoneOnFromTheCh
   Lose(kServer0);
   job_.ReportDisk(0, kAtEnd - 1);
   EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  EXPECT_TRUE(goes_back()) << "parameters and ledger together";
 }
 
 TEST_F(RemainsAfterTheEndTest, WhatWentOnFromLessSinceTheCheckpointIsKept) {
@@ -204,6 +315,8 @@ TEST_F(RemainsAfterTheEndTest, WhatWentOnFromLessSinceTheCheckpointIsKept) {
   state.checkpoint.buckets[0].generation = 0;
   EXPECT_TRUE(CheckpointHasMore(state, 0, less));
   EXPECT_FALSE(CheckpointHasMore(state, 0, went_on));
+  EXPECT_EQ(LackedOfCheckpoint(state, 0, *less, kAtEnd), 1u);
+  EXPECT_EQ(LackedOfCheckpoint(state, 0, *went_on, kAtEnd), 0u);
   state.row = {};
   EXPECT_FALSE(CheckpointHasMore(state, 0, less)) << "within an epoch";
   EXPECT_FALSE(CheckpointHasMore(state, 0, std::nullopt));

@@ -24,7 +24,7 @@ void PutValidationBatch(Rig& rig, std::uint64_t snapshot) {
   batch->lease.kind = WorkKind::kEvaluate;
   batch->snapshot = snapshot;
   rig.replica.batches.Put(batch);
-  rig.exchange.WantSnapshot(snapshot);
+  rig.exchange.WantSnapshot(1, snapshot);
 }
 
 TEST(ExchangeTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
@@ -113,6 +113,36 @@ TEST(ExchangeTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
   rig.Settle();
   EXPECT_EQ(rig.handed_back.size(), 2u);
   EXPECT_EQ(rig.acknowledged.size(), 1u);
+}
+
+TEST(ExchangeTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
+  Rig rig({});
+  rig.Begin();
+  PutValidationBatch(rig, 7);
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
+  const std::uint64_t fetches = rig.exchange.statistics().fetches;
+  // The evaluation was begun anew as that of snapshot 9; this worker was dealt nothing of it.
+  rig.exchange.OnEpochBegun(2);
+  rig.Settle();
+  EXPECT_EQ(rig.handed_back.size(), 1u);
+  PutValidationBatch(rig, 7);  // from a data server that is behind
+  PutValidationBatch(rig, 8);
+  rig.Settle();
+  EXPECT_EQ(rig.handed_back.size(), 3u);
+  EXPECT_TRUE(rig.acknowledged.empty());
+  EXPECT_EQ(rig.exchange.statistics().fetches, fetches);
+}
+
+TEST(ExchangeTest, TheEvaluationOfTheEpochThatHasBegunGoesOn) {
+  Rig rig({});
+  rig.Begin();
+  rig.exchange.OnEpochBegun(1);
+  PutValidationBatch(rig, 7);
+  EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
+  rig.exchange.OnEpochBegun(1);  // from another data server
+  rig.Settle();
+  EXPECT_EQ(rig.acknowledged.size(), 1u);
+  EXPECT_TRUE(rig.handed_back.empty());
 }
 
 TEST(ExchangeTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
