@@ -106,24 +106,24 @@ void AddData(CLI::App& app, int& exit_code) {
   const auto digits_flags = std::make_shared<DigitsFlags>();
   AddFolder(digits, "--out", digits_flags->folder, "Folder for the files")->required();
   digits.add_option("--train", digits_flags->options.train_examples, "Training examples")
-      ->check(WholeNumber(1, 100'000'000))
+      ->check(WholeNumber(1, dataset::kMostDigits))
       ->capture_default_str();
   digits
       .add_option("--validation", digits_flags->options.validation_examples, "Validation examples")
-      ->check(WholeNumber(1, 100'000'000))
+      ->check(WholeNumber(1, dataset::kMostDigits))
       ->capture_default_str();
   digits
       .add_option("--seed",
                   digits_flags->options.seed,
                   "Of the training set; the same digits as a manifest's digits: {seed: …}")
-      ->check(WholeNumber())
+      ->check(WholeNumber(0, dataset::kMostDigitsSeed))
       ->capture_default_str();
   const CLI::Option* validation_seed =
       digits
           .add_option("--validation-seed",
                       digits_flags->options.validation_seed,
                       "Of the validation set [one more than --seed]")
-          ->check(WholeNumber());
+          ->check(WholeNumber(0, dataset::kMostDigitsSeed));
   digits.callback([digits_flags, validation_seed, &exit_code] {
     digits_flags->has_validation_seed = validation_seed->count() > 0;
     exit_code = Digits(*digits_flags);

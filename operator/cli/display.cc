@@ -11,8 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "operator/cli/console/arguments.h"
+#include "operator/cli/console/status_view.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/expectation.h"
 #include "operator/local/record.h"
@@ -39,6 +42,12 @@ bool HadDiverged(std::string_view message) { return message.starts_with("trainin
 
 bool HadGoneBack(std::string_view message) {
   return message.find("the job had gone back") != std::string_view::npos;
+}
+
+// As operator/core/chance.h puts it, too.
+bool IsPoor(std::string_view message) {
+  return DidNotLearn(message) || HadDiverged(message) ||
+         message.find("has learned little") != std::string_view::npos;
 }
 
 // A job that has gone back does so again, and lowers its rate by itself.
@@ -83,6 +92,7 @@ class PlainDisplay : public Display {
       Clear();
       std::fflush(stdout);
       PrintWarnings({note.text});
+      warnings_.push_back(note.text);
     } else if (IsWorthSaying(note.kind)) {
       Say(note.text);
       told_ = note.text;
@@ -120,6 +130,7 @@ class PlainDisplay : public Display {
           Say("model: " + model.string());
         }
       }
+      RepeatWarnings(report.message);
       return;
     }
     if (report.phase == Phase::kSuspended) {
@@ -127,10 +138,11 @@ class PlainDisplay : public Display {
       return;
     }
     std::fflush(stdout);
+    std::fprintf(stderr, "adamant: the job failed: %s\n", report.message.c_str());
+    RepeatWarnings(report.message);
     std::fprintf(
         stderr,
-        "adamant: the job failed: %s\nlogs: %s\n%s",
-        report.message.c_str(),
+        "logs: %s\n%s",
         paths.logs().c_str(),
         MayDoBetter(report.message) ? (HowToGoOn(report, ending.run_dir) + "\n").c_str() : "");
   }
@@ -151,7 +163,22 @@ class PlainDisplay : public Display {
  private:
   static constexpr std::chrono::seconds kLineInterval{15};
 
+  // What was told of the manifest at the start may be why.
+  void RepeatWarnings(std::string_view message) {
+    if (!IsPoor(message)) {
+      return;
+    }
+    std::fflush(stdout);
+    for (const std::string& warning : warnings_) {
+      if (warning.starts_with("spec.")) {
+        const std::string brief = warning.substr(0, warning.find(';'));
+        std::fprintf(stderr, "it was warned of at the start: %s\n", brief.c_str());
+      }
+    }
+  }
+
   std::string told_;  // last
+  std::vector<std::string> warnings_;
 
   std::chrono::steady_clock::time_point next_line_ =
       std::chrono::steady_clock::now() + kLineInterval;
@@ -217,7 +244,7 @@ class BarDisplay final : public PlainDisplay {
       const double left = SecondsLeft(report, evaluation_seconds_, epoch_completion_);
       tail += left < 0 ? "" : "  ETA " + FormatSeconds(left);
     } else {
-      tail += "  " + std::string(controller::PhaseName(report.phase));
+      tail += "  " + RunPhase(std::string(controller::PhaseName(report.phase)), true);
     }
     const std::size_t used = text.size() + tail.size() + 3;
     const std::size_t width = std::min<std::size_t>(Width() > used ? Width() - used : 0, 30);
@@ -329,10 +356,10 @@ std::string HowToGoOn(const JobReport& report, const std::string& run_dir) {
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
   if (!result.is_validated() && !result.is_measured()) {
-    return Text("epoch %llu/%llu  no controller was there: %llu examples counted, not evaluated",
+    return Text("epoch %llu/%llu  no controller was there: %s counted, not evaluated",
                 Wide(result.epoch),
                 Wide(epochs),
-                Wide(result.counted));
+                Counted(result.counted, "example").c_str());
   }
   const std::string attempt =
       result.attempt > 1 ? Text("attempt %llu  ", Wide(result.attempt)) : "";
@@ -361,10 +388,12 @@ std::string ProgressLine(const JobReport& report) {
          Text("%.0f examples/s", report.examples_per_second);
 }
 
-// As operator/core/chance.h and placement.cc put it.
+// As operator/core/chance.h puts it.
+bool DidNotLearn(std::string_view message) { return message.starts_with("training did not learn"); }
+
+// As operator/core/placement.cc puts it, too.
 bool MayDoBetter(std::string_view message) {
-  return !message.starts_with("training did not learn") &&
-         message.find("begin the job anew") == std::string_view::npos;
+  return !DidNotLearn(message) && message.find("begin the job anew") == std::string_view::npos;
 }
 
 double SecondsLeft(const JobReport& report, double evaluation_seconds, double epoch_completion) {

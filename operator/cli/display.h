@@ -53,6 +53,9 @@ std::string HowToGoOn(const controller::JobReport& report, const std::string& ru
 std::string EpochLine(const controller::EpochResult& result, std::uint64_t epochs);
 std::string ProgressLine(const controller::JobReport& report);
 
+/// Whether a job with this message has learned nothing.
+bool DidNotLearn(std::string_view message);
+
 /// Whether a job that failed with this message may do better when it is resumed. One that learned
 /// nothing fails again, and so does one that diverged and is not to go back.
 bool MayDoBetter(std::string_view message);

@@ -19,6 +19,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
 #include "operator/cli/expectation.h"
+#include "operator/cli/model_warning.h"
 #include "operator/local/model_file.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
@@ -265,6 +266,9 @@ int Eval(const EvalFlags& flags) {
                  model.c_str(),
                  evaluation->otherwise.c_str(),
                  manifest.c_str());
+  }
+  if (const std::string warning = is_run ? ModelWarning(flags.model) : ""; !warning.empty()) {
+    PrintWarnings({warning});
   }
   if (!flags.predictions.empty()) {
     const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);

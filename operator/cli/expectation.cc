@@ -184,10 +184,12 @@ void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
   const std::uint64_t fewest = FewestBatches(facts);
   if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
     warnings.push_back(Text(
-        "spec.distribution.workers: %llu batches in all are few for %llu threads that fade in; "
+        "spec.distribution.workers: %llu %s in all %s few for %llu threads that fade in; "
         "below about %llu a job ends lower than with one worker: %smore epochs or fewer workers "
         "help",
         Wide(batches),
+        batches == 1 ? "batch" : "batches",
+        batches == 1 ? "is" : "are",
         Wide(facts.threads()),
         Wide(fewest),
         facts.options.batch_size > 1 ? "smaller batches, " : ""));
@@ -212,11 +214,12 @@ void WarnOfInterval(const Facts& facts,
   const std::uint64_t share = facts.epoch_batches / facts.threads();
   if (facts.epoch_batches > 0 && static_cast<std::uint64_t>(written) > share) {
     warnings.push_back(
-        Text("spec.distribution.%s: %d is more than the %llu batches that a thread trains in an "
-             "epoch; it is best left out",
+        Text("spec.distribution.%s: %d is more than the %llu %s that a thread trains in an epoch; "
+             "it is best left out",
              field,
              written,
-             Wide(share)));
+             Wide(share),
+             share == 1 ? "batch" : "batches"));
   } else if (written > 1 && facts.workers() > kMostWorkersWritten) {
     warnings.push_back(
         Text("spec.distribution.%s: %d is kept as written, and many workers learn slowly with the "

@@ -14,11 +14,12 @@
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/expectation.h"
+#include "operator/cli/model_warning.h"
 #include "operator/local/checkpoint_model.h"
 #include "operator/local/model_file.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
-#include "operator/local/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
@@ -62,10 +63,11 @@ absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   if (const std::uint64_t bad = local::CountNotFinite(model.weights); bad > 0) {
     std::fprintf(
         stderr,
-        "warning: %llu of the model's %zu weights are NaN or infinite, and it is of no use; "
+        "warning: %llu of the model's %zu weights %s NaN or infinite, and it is of no use; "
         "another checkpoint may be (--checkpoint N)\n",
         Wide(bad),
-        model.weights.size());
+        model.weights.size(),
+        bad == 1 ? "is" : "are");
   }
   return absl::OkStatus();
 }
@@ -80,18 +82,6 @@ std::unique_ptr<v1::TrainingJob> TrainedJob(const local::RunPaths& paths,
                  std::string(started.status().message()).c_str());
   }
   return started.ok() && *started != nullptr ? *std::move(started) : std::move(of_folder);
-}
-
-// As operator/core/recovery.h puts it. A run whose status cannot be read may have a model all the
-// same.
-void WarnOfDivergence(const std::string& run_dir) {
-  const absl::StatusOr<local::RunStatus> status = local::ReadRunStatus(run_dir);
-  if (status.ok() && status->report.phase == controller::Phase::kFailed &&
-      status->report.message.find("training diverged") != std::string::npos) {
-    std::fprintf(stderr,
-                 "warning: the job failed, and its newest model may be of no use: %s\n",
-                 status->report.message.c_str());
-  }
 }
 
 int Export(const ExportFlags& flags) {
@@ -116,7 +106,9 @@ int Export(const ExportFlags& flags) {
         absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     return bad_input ? kBadInput : kCannotRun;
   }
-  WarnOfDivergence(flags.run_dir);
+  if (const std::string warning = ModelWarning(flags.run_dir); !warning.empty()) {
+    PrintWarnings({warning});
+  }
   std::fprintf(SummaryStream(flags.out), "%s\n", flags.out.c_str());
   return kOk;
 }

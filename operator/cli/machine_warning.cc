@@ -30,16 +30,16 @@ std::string MachineWarning(const v1::TrainingJob& job, std::size_t processors) {
                            : servers >= workers ? "parameterServers.count"
                                                 : "workers";
   return Text(
-      "spec.distribution.%s: %llu processes (%llu workers, %llu parameter servers, %llu data "
-      "servers) are more than the %zu %s of this machine can serve: each takes its time and memory "
-      "to start, all wait for each other, and those that are silent for too long are given up. On "
+      "spec.distribution.%s: %llu processes (%s, %s, %s) are more than the %zu %s of this "
+      "machine can serve: each takes its time and memory to start, all wait for each other, and "
+      "those that are silent for too long are given up. On "
       "one machine, as many workers as processors, 3 parameter servers and 1 data server are "
       "enough",
       most,
       Wide(processes),
-      Wide(workers),
-      Wide(servers),
-      Wide(data_servers),
+      Counted(workers, "worker").c_str(),
+      Counted(servers, "parameter server").c_str(),
+      Counted(data_servers, "data server").c_str(),
       processors,
       processors == 1 ? "processor" : "processors");
 }

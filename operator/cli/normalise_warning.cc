@@ -18,7 +18,7 @@ constexpr double kMost = 50;
 std::string NormaliseWarning(const v1::TrainingJob& job) {
   const v1::Normalise& normalise = job.spec().data().transformations().normalise();
   const double deviation = normalise.has_deviation() ? normalise.deviation() : 1;
-  const double dark = -normalise.mean() / deviation;
+  const double dark = (0 - normalise.mean()) / deviation;  // no -0
   const double bright = (1 - normalise.mean()) / deviation;
   if (bright - dark >= kLeastSpread && std::max(std::abs(dark), std::abs(bright)) <= kMost) {
     return "";

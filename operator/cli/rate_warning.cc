@@ -74,13 +74,14 @@ void WarnOfLow(const v1::Optimiser& optimiser,
   const bool adagrad = optimiser.kind() == v1::Optimiser::KIND_ADAGRAD;
   const double least = limits.least_in_all / limits.memory / (adagrad ? std::sqrt(steps) : steps);
   if (optimiser.rate() < least) {
-    warnings.push_back(Text(
-        "spec.optimiser.rate: with %g the weights hardly move in %s%llu batches, and little is "
-        "learned; nets were measured to learn from about %.2g on (docs/bench/scaling.md)",
-        optimiser.rate(),
-        batches > 0 ? "the job's " : "",
-        Wide(batches > 0 ? batches : kManyBatches),
-        least));
+    warnings.push_back(
+        Text("spec.optimiser.rate: with %g the weights hardly move in %s%llu %s, and little is "
+             "learned; nets were measured to learn from about %.2g on (docs/bench/scaling.md)",
+             optimiser.rate(),
+             batches > 0 ? "the job's " : "",
+             Wide(batches > 0 ? batches : kManyBatches),
+             batches == 1 ? "batch" : "batches",
+             least));
   }
 }
 

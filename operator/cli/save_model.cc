@@ -15,6 +15,7 @@
 #include "operator/cli/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
+#include "operator/cli/console/text.h"
 #include "operator/core/state.h"
 #include "operator/kube/client/json.h"
 #include "operator/kube/epoch_files.h"
@@ -89,7 +90,7 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
   const std::uint64_t epochs = results.empty() ? 0 : results.back().epoch;
   if (const std::uint64_t missing = CountMissing(results, epochs); missing > 0) {
     PrintError("there are no results of " + std::to_string(missing) + " of " +
-               std::to_string(epochs) + " epochs");
+               Counted(epochs, "epoch"));
   }
   ADAMANT_RETURN_IF_ERROR(MakeFolder(flags.out));
   const std::string name = parsed.job->metadata().name();

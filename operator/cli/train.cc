@@ -14,12 +14,14 @@
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
+#include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
 #include "operator/cli/expectation.h"
 #include "operator/cli/machine_warning.h"
 #include "operator/cli/memory_need.h"
 #include "operator/cli/net_plan.h"
 #include "operator/local/control_group.h"
+#include "operator/local/finished_run.h"
 #include "operator/local/job_data.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
@@ -74,20 +76,16 @@ std::filesystem::path OwnFolder() {
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
 }
 
-std::string Count(int count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string Summary(const v1::TrainingJob& job) {
   const v1::Distribution& distribution = job.spec().distribution();
   const v1::ParameterServers& servers = distribution.parameter_servers();
   const std::string model =
       job.spec().model().has_reference() ? job.spec().model().reference() : "a net of its own";
-  return model + " on " + Count(distribution.workers(), "worker") + " of " +
-         Count(distribution.threads_per_worker(), "thread") + ", " +
-         Count(servers.count(), "parameter server") +
+  return model + " on " + Counted(distribution.workers(), "worker") + " of " +
+         Counted(distribution.threads_per_worker(), "thread") + ", " +
+         Counted(servers.count(), "parameter server") +
          (servers.copies() > 1 ? " with " + std::to_string(servers.copies()) + " copies" : "") +
-         ", " + Count(distribution.data_servers(), "data server");
+         ", " + Counted(distribution.data_servers(), "data server");
 }
 
 // What the run was started with counts where job.yaml is another manifest now; `taken` is what of
@@ -140,11 +138,6 @@ int CheckResumable(const local::RunPaths& paths) {
     PrintError(std::string(files.message()) + "; move it away, and the run goes on");
     return kCannotRun;
   }
-  if (const absl::Status writable = local::CheckRunIsWritable(paths); !writable.ok()) {
-    PrintError(std::string(writable.message()) + "; once whoever runs this may write to all of " +
-               paths.root.string() + ", the run goes on");
-    return kCannotRun;
-  }
   if (const absl::Status free = local::RunLock::CheckFree(paths); !free.ok()) {
     PrintError(std::string(free.message()));
     return kCannotRun;
@@ -157,18 +150,32 @@ struct Prepared {
   std::unique_ptr<v1::TrainingJob> job;
   std::vector<std::string> changes;  // to be told of a run that goes on
   bool is_over = false;              // it has succeeded, and is only shown
+  bool is_only_read = false;         // of such a one: this process may not write to it
   std::string not_taken;             // local::NotTaken of that
 };
 
-// A run that is over needs neither its training data nor a job.yaml without mistakes.
+// A run that is over needs neither its training data nor, unless there is more to train by it, a
+// job.yaml without mistakes.
 bool IsOver(const local::RunPaths& paths, Prepared& prepared) {
   local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);
-  if (manifest.job == nullptr || !local::IsOver(*manifest.job, paths)) {
+  if (!local::IsOver(manifest, paths)) {
     return false;
   }
   prepared.not_taken = local::NotTaken(manifest);
   prepared.job = std::move(manifest.job);
   return true;
+}
+
+// A run that is over need not be writable; an ExitCode if another cannot go on as it is not.
+int CheckWritable(const local::RunPaths& paths, Prepared& prepared) {
+  const absl::Status writable = local::CheckRunIsWritable(paths);
+  prepared.is_only_read = prepared.is_over && !writable.ok();
+  if (writable.ok() || prepared.is_over) {
+    return kOk;
+  }
+  PrintError(std::string(writable.message()) + "; once whoever runs this may write to all of " +
+             paths.root.string() + ", the run goes on");
+  return kCannotRun;
 }
 
 // Loads the manifest and settles the run directory; an ExitCode if that fails.
@@ -193,6 +200,9 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
     }
     flags.job = local::RunPaths(flags.run_dir).job().string();
     prepared.is_over = IsOver(local::RunPaths(flags.run_dir), prepared);
+    if (const int code = CheckWritable(local::RunPaths(flags.run_dir), prepared); code != kOk) {
+      return code;
+    }
   }
   if (prepared.is_over) {
     return CompareWithStart(flags, *prepared.job, prepared.changes);
@@ -216,7 +226,7 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
       local::PrepareRun(*prepared.job, flags.run_dir);
   if (!folder.ok()) {
     PrintError(std::string(folder.status().message()));
-    return kCannotRun;
+    return absl::IsAlreadyExists(folder.status()) ? kBadInput : kCannotRun;
   }
   flags.run_dir = folder->string();
   return kOk;
@@ -287,13 +297,8 @@ void TellUnread(const Ending& ending) {
   }
 }
 
-int Train(TrainFlags flags) {
-  local::BlockStopSignals();
-  InitLog("adamant", LogLevel::kError);
-  rpc::RouteGrpcLog();
-  rpc::KeepGrpc();  // which waits for ever to end a thread that it could not start
-  const std::filesystem::path bin_dir =
-      flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir);
+// Whether anything can be run here; an ExitCode if not.
+int CheckMachine(const TrainFlags& flags, const std::filesystem::path& bin_dir) {
   if (const absl::Status status = local::CheckPrograms(bin_dir); !status.ok()) {
     PrintError(std::string(status.message()));
     return kCannotRun;
@@ -306,10 +311,18 @@ int Train(TrainFlags flags) {
     PrintError(std::string(limited.message()));
     return kBadInput;
   }
-  if (!flags.metrics_listen.empty()) {
-    if (const int code = CheckMetricsAddress(flags.metrics_listen); code != kOk) {
-      return code;
-    }
+  return flags.metrics_listen.empty() ? kOk : CheckMetricsAddress(flags.metrics_listen);
+}
+
+int Train(TrainFlags flags) {
+  local::BlockStopSignals();
+  InitLog("adamant", LogLevel::kError);
+  rpc::RouteGrpcLog();
+  rpc::KeepGrpc();  // which waits for ever to end a thread that it could not start
+  const std::filesystem::path bin_dir =
+      flags.bin_dir.empty() ? OwnFolder() : std::filesystem::path(flags.bin_dir);
+  if (const int code = CheckMachine(flags, bin_dir); code != kOk) {
+    return code;
   }
   Prepared prepared;
   if (const int code = Prepare(flags, prepared); code != kOk) {
@@ -323,16 +336,16 @@ int Train(TrainFlags flags) {
                       .epoch_completion = job.spec().run_policy().epoch_completion()});
   const std::vector<std::string> warnings = WarningsOf(flags, prepared);
   WritePlan(job, flags.run_dir);
+  const local::RunOptions options{.run_dir = flags.run_dir,
+                                  .bin_dir = bin_dir,
+                                  .metrics_listen = flags.metrics_listen,
+                                  .warnings = warnings,
+                                  .changes = prepared.changes,
+                                  .accept_changes = flags.accept_changes,
+                                  .is_over = prepared.is_over};
   const absl::StatusOr<local::RunOutcome> outcome =
-      local::RunJob(job,
-                    {.run_dir = flags.run_dir,
-                     .bin_dir = bin_dir,
-                     .metrics_listen = flags.metrics_listen,
-                     .warnings = warnings,
-                     .changes = prepared.changes,
-                     .accept_changes = flags.accept_changes,
-                     .is_over = prepared.is_over},
-                    *display);
+      prepared.is_only_read ? local::ShowFinishedRun(job, options, *display)
+                            : local::RunJob(job, options, *display);
   if (!outcome.ok()) {
     const std::string few = FewFiles(kUsualFiles);
     PrintError(std::string(outcome.status().message()) + (few.empty() ? "" : "; " + few));

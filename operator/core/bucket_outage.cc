@@ -39,8 +39,9 @@ void BucketOutage::TellIn(JobReport& report, Clock::TimePoint now, WallTime wall
   }
   if (now - begin_->at >= kPatience && report.message.empty()) {
     report.message = std::to_string(unserved) + " of " + std::to_string(report.buckets.size()) +
-                     " buckets have too few live copies to take updates since " +
-                     TimeText(begin_->wall) + " (" + states + "); training waits for them";
+                     (unserved == 1 ? " buckets has" : " buckets have") +
+                     " too few live copies to take updates since " + TimeText(begin_->wall) + " (" +
+                     states + "); training waits for them";
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
 #include "services/common/base/failpoint.h"
 
@@ -14,12 +15,12 @@ std::string UndoneText(std::uint64_t updates, std::uint64_t examples) {
   if (updates == 0 && examples == 0) {
     return "";
   }
-  const std::string counted = std::to_string(examples) + " counted examples";
+  const std::string counted = Counted(examples, "counted example");
   if (updates == 0) {
-    return "; " + counted + " are undone";
+    return "; " + counted + (examples == 1 ? " is" : " are") + " undone";
   }
-  return "; " + std::to_string(updates) + " updates" +
-         (examples > 0 ? ", of " + counted + "," : "") + " are undone";
+  return "; " + Counted(updates, "update") + (examples > 0 ? ", of " + counted + "," : "") +
+         (updates == 1 ? " is" : " are") + " undone";
 }
 
 }  // namespace

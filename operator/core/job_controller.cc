@@ -146,6 +146,11 @@ bool JobController::IsOver() const {
   return state_.phase == Phase::kSucceeded && !sequence_.HasMore();
 }
 
+bool JobController::HasTrainedAll() const {
+  return state_.phase != Phase::kSucceeded && state_.step == Step::kExporting &&
+         !sequence_.HasMore() && !state_.recovery.ended_diverged;
+}
+
 std::vector<Action> JobController::Handle(const Event& event, TimePoint now, bool more) {
   if (finished_) {
     return {};

@@ -127,6 +127,9 @@ class JobController {
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
 
+  /// Of a job that has ended otherwise: to go on with it does no more than to write its model.
+  [[nodiscard]] bool HasTrainedAll() const;
+
   /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
   /// `more`: another one is to be handled at once. Then what follows from a message about buckets
   /// is decided with that one, so that thousands of buckets are stored and published together.

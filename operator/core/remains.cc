@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
 
 namespace adamant::controller {
@@ -26,7 +27,7 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
   }
   const bool is_end = EndedWithCheckpoint(state);
   if (is_end && lost > 0) {
-    return "the disks lack " + std::to_string(lost) + " updates of " + CheckpointName(state);
+    return "the disks lack " + Counted(lost, "update") + " of " + CheckpointName(state);
   }
   if (is_end || (kept > 0 && kept >= lost)) {
     return "";

@@ -1,10 +1,12 @@
 #include "operator/local/checkpoint_model.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -135,9 +137,36 @@ absl::StatusOr<Model> ModelOf(const v1::TrainingJob& job) {
       .graph = std::move(graph), .optimisers = std::move(optimisers), .layout = std::move(layout)};
 }
 
+// Of a run in whose checkpoints/ is nothing: `none` where nothing has been there, else what is
+// gone.
+absl::Status WhatIsGone(const RunPaths& paths, std::uint64_t checkpoint, const absl::Status& none) {
+  const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
+  const std::uint64_t newest = run.ok() ? run->report.checkpoint : 0;
+  const std::string root = paths.root.string();
+  const std::string number = std::to_string(checkpoint);
+  if (newest == 0) {
+    return checkpoint == 0 ? none
+                           : absl::NotFoundError(root + " holds no checkpoint " + number +
+                                                 ": none has been taken yet");
+  }
+  const std::string what =
+      checkpoint == 0 ? "model any more" : "checkpoint " + number + " any more";
+  const bool is_over = run->report.phase == controller::Phase::kSucceeded;
+  return absl::NotFoundError(
+      root + " holds no " + (checkpoint > newest ? "checkpoint " + number : what) + ": " +
+      paths.checkpoints().string() + ", which names those there are, is empty; the newest was " +
+      std::to_string(newest) +
+      (is_over ? "" : ", which adamant train --resume " + root + " names again"));
+}
+
 // The manifests to try, the newest first: only the one of `checkpoint` if that is not 0.
 absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::uint64_t checkpoint) {
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(paths));
+  absl::StatusOr<std::vector<Manifest>> read = ReadManifests(paths);
+  if (std::error_code error; absl::IsNotFound(read.status()) &&
+                             std::filesystem::is_empty(paths.checkpoints(), error) && !error) {
+    return WhatIsGone(paths, checkpoint, read.status());
+  }
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, std::move(read));
   if (checkpoint == 0) {
     return manifests;
   }

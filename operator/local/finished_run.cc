@@ -1,13 +1,21 @@
 #include "operator/local/finished_run.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "operator/local/checkpoint_file.h"
+#include "operator/local/model_check.h"
+#include "operator/local/resumption.h"
+#include "operator/local/run_status.h"
+#include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/segment_store.h"
 #include "services/parameter_server/core/snapshots.h"
@@ -39,6 +47,22 @@ absl::Status TidyFinishedRun(const RunPaths& paths) {
     ADAMANT_RETURN_IF_ERROR(snapshots.KeepOnly(kept));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<RunOutcome> ShowFinishedRun(const v1::TrainingJob& job,
+                                           const RunOptions& options,
+                                           Observer& observer) {
+  ADAMANT_ASSIGN_OR_RETURN(RunStatus run, ReadRunStatus(options.run_dir));
+  const RunPaths paths(std::filesystem::absolute(options.run_dir));
+  std::vector<std::string> texts = options.warnings;
+  if (!options.changes.empty()) {
+    texts.push_back(NothingTaken(job, paths, options.changes));
+  }
+  std::ranges::move(CheckModel(job, paths), std::back_inserter(texts));
+  for (std::string& text : texts) {
+    observer.OnNote({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});
+  }
+  return RunOutcome{.report = std::move(run.report), .results = {}, .stored = absl::OkStatus()};
 }
 
 }  // namespace adamant::local

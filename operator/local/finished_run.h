@@ -1,7 +1,10 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/local/observer.h"
 #include "operator/local/run_dir.h"
+#include "operator/local/runner.h"
 
 namespace adamant::local {
 
@@ -10,5 +13,12 @@ namespace adamant::local {
 /// be called again, and after it was cut short. No process of the run may live. Errors: those of
 /// ReadManifests, of KvStore, and Aborted when another program reads the run.
 absl::Status TidyFinishedRun(const RunPaths& paths);
+
+/// How a run ended that has succeeded and has nothing more to train, as RunJob tells it, without
+/// writing anything: its folder may be on a file system that is read alone. Errors: those of
+/// ReadRunStatus.
+absl::StatusOr<RunOutcome> ShowFinishedRun(const v1::TrainingJob& job,
+                                           const RunOptions& options,
+                                           Observer& observer);
 
 }  // namespace adamant::local

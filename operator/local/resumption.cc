@@ -84,6 +84,8 @@ constexpr char kOtherSize[] =
     "begin a new run with these";
 constexpr std::string_view kTrain = "spec.data.train";
 
+constexpr std::string_view kRunPolicy = "spec.runPolicy";  // says how long the job is
+
 bool IsWithin(std::string_view path, std::string_view rule) {
   return rule.empty() ||
          (path.starts_with(rule) && (path.size() == rule.size() || path[rule.size()] == '.'));
@@ -133,6 +135,14 @@ void Judge(const std::string& line, const Rule& rule, bool accept_changes, Resum
   } else {
     resumption.refused.push_back(Refusal(line, rule.why));
   }
+}
+
+// Of a line of Resumption.
+std::string_view FieldOf(std::string_view line) { return line.substr(0, line.find(':')); }
+
+std::string EpochsNow(const v1::TrainingJob& job, const RunPaths& paths) {
+  return " in " + paths.job().string() + ", which has " +
+         std::to_string(job.spec().run_policy().epochs()) + " now";
 }
 
 // What is stored of the run that bears on its data. None where the state is not there yet, or
@@ -278,6 +288,31 @@ bool IsOver(const v1::TrainingJob& job, const RunPaths& paths) {
   return ReadBegun(job, paths).is_over;
 }
 
+bool IsOver(const RunManifest& manifest, const RunPaths& paths) {
+  if (manifest.job == nullptr) {
+    return false;
+  }
+  if (manifest.problems.empty()) {
+    return IsOver(*manifest.job, paths);
+  }
+  const bool is_known = std::ranges::none_of(manifest.problems, [](const job::Diagnostic& problem) {
+    return IsWithin(problem.field_path, kRunPolicy);
+  });
+  if (!is_known || manifest.draft == nullptr) {
+    return false;
+  }
+  // Of what was taken instead all fits what is stored.
+  v1::TrainingJob wanted = *manifest.job;
+  v1::RunPolicy& policy = *wanted.mutable_spec()->mutable_run_policy();
+  const v1::RunPolicy& draft = manifest.draft->spec().run_policy();
+  policy.set_epochs(draft.epochs());
+  policy.clear_target_accuracy();
+  if (draft.has_target_accuracy()) {
+    policy.set_target_accuracy(draft.target_accuracy());
+  }
+  return IsOver(wanted, paths);
+}
+
 absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths,
                                                            job::DataReading reading) {
   const std::filesystem::path path = paths.started();
@@ -298,8 +333,10 @@ absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths
 
 RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading) {
   job::ParseResult own = job::LoadJob(paths.job(), reading, Pipes::kRefused);
-  RunManifest manifest{
-      .job = std::move(own.job), .problems = std::move(own.problems), .file = paths.job()};
+  RunManifest manifest{.job = std::move(own.job),
+                       .problems = std::move(own.problems),
+                       .file = paths.job(),
+                       .draft = std::move(own.draft)};
   const bool only_fields = std::ranges::none_of(
       manifest.problems, [](const job::Diagnostic& problem) { return problem.field_path.empty(); });
   if (manifest.job == nullptr && only_fields) {
@@ -316,6 +353,30 @@ std::string NotTaken(const RunManifest& manifest) {
              ? ""
              : job::Format(manifest.problems.front()) + "; " + manifest.file.string() +
                    " is taken, with which the run was started";
+}
+
+std::string NothingTaken(const v1::TrainingJob& job,
+                         const RunPaths& paths,
+                         const std::vector<std::string>& changes) {
+  std::string all;
+  for (const std::string& change : changes) {
+    all += (all.empty() ? "" : "; ") + change;
+  }
+  return "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
+         "taken: it trains on only with more spec.runPolicy.epochs" +
+         EpochsNow(job, paths) + ". Changed: " + all;
+}
+
+std::string NoEffect(const v1::TrainingJob& job,
+                     const RunPaths& paths,
+                     const std::vector<std::string>& changes) {
+  const bool any = std::ranges::any_of(changes, [](const std::string& change) {
+    return change.starts_with("spec.") && !IsWithin(FieldOf(change), kRunPolicy);
+  });
+  return any ? "all epochs of the run are trained, and what has changed has no effect on its "
+               "model: it trains on only with more spec.runPolicy.epochs" +
+                   EpochsNow(job, paths)
+             : "";
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {

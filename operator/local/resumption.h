@@ -35,21 +35,26 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes);
 
+/// The manifest of a run that is looked at, or whose models are.
+struct RunManifest {
+  std::unique_ptr<v1::TrainingJob> job;              ///< null: `problems` says why
+  std::vector<job::Diagnostic> problems;             ///< of job.yaml
+  std::filesystem::path file;                        ///< where `job` is from
+  std::unique_ptr<v1::TrainingJob> draft = nullptr;  ///< what job.yaml says where it has problems
+};
+
 /// Whether the job, by the manifest `job`, has succeeded and has no more epochs: nothing is left to
 /// train. False where what is stored cannot be read.
 bool IsOver(const v1::TrainingJob& job, const RunPaths& paths);
+
+/// The same by a manifest that may have been edited since: where fields of it are wrong, only if
+/// it surely asks for no more than has been trained.
+bool IsOver(const RunManifest& manifest, const RunPaths& paths);
 
 /// The manifest that the run was started with last, which is what its checkpoints are of; null
 /// where there is none, as in CompareWithStart. Errors: as there.
 absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(
     const RunPaths& paths, job::DataReading reading = job::DataReading::kNone);
-
-/// The manifest of a run that is looked at, or whose models are.
-struct RunManifest {
-  std::unique_ptr<v1::TrainingJob> job;   ///< null: `problems` says why
-  std::vector<job::Diagnostic> problems;  ///< of job.yaml
-  std::filesystem::path file;             ///< where `job` is from
-};
 
 /// Reads job.yaml; where fields of it are wrong, as those that nobody knows, takes what the run was
 /// started with, if that is there. Threads: any.
@@ -58,6 +63,18 @@ RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading);
 /// What is to be told of a job.yaml instead of which what the run was started with was taken; ""
 /// where it was taken itself. `manifest` has a job.
 std::string NotTaken(const RunManifest& manifest);
+
+/// What to tell where a run has succeeded, all its epochs are trained, and its job.yaml or its data
+/// has changed so (Resumption::taken): none of it is taken, and what to do about that.
+std::string NothingTaken(const v1::TrainingJob& job,
+                         const RunPaths& paths,
+                         const std::vector<std::string>& changes);
+
+/// The same of a run that has failed at its end: what has changed is taken and trains nothing. ""
+/// where nothing of it has to do with training.
+std::string NoEffect(const v1::TrainingJob& job,
+                     const RunPaths& paths,
+                     const std::vector<std::string>& changes);
 
 /// Stores what the run is started with; the caller has locked it. Errors: of the file system.
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths);

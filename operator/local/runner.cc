@@ -406,9 +406,12 @@ void Runner::TellWarnings() {
       texts.push_back("changed since the run was started: " + change);
     }
   } else if (!changes_.empty()) {
-    texts.emplace_back(
-        "the run has succeeded, and of what has changed in its job.yaml or its data nothing is "
-        "taken: it trains on only with more spec.runPolicy.epochs");
+    texts.push_back(NothingTaken(job_, paths_, changes_));
+  }
+  if (controller_->HasTrainedAll()) {
+    if (std::string idle = NoEffect(job_, paths_, changes_); !idle.empty()) {
+      texts.push_back(std::move(idle));
+    }
   }
   if (controller_->state().phase == controller::Phase::kSucceeded) {
     for (std::string& damage : CheckModel(job_, paths_)) {

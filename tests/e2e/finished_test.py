@@ -9,6 +9,10 @@ import unittest
 import adamant
 
 
+NOTHING_TAKEN = ("warning: the run has succeeded, and of what has changed in its job.yaml or its data nothing is taken: it trains on "
+                 "only with more spec.runPolicy.epochs in {}, which has 1 now. Changed: ")
+
+
 class FinishedTest(adamant.TestCase):
 
     def file(self, prefix, kind):
@@ -61,8 +65,8 @@ class FinishedTest(adamant.TestCase):
 
     def test_a_file_of_the_training_data_may_be_damaged(self):
         self.file("train", "labels").write_bytes(b"no labels")
-        self.assert_all_work(other_data="warning: the run has succeeded, and of what has changed in its job.yaml or its data nothing "
-                                        "is taken: it trains on only with more spec.runPolicy.epochs\n")
+        self.assert_all_work(other_data=NOTHING_TAKEN.format(self.manifest) + f"spec.data.train.idx.labels: {self.file('train', 'labels')} is "
+                                        "not the file that the job began with: its content differs\n")
         self.assert_trains_on_with("spec.data.train.idx.labels: ")
 
     def test_only_eval_needs_the_validation_data(self):
@@ -88,6 +92,27 @@ class FinishedTest(adamant.TestCase):
         for command in (("status",), ("eval",), ("train", "--resume")):
             result = adamant.adamant(*command, self.trained.folder)
             self.assertEqual((result.returncode, result.stderr.splitlines()[-1].removeprefix("adamant: ")), (2, allowed))
+
+    def test_more_epochs_are_refused_where_the_manifest_has_mistakes(self):
+        text = self.manifest.read_text()
+        for good, bad, field in (("spec:\n", "spec:\n  colour: red\n", "spec.colour"),
+                                 ("rate: 0.005", "rate: -1", "spec.optimiser.rate"),
+                                 ("  runPolicy:\n", "  runPolicy:\n    epoch: 2\n", "spec.runPolicy.epoch")):
+            edited = text.replace(good, bad, 1)
+            if "epoch: " not in bad:  # a mistake in how many are wanted is refused by itself
+                edited = edited.replace("epochs: 1\n", "epochs: 2\n")
+            self.manifest.write_text(edited)
+            line = next(i for i, line in enumerate(edited.splitlines(), 1) if bad.splitlines()[-1] in line)
+            result = adamant.adamant("train", "--resume", self.trained.folder)
+            self.assertEqual((result.returncode, len(self.trained.rows())), (2, 1), result.stdout)
+            self.assertRegex(result.stderr, f"^{self.manifest}:{line}:[0-9]+: {field}: ")
+        self.assertEqual(adamant.adamant("status", self.trained.folder).returncode, 0)
+
+    def test_a_rate_that_is_changed_without_more_epochs_has_no_effect_and_that_is_told(self):
+        self.manifest.write_text(self.manifest.read_text().replace("rate: 0.005", "rate: 0.01"))
+        result = adamant.adamant("train", "--resume", self.trained.folder)
+        self.assertEqual((result.returncode, len(self.trained.rows())), (0, 1))
+        self.assertEqual(result.stderr, NOTHING_TAKEN.format(self.manifest) + "spec.optimiser.rate: 0.005 -> 0.01\n")
 
     def test_a_stopped_run_is_looked_at_without_data_and_needs_it_to_go_on(self):
         self.manifest.write_text(self.manifest.read_text().replace("epochs: 1\n", "epochs: 1000\n"))

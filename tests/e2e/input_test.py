@@ -77,13 +77,16 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", ""), 2, "--run-dir: the name is empty")
         self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", "--seed", -1), 2,
                             '--seed: "-1" is not a whole number')
+        for flag in ("--train", "--validation"):
+            self.assert_refused(adamant.adamant("data", "digits", "--out", self.folder / "data", flag, 10_000_001), 2,
+                                f'{flag}: "10000001" is not a whole number from 1 to 10000000')
         self.assertFalse((self.folder / "data").exists())
         self.assert_refused(adamant.adamant("export", self.folder, "--format", "onnx", "--out", "x",
                                             "--checkpoint", -1), 2, '--checkpoint: "-1" is not a whole number')
         for flag, value, most in (("--batch", "x", 1 << 20), ("--steps", "0", 1000), ("--batch", "1048577", 1 << 20)):
             self.assert_refused(adamant.adamant("plan", self.job(), flag, value), 2,
                                 f'{flag}: "{value}" is not a whole number from 1 to {most}')
-        self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 4, "is a file")
+        self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 2, "is a file")
 
     def test_what_the_environment_does_not_let_is_told_before_anything_is_made(self):
         train = [adamant.binary_folder() / "adamant", "train", self.job(), "--run-dir", self.folder / "run"]
@@ -204,7 +207,7 @@ class InputTest(adamant.TestCase):
     def test_a_run_directory_that_holds_something_else(self):
         (self.folder / "run").mkdir()
         (self.folder / "run" / "thesis.txt").write_text("precious")
-        self.assert_refused(self.train(self.job()), 4, "not empty")
+        self.assert_refused(self.train(self.job()), 2, "not empty")
 
     def test_a_run_that_is_running_already(self):
         run = self.run_in().train(self.job(epochs=10000))
@@ -286,6 +289,15 @@ class InputTest(adamant.TestCase):
         result = adamant.adamant("export", run.folder, "--checkpoint", 77, "--format", "onnx", "--out",
                                  self.folder / "model.onnx")
         self.assert_refused(result, 2, "holds no checkpoint 77; it has 2")
+        (run.folder / "checkpoints" / "2.json").unlink()
+        empty = f"{run.folder}/checkpoints, which names those there are, is empty; the newest was 2\n"
+        for checkpoint, text in ((2, "holds no checkpoint 2 any more: "), (77, "holds no checkpoint 77: ")):
+            result = adamant.adamant("export", run.folder, "--checkpoint", checkpoint, "--format", "onnx", "--out",
+                                     self.folder / "model.onnx")
+            self.assert_refused(result, 2, text + empty)
+        (run.folder / "model.safetensors").unlink()
+        result = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        self.assert_refused(result, 2, "holds no model any more: " + empty)
 
     def test_looking_at_a_run_disturbs_nobody(self):
         run = self.run_in().train(self.job(epochs=10000))

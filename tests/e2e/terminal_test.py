@@ -5,6 +5,7 @@ import pathlib
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -38,6 +39,28 @@ class TerminalTest(adamant.TestCase):
         self.assertRegex(shown, r"\r\x1b\[Kepoch 1/2 \[.*\] +\d+%")
         self.assertRegex(shown, r"model: .*/model\.onnx\r\n$")
 
+    def test_who_stops_a_run_is_told_so_by_one_word(self):
+        run = self.folder / "run"
+        arguments = [adamant.binary_folder() / "adamant", "train", self.job(epochs=100000), "--run-dir", run]
+        leader, follower = pty.openpty()
+        with subprocess.Popen(arguments, stdin=follower, stdout=follower, stderr=follower) as process:
+            os.close(follower)
+            shown = b""
+            signalled = False
+            try:
+                while block := os.read(leader, 65536):
+                    shown += block
+                    if not signalled and b"top-1" in shown:
+                        signalled = True
+                        process.send_signal(signal.SIGINT)
+            except OSError:  # the last who had it open is gone
+                pass
+            os.close(leader)
+            self.assertEqual(process.wait(timeout=60), 3)
+        self.assertRegex(shown.decode(), "stopped in epoch")
+        self.assertNotIn("Suspended", shown.decode())
+        self.assertNotIn("Suspended", adamant.adamant("status", run).stdout)
+
     def test_whoever_may_read_a_run_may_look_at_it(self):
         run = self.run_in().train(self.job(epochs=1000))
         run.await_epoch(1)
@@ -62,6 +85,32 @@ class TerminalTest(adamant.TestCase):
         result = status()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("tiny: Interrupted", result.stdout)
+
+    def test_a_finished_run_that_may_only_be_read_is_shown(self):
+        run = self.run_in().train(self.job(epochs=1))
+        self.assertEqual(run.wait()[0], 0)
+        self.folder.chmod(0o755)
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for name in ("adamant", *(f"adamant-{role}" for role in adamant.ROLES)):
+            shutil.copy(adamant.binary_folder() / name, programs)
+        other = {}
+        if os.geteuid() == 0:
+            other = dict(user=65534, group=65534, extra_groups=[])
+        else:
+            run.folder.chmod(0o555)
+            self.addCleanup(run.folder.chmod, 0o755)
+        manifest = run.folder / "job.yaml"
+        text = manifest.read_text()
+        warning = "warning: the run has succeeded, and of what has changed"
+        for edited, code, shown, told in ((text, 0, "top-1 ", ""), (text.replace("rate: 0.005", "rate: 0.01"), 0, "top-1 ", warning),
+                                          (text.replace("epochs: 1\n", "epochs: 2\n"), 4, "", "adamant: cannot write to ")):
+            manifest.write_text(edited)
+            result = subprocess.run([programs / "adamant", "train", "--resume", run.folder], capture_output=True, text=True,
+                                    timeout=60, check=False, **other)
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(shown, result.stdout)
+            self.assertTrue(result.stderr.startswith(told) and bool(told) == bool(result.stderr), result.stderr)
 
     def test_a_deleted_folder_of_logs_costs_no_restarts(self):
         run = self.run_in().train(self.job(epochs=1000, restarts=2))

@@ -30,6 +30,8 @@ class TrainTest(adamant.TestCase):
         logs = sorted(path.name for path in (run.folder / "logs").iterdir())
         self.assertEqual(logs, ["data-server-0.log", "data-server-1.log", "parameter-server-0.log",
                                 "parameter-server-1.log", "worker-0.log", "worker-1.log"])
+        for name in logs:
+            self.assertNotIn("controller unreachable", (run.folder / "logs" / name).read_text())
         row = run.rows()[-1]
         self.assertEqual(int(row["examples_left"]), 0)
         self.assertEqual(int(row["validation_examples"]), 500)
@@ -70,6 +72,17 @@ class TrainTest(adamant.TestCase):
         self.assertIn("try a lower spec.optimiser.rate", output)
         self.assertNotIn("--resume", output)
         self.assertGreater((run.folder / "model.onnx").stat().st_size, 0)
+        warning = "warning: the job failed, and its newest model may be of no use: training did not learn: "
+        exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        for result in (exported, adamant.adamant("eval", run.folder)):
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue(result.stderr.startswith(warning), result.stderr)
+        manifest = run.folder / "job.yaml"
+        manifest.write_text(manifest.read_text().replace("rate: 50", "rate: 0.01"))
+        again = adamant.adamant("train", "--resume", run.folder, "--accept-changes")
+        self.assertEqual(again.returncode, 1, again.stderr)
+        self.assertIn("warning: all epochs of the run are trained, and what has changed has no effect on its model: it trains on only "
+                      f"with more spec.runPolicy.epochs in {manifest}, which has 1 now\n", again.stderr)
 
     def test_a_job_with_little_data_that_has_learned_nothing_fails_too(self):
         for rate, advice in (("50", "try a lower spec.optimiser.rate"), ("0.000001", "try a higher")):
@@ -81,6 +94,7 @@ class TrainTest(adamant.TestCase):
             self.assertEqual(code, 1, output)
             self.assertIn("failed: training did not learn: the training loss", output)
             self.assertIn(advice, output)
+            self.assertIn("it was warned of at the start: spec.optimiser.rate: ", output[output.index("failed: training did"):])
 
     def test_workers_with_no_room_for_what_is_not_on_disk_do_not_wait_for_the_interval(self):
         for copies in (1, 2):

@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kColumns = 9;
 using Row = std::array<std::string, kColumns>;
 
-std::string Count(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string HolderText(const v1::Holder& holder) {
   return std::to_string(holder.slot()) + "." + std::to_string(holder.incarnation());
 }
@@ -52,7 +48,7 @@ std::string StatesText(const v1::JobStatus& status) {
 }
 
 std::string FailoverText(const v1::FailoverStatus& failover) {
-  const std::string count = Count(failover.failovers(), "failover") + " so far";
+  const std::string count = Counted(failover.failovers(), "failover") + " so far";
   if (!HasLastFailover(failover)) {
     return count;
   }
@@ -75,16 +71,16 @@ std::string RollbackText(const v1::JobStatus& status) {
   const std::uint64_t restores = status.last_failover().restores();
   const std::string lost = status.updates_lost() == 0
                                ? ""
-                               : "lost         at least " + Count(status.updates_lost(), "update") +
+                               : "lost         at least " +
+                                     Counted(status.updates_lost(), "update") +
                                      ", which no worker could send again\n";
   if (updates == 0) {
-    return (restores == 0
-                ? ""
-                : "restored     buckets from disk, " + Count(restores, "time") + " so far\n") +
+    return (restores == 0 ? ""
+                          : "restored     " + Counted(restores, "bucket") + " from disk so far\n") +
            lost;
   }
-  return "rolled back  " + Count(updates, "update") + " in " + Count(buckets, "bucket") + "; " +
-         Count(restores, "restore") + " from disk so far\n" + lost;
+  return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") + "; " +
+         Counted(restores, "bucket") + " restored from disk so far\n" + lost;
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
@@ -101,8 +97,8 @@ std::string AttemptText(const v1::JobStatus& status) {
     text += (attempt > 1 ? ", after: " : ": ") + status.divergence();
   }
   if (status.undone_updates() > 0 || status.undone_examples() > 0) {
-    text += "; " + Count(status.undone_updates(), "update") + " (" +
-            Count(status.undone_examples(), "example") + ") undone";
+    text += "; " + Counted(status.undone_updates(), "update") + " (" +
+            Counted(status.undone_examples(), "example") + ") undone";
   }
   return text + "\n";
 }
@@ -194,7 +190,7 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
     text += Text("epoch %llu of %llu, ", Wide(status.epoch()), Wide(status.epochs()));
   }
   text += status.accuracy() > 0 ? Text("top-1 %.2f%%, ", 100 * status.accuracy()) : "";
-  text += Count(status.restarts(), "restart") + "\n";
+  text += Counted(status.restarts(), "restart") + "\n";
   if (!status.message().empty()) {
     text += status.message() + "\n";
   }

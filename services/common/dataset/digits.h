@@ -21,6 +21,10 @@ struct DigitsOptions {
 
 inline constexpr std::uint32_t kDigitSide = 28;  ///< pixels
 
+/// The most that are asked for by users; as job.proto has it.
+inline constexpr std::uint64_t kMostDigits = 10'000'000;
+inline constexpr std::uint64_t kMostDigitsSeed = (std::uint64_t{1} << 53) - 1;
+
 /// Draws example `index` of these digits into `pixels`, kDigitSide * kDigitSide; returns its label.
 /// Threads: any.
 std::uint8_t DrawDigit(std::uint64_t seed, std::uint64_t index, std::span<std::uint8_t> pixels);

@@ -59,9 +59,9 @@ class SourceChecker {
       ReportAny("digits", Misfit("digits are", {1, 28, 28}, graph_->input));
     }
     if (graph_ != nullptr && graph_->classes < kDigits) {
-      Report(
-          "digits",
-          "there are 10 digits, but the net has " + std::to_string(graph_->classes) + " classes");
+      Report("digits",
+             "there are 10 digits, but the net has " + std::to_string(graph_->classes) +
+                 (graph_->classes == 1 ? " class" : " classes"));
     }
     return source_.digits().has_examples() ? std::optional(source_.digits().examples())
                                            : std::nullopt;

@@ -202,8 +202,8 @@ class RunChecker {
     const std::int64_t alone = spec_.distribution().warm_start().examples();
     if (examples_ && static_cast<double>(alone) >= epochs * static_cast<double>(*examples_)) {
       Report("spec.distribution.warmStart.examples",
-             "the warm start takes " + std::to_string(alone) + " examples" + whole_job + " of " +
-                 std::to_string(*examples_) + " examples");
+             "the warm start takes " + Counted(alone, "example") + whole_job + " of " +
+                 Counted(*examples_, "example"));
     }
   }
 

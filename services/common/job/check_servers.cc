@@ -26,8 +26,9 @@ class ServerChecker {
     if (servers_.has_buckets() && servers_.buckets() < servers_.count()) {
       const std::string count = std::to_string(servers_.count());
       Report("buckets",
-             std::to_string(servers_.buckets()) + " buckets leave some of " + count +
-                 " servers without any (allowed: at least " + count + ")");
+             std::to_string(servers_.buckets()) +
+                 (servers_.buckets() == 1 ? " bucket leaves" : " buckets leave") + " some of " +
+                 count + " servers without any (allowed: at least " + count + ")");
     }
   }
 

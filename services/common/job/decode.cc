@@ -29,6 +29,10 @@ using google::protobuf::OneofDescriptor;
 
 std::string Allowed(const std::string& what) { return " (allowed: " + what + ")"; }
 
+std::string Elements(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " element" : " elements");
+}
+
 /// What was found where something else was expected.
 std::string Describe(const YamlNode& node) {
   switch (node.kind) {
@@ -143,7 +147,7 @@ class Decoder {
     if (rules.elements() != 0 && size != rules.elements()) {
       problems_.Add(node.at,
                     path,
-                    "the list has " + std::to_string(size) + " elements" +
+                    "the list has " + Elements(size) +
                         Allowed("exactly " + std::to_string(rules.elements())));
       return;
     }
@@ -254,10 +258,7 @@ class Decoder {
                 const std::string& path) {
     const auto most = static_cast<std::size_t>(rules.most_elements());
     if (most != 0 && size > most) {
-      problems_.Add(
-          at,
-          path,
-          std::to_string(size) + " elements" + Allowed("at most " + std::to_string(most)));
+      problems_.Add(at, path, Elements(size) + Allowed("at most " + std::to_string(most)));
       return false;
     }
     return true;

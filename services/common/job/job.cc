@@ -73,9 +73,7 @@ DataPlace PlaceOf(DataReading reading) {
 
 ParseResult Result(std::unique_ptr<v1::TrainingJob> job, Problems& problems) {
   ParseResult result;
-  if (problems.empty()) {
-    result.job = std::move(job);
-  }
+  (problems.empty() ? result.job : result.draft) = std::move(job);
   result.problems = problems.Take();
   return result;
 }

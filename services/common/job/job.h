@@ -39,6 +39,9 @@ struct ParseResult {
 
   std::unique_ptr<v1::TrainingJob> job;  ///< null exactly if there are problems
   std::vector<Diagnostic> problems;      ///< by line and column
+
+  /// Of a manifest with problems what could be read, with defaults for the rest: not to be run.
+  std::unique_ptr<v1::TrainingJob> draft;
 };
 
 /// How much of the data files that a manifest names is read to check them.

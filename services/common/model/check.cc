@@ -241,8 +241,9 @@ class Analyser {
     if (*ElementCount(shape) != net_.classes) {
       Report(result_.output,
              net_.layers[result_.output].kind == LayerKind::kFullyConnected ? "channels" : "",
-             "the output layer has " + ToString(shape) + " elements, but there are " +
-                 std::to_string(net_.classes) + " classes");
+             "the output layer has " + ToString(shape) + " elements, but there " +
+                 (net_.classes == 1 ? "is 1 class"
+                                    : "are " + std::to_string(net_.classes) + " classes"));
     }
   }
 

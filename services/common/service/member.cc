@@ -4,6 +4,8 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -248,14 +250,15 @@ Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
     return Verdict::kTryAgain;
   }
   const v1::Welcome& welcome = answer.welcome();
+  bool is_older = false;
   {
     MutexLock lock(mutex_);
-    if (welcome.term() >= term_) {
-      term_ = welcome.term();
-    } else {
-      ReportAway("an older controller answered");
-      return Verdict::kTryAgain;
-    }
+    is_older = welcome.term() < term_;
+    term_ = std::max<std::uint64_t>(term_, welcome.term());
+  }
+  if (is_older) {
+    ReportAway("an older controller answered");
+    return Verdict::kTryAgain;
   }
   if (welcome_.has_value() && (welcome.incarnation() != welcome_->incarnation() ||
                                welcome.job_uid() != welcome_->job_uid())) {
@@ -296,13 +299,18 @@ Member::Verdict Member::Received(v1::ControllerMessage message) {
 }
 
 void Member::ReportAway(std::string_view why) {
-  if (std::exchange(away_, true)) {
-    return;
+  if (IsEnding() || std::exchange(away_, true)) {
+    return;  // nobody is missed by a process that ends
   }
   LogWarning("controller unreachable, trying on", {{"controller", controller_}, {"why", why}});
   if (welcome_.has_value()) {
     AddEvent(Away{});
   }
+}
+
+bool Member::IsEnding() const {
+  MutexLock lock(mutex_);
+  return leaving_ || end_.has_value();
 }
 
 void Member::EndWith(const absl::Status& status) {

@@ -84,6 +84,7 @@ class Member final : public ControllerLink {
   Verdict Answered(const v1::ControllerMessage& answer);
   Verdict Received(v1::ControllerMessage message);
   void ReportAway(std::string_view why);
+  [[nodiscard]] bool IsEnding() const;
 
   [[nodiscard]] bool HasEvent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Event TakeEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -175,13 +175,15 @@ absl::Status ParameterServer::StoreContent(BucketId id,
   if (options_.mode == PersistenceMode::kNone) {
     return absl::OkStatus();
   }
-  LazyWriter writer(store_);
-  for (const LiveShardPtr& shard : content.shards) {
-    std::string record = shard->Encode();
-    SealShard(record);
-    ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
+  if (!content.shards.empty()) {  // else, of which a job may have thousands, nothing waits for it
+    LazyWriter writer(store_);
+    for (const LiveShardPtr& shard : content.shards) {
+      std::string record = shard->Encode();
+      SealShard(record);
+      ADAMANT_RETURN_IF_ERROR(writer.Put(LiveShardKey(shard->identity().shard), std::move(record)));
+    }
+    ADAMANT_RETURN_IF_ERROR(writer.Finish());
   }
-  ADAMANT_RETURN_IF_ERROR(writer.Finish());
   ADAMANT_FAILPOINT("server/mark");
   return StoreRecords(id, content.records, content.generation, std::move(changes));
 }

@@ -119,9 +119,69 @@ absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> Snapshots::All()
   return copies;
 }
 
-absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
-                                               const SnapshotBucket& about,
-                                               const Source& source) {
+// Copies that are marked together: each sync of the disk takes as long as writing some of them, and
+// a job may have thousands that hold next to nothing.
+class Snapshots::Group {
+ public:
+  explicit Group(storage::KvStore& store) : store_(store), writer_(store) {}
+
+  absl::Status Put(std::string key, std::string value) {
+    any_ = true;
+    return writer_.Put(std::move(key), std::move(value));
+  }
+
+  void Mark(std::string key, std::string value) {
+    marks_.push_back({.key = std::move(key), .value = std::move(value)});
+  }
+
+  [[nodiscard]] bool IsFull() const {
+    return writer_.bytes() - marked_bytes_ >= kGroupBytes || marks_.size() >= kGroupBuckets;
+  }
+
+  // A mark comes after all of its copy.
+  absl::Status Complete() {
+    if (std::exchange(any_, false)) {
+      ADAMANT_RETURN_IF_ERROR(writer_.Finish());
+    }
+    if (marks_.empty()) {
+      return absl::OkStatus();
+    }
+    ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("snapshot/mark"));
+    ADAMANT_RETURN_IF_ERROR(store_.Write(marks_));
+    marks_.clear();
+    marked_bytes_ = writer_.bytes();
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr std::uint64_t kGroupBytes = std::uint64_t{8} << 20;
+  static constexpr std::size_t kGroupBuckets = 1024;
+
+  storage::KvStore& store_;
+  LazyWriter writer_;
+  std::vector<storage::Change> marks_;
+  std::uint64_t marked_bytes_ = 0;
+  bool any_ = false;  // since the last marks
+};
+
+absl::StatusOr<std::vector<SnapshotBucket>> Snapshots::Take(std::uint64_t snapshot,
+                                                            std::span<const Item> items) {
+  std::vector<SnapshotBucket> taken;
+  Group group(store_);
+  for (const Item& item : items) {
+    ADAMANT_ASSIGN_OR_RETURN(taken.emplace_back(), TakeInto(snapshot, item, group));
+    if (group.IsFull()) {
+      ADAMANT_RETURN_IF_ERROR(group.Complete());
+    }
+  }
+  ADAMANT_RETURN_IF_ERROR(group.Complete());
+  return taken;
+}
+
+absl::StatusOr<SnapshotBucket> Snapshots::TakeInto(std::uint64_t snapshot,
+                                                   const Item& item,
+                                                   Group& group) {
+  const SnapshotBucket& about = item.about;
   ADAMANT_ASSIGN_OR_RETURN(const auto done, Find(snapshot, about.bucket));
   if (done.has_value() && done->generation == about.generation) {
     return *done;
@@ -129,21 +189,30 @@ absl::StatusOr<SnapshotBucket> Snapshots::Take(std::uint64_t snapshot,
   ADAMANT_FAILPOINT("snapshot/begin");
   const std::string prefix = CopyPrefix(snapshot, about.bucket);
   const std::string mark = MarkKey(snapshot, about.bucket);
-  ADAMANT_RETURN_IF_ERROR(
-      store_.Write({{.key = mark, .value = "", .erase = true}, EraseAll(prefix)}));
+  if (done.has_value() || HasAny(prefix)) {
+    ADAMANT_RETURN_IF_ERROR(
+        store_.Write({{.key = mark, .value = "", .erase = true}, EraseAll(prefix)}));
+  }
   Checksums checksums;
-  LazyWriter writer(store_);
   ADAMANT_RETURN_IF_ERROR(
-      ForEach(about.bucket, source, [&](const std::string& key, std::string value) {
+      ForEach(about.bucket, item.source, [&](const std::string& key, std::string value) {
         checksums[key] = Checksum(std::as_bytes(std::span(value)));
-        return writer.Put(prefix + key, std::move(value));
+        return group.Put(prefix + key, std::move(value));
       }));
-  ADAMANT_RETURN_IF_ERROR(writer.Finish());
   SnapshotBucket taken = about;
   taken.checksum = ChecksumOf(checksums);
-  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("snapshot/mark"));
-  ADAMANT_RETURN_IF_ERROR(store_.Write({{.key = mark, .value = EncodeMark(taken)}}));
+  group.Mark(mark, EncodeMark(taken));
   return taken;
+}
+
+// What cannot be read is there.
+bool Snapshots::HasAny(const std::string& prefix) const {
+  bool any = false;
+  const absl::Status read = store_.Scan(prefix, [&](std::string_view, std::string_view) {
+    any = true;
+    return false;
+  });
+  return any || !read.ok();
 }
 
 absl::StatusOr<bool> Snapshots::Repair(std::uint64_t snapshot,

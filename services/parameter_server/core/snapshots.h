@@ -32,14 +32,19 @@ class Snapshots {
   /// `store` must outlive this.
   Snapshots(std::uint64_t job_uid, storage::KvStore& store);
 
-  /// Copies a bucket as it is now (each shard at one moment, while traffic goes on) and returns
-  /// when the copy is on disk. `about` names the bucket and how it stands; the checksum is filled
-  /// in. If that was done in the same generation before, nothing is copied: a command that comes
-  /// again, perhaps late, when workers push again and others have died, changes no checkpoint.
-  /// Errors: those of KvStore.
-  absl::StatusOr<SnapshotBucket> Take(std::uint64_t snapshot,
-                                      const SnapshotBucket& about,
-                                      const Source& source);
+  /// A bucket to copy, and how it stands.
+  struct Item {
+    SnapshotBucket about;
+    Source source;
+  };
+
+  /// Copies buckets as they are now (each shard at one moment, while traffic goes on) and returns
+  /// when the copies are on disk: what was said of them, with the checksums. Of one that was copied
+  /// in the same generation before, nothing is copied: a command that comes again, perhaps late,
+  /// when workers push again and others have died, changes no checkpoint. Errors: those of KvStore;
+  /// then some may have been copied.
+  absl::StatusOr<std::vector<SnapshotBucket>> Take(std::uint64_t snapshot,
+                                                   std::span<const Item> items);
 
   /// Writes anew, from `source`, what cannot be read of a copy, if that makes it again what it was
   /// when it was taken. Returns whether it is now. Errors: those of KvStore.
@@ -74,6 +79,11 @@ class Snapshots {
   absl::StatusOr<RecordMap> LoadRecords(std::uint64_t snapshot, BucketId bucket) const;
 
  private:
+  class Group;
+
+  absl::StatusOr<SnapshotBucket> TakeInto(std::uint64_t snapshot, const Item& item, Group& group);
+  [[nodiscard]] bool HasAny(const std::string& prefix) const;
+
   using Visit = std::function<absl::Status(const std::string& key, std::string value)>;
 
   /// Calls `visit` with all that a copy of the bucket consists of, by key of the live bucket.

@@ -359,12 +359,12 @@ absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
       }
     }
   }
-  std::vector<SnapshotBucket> taken;
-  for (const auto& [about, content] : sources) {
-    ADAMANT_ASSIGN_OR_RETURN(
-        taken.emplace_back(),
-        snapshots_.Take(snapshot, about, {.shards = content.shards, .records = content.records}));
+  std::vector<Snapshots::Item> items;
+  for (const auto& source : sources) {
+    items.push_back({.about = source.first,
+                     .source = {.shards = source.second.shards, .records = source.second.records}});
   }
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<SnapshotBucket> taken, snapshots_.Take(snapshot, items));
   ADAMANT_RETURN_IF_ERROR(snapshots_.Drop(keep_from, keep));
   return taken;
 }

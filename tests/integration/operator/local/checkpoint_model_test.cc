@@ -85,11 +85,12 @@ class CheckpointModelTest : public testing::Test {
     }
     parameter_server::Snapshots snapshots(kUid, **store);
     const parameter_server::RecordMap records;
-    const auto taken = snapshots.Take(snapshot,
-                                      {.bucket = bucket, .epoch = 1, .generation = 1, .updates = 9},
-                                      {.shards = shards, .records = records});
+    const parameter_server::Snapshots::Item item{
+        .about = {.bucket = bucket, .epoch = 1, .generation = 1, .updates = 9},
+        .source = {.shards = shards, .records = records}};
+    const auto taken = snapshots.Take(snapshot, {&item, 1});
     EXPECT_TRUE(taken.ok()) << taken.status();
-    return *taken;
+    return taken->front();
   }
 
   parameter_server::LiveShardPtr MakeShard(const Shard& shard, float value) {

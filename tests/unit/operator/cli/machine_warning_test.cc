@@ -10,6 +10,7 @@
 namespace adamant::cli {
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 v1::TrainingJob Job(int workers, int servers, int data_servers) {
@@ -31,6 +32,8 @@ TEST(MachineWarningTest, FarMoreProcessesThanProcessorsAreWarnedOf) {
   EXPECT_THAT(MachineWarning(Job(1024, 3, 1), 16), StartsWith("spec.distribution.workers: 1028"));
   EXPECT_THAT(MachineWarning(Job(2, 400, 1), 1),
               StartsWith("spec.distribution.parameterServers.count: 403 processes"));
+  EXPECT_THAT(MachineWarning(Job(1, 1, 256), 2),
+              HasSubstr("258 processes (1 worker, 1 parameter server, 256 data servers)"));
   EXPECT_EQ(MachineWarning(Job(2, 3, 256), 64), "");
 }
 

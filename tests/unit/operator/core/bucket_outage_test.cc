@@ -37,6 +37,7 @@ TEST_F(BucketOutageTest, SaysHowManyBucketsTrainingWaitsForAndSinceWhen) {
             "(2 Blocked, 1 Restoring); training waits for them");
   EXPECT_EQ(MessageAt(14, {{"Degraded", 64}}), "") << "these take updates";
   EXPECT_EQ(MessageAt(15, {{"Blocked", 1}}), "") << "another outage";
+  EXPECT_THAT(MessageAt(18, {{"Blocked", 1}}), testing::StartsWith("1 of 64 buckets has too few "));
 }
 
 TEST_F(BucketOutageTest, SaysNothingWhereSomethingElseIsToldOrNobodyTrains) {

@@ -213,28 +213,42 @@ TEST_F(DivergenceTest, WhatIsUndoneIsNotLost) {
   EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);
 }
 
-TEST_F(DivergenceTest, WhatIsUndoneIsToldWhereThereIsAny) {
-  const auto told = [](const Actions& actions) {
-    for (const Note& note : Pick<Note>(actions)) {
-      if (note.kind == Note::Kind::kWentBack) {
-        return note.text;
-      }
+std::string HowItWentBack(const Harness::Actions& actions) {
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kWentBack) {
+      return note.text;
     }
-    return std::string("nothing");
-  };
+  }
+  return "nothing";
+}
+
+Heartbeat WithUpdates(std::uint64_t updates) {
+  return {.progress = ParameterServerProgress{
+              .updates_applied = updates,
+              .buckets = {{.bucket = 0, .epoch = 2, .updates = updates, .serving = true}}}};
+}
+
+TEST_F(DivergenceTest, WhatIsUndoneIsToldWhereThereIsAny) {
   Open();
-  EXPECT_THAT(told(Diverge()), testing::EndsWith(", at learning rate 0.04"));
+  EXPECT_THAT(HowItWentBack(Diverge()), testing::EndsWith(", at learning rate 0.04"));
   ExitAll();
   job_.JoinAll("-again");
-  job_.Tell(kServer0,
-            Heartbeat{.progress = ParameterServerProgress{
-                          .updates_applied = 70,
-                          .buckets = {{.bucket = 0, .epoch = 2, .updates = 70, .serving = true}}}});
-  EXPECT_THAT(told(Diverge()), testing::EndsWith("0.02; 70 updates are undone"));
+  job_.Tell(kServer0, WithUpdates(70));
+  EXPECT_THAT(HowItWentBack(Diverge()), testing::EndsWith("0.02; 70 updates are undone"));
   ExitAll();
   job_.JoinAll("-third");
-  EXPECT_THAT(told(RunEpoch(900)), "nothing");
-  EXPECT_THAT(told(RunEpoch(118)), testing::EndsWith("0.01; 90 counted examples are undone"));
+  EXPECT_THAT(HowItWentBack(RunEpoch(900)), "nothing");
+  EXPECT_THAT(HowItWentBack(RunEpoch(118)),
+              testing::EndsWith("0.01; 90 counted examples are undone"));
+}
+
+TEST_F(DivergenceTest, OneUpdateThatIsUndoneIsNoPlural) {
+  Open();
+  Diverge();
+  ExitAll();
+  job_.JoinAll("-again");
+  job_.Tell(kServer0, WithUpdates(1));
+  EXPECT_THAT(HowItWentBack(Diverge()), testing::EndsWith("0.02; 1 update is undone"));
 }
 
 TEST_F(DivergenceTest, ParametersThatCameBackAreNotToldAsALoss) {

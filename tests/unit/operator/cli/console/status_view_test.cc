@@ -140,8 +140,9 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
   status.mutable_last_failover()->set_restores(2);
   for (const bool live : {true, false}) {
-    EXPECT_THAT(StatusText(status, live),
-                HasSubstr("rolled back  18 updates in 2 buckets; 2 restores from disk so far\n"));
+    EXPECT_THAT(
+        StatusText(status, live),
+        HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets restored from disk so far\n"));
   }
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
@@ -151,13 +152,14 @@ TEST(StatusTextTest, WhatNoWorkerCouldSendAgainIsToldBesideWhatWasRolledBack) {
   status.mutable_last_failover()->set_restores(2);
   status.set_updates_lost(980);
   EXPECT_THAT(StatusText(status, /*live=*/false),
-              HasSubstr("restored     buckets from disk, 2 times so far\n"
+              HasSubstr("restored     2 buckets from disk so far\n"
                         "lost         at least 980 updates, which no worker could send again\n"));
   status.mutable_bucket_summary()->set_rolled_back(18);
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
-  EXPECT_THAT(StatusText(status, /*live=*/false),
-              HasSubstr("rolled back  18 updates in 2 buckets; 2 restores from disk so far\n"
-                        "lost         at least 980 updates, which no worker could send again\n"));
+  EXPECT_THAT(
+      StatusText(status, /*live=*/false),
+      HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets restored from disk so far\n"
+                "lost         at least 980 updates, which no worker could send again\n"));
   EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/false))["updates_lost"], 980);
 }
 
@@ -165,7 +167,9 @@ TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
   v1::JobStatus status = RunningJob();
   status.mutable_last_failover()->set_restores(64);
   const std::string text = StatusText(status, /*live=*/true);
-  EXPECT_THAT(text, HasSubstr("restored     buckets from disk, 64 times so far\n"));
+  EXPECT_THAT(text, HasSubstr("restored     64 buckets from disk so far\n"));
+  status.mutable_last_failover()->set_restores(1);
+  EXPECT_THAT(StatusText(status, /*live=*/true), HasSubstr("restored     1 bucket from disk"));
   EXPECT_THAT(text, Not(HasSubstr("rolled back")));
 }
 

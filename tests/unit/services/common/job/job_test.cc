@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/dataset/digits.h"
 
 namespace adamant::job {
 namespace {
@@ -57,6 +60,38 @@ std::string ProblemsOf(const ParseResult& result) {
     text += Format(problem) + "\n";
   }
   return text;
+}
+
+std::string WithDigits(std::uint64_t seed, std::uint64_t examples) {
+  constexpr std::string_view kDigits = "{seed: 1, examples: 1000}";
+  std::string manifest = kMinimal;
+  manifest.replace(
+      manifest.find(kDigits),
+      kDigits.size(),
+      "{seed: " + std::to_string(seed) + ", examples: " + std::to_string(examples) + "}");
+  return manifest;
+}
+
+TEST(JobTest, AsManyDigitsMayBeAskedForAsTheCommandDraws) {
+  constexpr std::uint64_t kMost = dataset::kMostDigits;
+  constexpr std::uint64_t kMostSeed = dataset::kMostDigitsSeed;
+  const ParseResult most = ParseJob(WithDigits(kMostSeed, kMost), "job.yaml");
+  EXPECT_NE(most.job, nullptr) << ProblemsOf(most);
+  EXPECT_EQ(ParseJob(WithDigits(1, kMost + 1), "job.yaml").job, nullptr);
+  EXPECT_EQ(ParseJob(WithDigits(kMostSeed + 1, 1000), "job.yaml").job, nullptr);
+}
+
+TEST(JobTest, WhatIsRightInAManifestWithProblemsIsKnown) {
+  const std::string good =
+      std::string(kMinimal) + "  runPolicy: {epochs: 7, targetAccuracy: 0.5}\n";
+  const ParseResult right = ParseJob(good, "job.yaml");
+  ASSERT_NE(right.job, nullptr) << ProblemsOf(right);
+  EXPECT_EQ(right.draft, nullptr);
+  const ParseResult wrong = ParseJob(good + "  colour: red\n", "job.yaml");
+  EXPECT_EQ(wrong.job, nullptr);
+  ASSERT_NE(wrong.draft, nullptr);
+  EXPECT_EQ(wrong.draft->spec().run_policy().epochs(), 7);
+  EXPECT_EQ(wrong.draft->spec().run_policy().target_accuracy(), 0.5);
 }
 
 TEST(JobTest, AMinimalManifestGetsEveryDefault) {
