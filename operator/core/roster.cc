@@ -165,8 +165,10 @@ void Roster::OnDisconnected(ConnectionId connection) {
 }
 
 void Roster::Lose(Slot& slot, Loss loss, TimePoint now) {
-  if (slot.liveness == Liveness::kRunning && now - slot.since >= kRanWell) {
-    Record(slot.id).losses = 0;
+  std::uint32_t& losses = Record(slot.id).losses;
+  const auto waited = WaitAfter(settings_.restart_backoff, losses);
+  if (slot.liveness == Liveness::kRunning && now - slot.since >= kRanWell * waited) {
+    losses = 0;
   }
   Retire(slot);
   outbox_.Tell(Note::Kind::kLost, slot.id, ToString(slot.id) + " " + loss.how, loss.reason);

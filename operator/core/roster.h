@@ -22,8 +22,10 @@ class Roster {
   static constexpr std::chrono::milliseconds kLoadTimeout{600'000};
   /// A worker that is not needed any more has this time to hand over what it did.
   static constexpr std::chrono::milliseconds kLeaveTimeout{10'000};
-  /// A process that has run for this time ran well: its slot's backoff begins anew.
-  static constexpr std::chrono::minutes kRanWell{10};
+  /// A process that has run for so many times the wait before it ran well: its slot's backoff
+  /// begins anew. So a slot whose processes are lost again and again is without one at most an
+  /// eleventh of the time, but for those that do not come up.
+  static constexpr int kRanWell = 10;
   /// The longest wait before a restart.
   static constexpr std::chrono::milliseconds kLongestBackoff{60'000};
 

@@ -293,11 +293,13 @@ TEST(BudgetTest, BackoffBeginsAnewAfterAProcessRanWell) {
   };
   EXPECT_EQ(die("a"), seconds(1));
   EXPECT_EQ(die("b"), seconds(2));
-  job.Pass(Roster::kRanWell - seconds(1));
-  EXPECT_EQ(die("c"), seconds(4));
-  job.Pass(Roster::kRanWell);
+  job.Pass(seconds(19));
+  EXPECT_EQ(die("c"), seconds(4)) << "the one before had waited for 2 s";
+  job.Pass(seconds(40));
   EXPECT_EQ(die("d"), seconds(1));
-  EXPECT_EQ(job.state().restarts, 4u) << "the budget is the job's, and stays spent";
+  job.Pass(seconds(10));
+  EXPECT_EQ(die("e"), seconds(1)) << "as long as processes run";
+  EXPECT_EQ(job.state().restarts, 5u) << "the budget is the job's, and stays spent";
 }
 
 TEST(BudgetTest, AUserWhoResumesAFailedJobGetsAFreshBudget) {

@@ -1,5 +1,6 @@
 #include "services/worker/rpc/work_receiver.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -40,13 +41,15 @@ class WorkReceiverTest : public testing::Test {
   Rig rig_{{}};
   DrainedServers drained_{rig_.replica};
   std::vector<Lease> without_slot_;
+  std::vector<std::uint64_t> begun_epochs_;
   WorkReceiver receiver_{
       0,
       rig_.replica,
       drained_,
       {.on_acknowledged = [](const std::vector<Lease>&) {},
        .on_epoch_closed = [](std::uint64_t) {},
-       .on_snapshot_wanted = [](std::uint64_t) {},
+       .on_snapshot_wanted = [](std::uint64_t, std::uint64_t) {},
+       .on_epoch_begun = [this](std::uint64_t epoch) { begun_epochs_.push_back(epoch); },
        .on_no_slot = [this](const Lease& lease) { without_slot_.push_back(lease); }}};
   std::vector<Batch*> slots_;
 };
@@ -99,6 +102,14 @@ TEST_F(WorkReceiverTest, AStopEndsTheWaitForASlot) {
   receiver_.Stop();
   reader.join();
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
+}
+
+TEST_F(WorkReceiverTest, AnEpochHasBegunOnceWithItsFirstBatchThoughThatHasNoSlot) {
+  FillSlots();
+  receiver_.Stop();
+  EXPECT_TRUE(absl::IsCancelled(Receive(3)));
+  EXPECT_TRUE(absl::IsCancelled(Receive(4)));
+  EXPECT_THAT(begun_epochs_, testing::ElementsAre(1u));
 }
 
 }  // namespace
