@@ -1,7 +1,6 @@
 #include "operator/core/placement.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "operator/core/recovery.h"
@@ -42,12 +41,16 @@ void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
 }
 
 void Placement::ForgetRetained() {
-  const auto& checkpoint = state_.checkpoint.buckets;
   not_retained_.resize(state_.buckets.size());
-  for (std::size_t bucket = 0; bucket < not_retained_.size(); ++bucket) {
-    not_retained_[bucket] = std::max(state_.histories[bucket].updates,
-                                     checkpoint.empty() ? 0 : checkpoint[bucket].updates);
+  for (std::uint32_t bucket = 0; bucket < not_retained_.size(); ++bucket) {
+    not_retained_[bucket] = KnownUpdates(bucket);
   }
+}
+
+// A checkpoint may know more than the last heartbeats.
+std::uint64_t Placement::KnownUpdates(std::uint32_t bucket) const {
+  const auto& kept = state_.checkpoint.buckets;
+  return std::max(state_.histories[bucket].updates, kept.empty() ? 0 : kept[bucket].updates);
 }
 
 void Placement::OnJoined() { unsettled_ = true; }
@@ -73,6 +76,12 @@ void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
   const Holder holder = HolderOf(slot);
   opened_[slot] = holder.incarnation;
   restores_.OnStored(holder, stored);
+  empty_disks_.erase(slot);
+  const bool is_member =
+      std::ranges::any_of(state_.buckets, [&](const Bucket& record) { return record.Has(holder); });
+  if (!is_member && std::ranges::none_of(stored.buckets, &StoredBucket::complete)) {
+    empty_disks_[slot] = state_.checkpoint.snapshot;
+  }
   const std::vector<Spread::Server> servers = Servers();
   if (state_.buckets.empty() && std::ranges::all_of(servers, &Spread::Server::running)) {
     configurations_.Assign(spread_.Assign(servers));
@@ -324,19 +333,19 @@ absl::Status Placement::BringBack(const std::vector<Spread::Server>& servers, Ti
 // In a log is all that was acknowledged; before the job begins Restore weighs all buckets together.
 absl::Status Placement::CheckLosses(const Restores::Sources& sources) const {
   if (may_roll_back_ || settings_.logged || settings_.only_checkpoints ||
-      state_.recovery.going_back ||
+      state_.recovery.going_back || !MayReadCheckpoint() ||
       state_.recovery.newest.checkpoint.snapshot != state_.checkpoint.snapshot) {
     return absl::OkStatus();
   }
   for (const auto& [bucket, source] : sources) {
-    const std::uint64_t gone = settings_.workers_retain ? not_retained_[bucket]
-                                                        : std::numeric_limits<std::uint64_t>::max();
-    if (const std::uint64_t lacking = LackedOfCheckpoint(state_, bucket, source, gone)) {
+    const std::uint64_t gone =
+        settings_.workers_retain ? not_retained_[bucket] : KnownUpdates(bucket);
+    if (source.updates < gone && HasNothingSinceCheckpoint(state_, bucket, source)) {
       const MemberId from{Role::kParameterServer, source.holder.slot};
       return absl::AbortedError("all copies of bucket " + std::to_string(bucket) +
-                                " are lost, and the disk of " + ToString(from) + " lacks " +
-                                Updates(lacking) + " of " + CheckpointName(state_) +
-                                ", which no worker can send again");
+                                " are lost, the disk of " + ToString(from) +
+                                " has no update of it since " + CheckpointName(state_) +
+                                ", and no worker can send the rest again");
     }
   }
   return absl::OkStatus();
@@ -377,7 +386,7 @@ absl::Status Placement::Restore(const Restores::Sources& sources, bool all_known
   if (sources.empty() || (may_roll_back_ && !all_known)) {
     return absl::OkStatus();
   }
-  if (may_roll_back_ && !settings_.logged && HasCheckpointRunning()) {
+  if (may_roll_back_ && !settings_.logged && HasCheckpointRunning() && MayReadCheckpoint()) {
     if (const std::string why = WhyBackToCheckpoint(state_, sources); !why.empty()) {
       return OnNobodyHas(absl::DataLossError(why), true);
     }
@@ -436,6 +445,14 @@ bool Placement::HasCheckpointRunning() const {
                          : std::ranges::all_of(buckets, [&](const CheckpointBucket& bucket) {
                              return servers[bucket.slot].running;
                            });
+}
+
+// A server that has nothing of any bucket on its disk has lost that, and no checkpoint is on it.
+bool Placement::MayReadCheckpoint() const {
+  return std::ranges::none_of(state_.checkpoint.buckets, [&](const CheckpointBucket& bucket) {
+    const auto empty = empty_disks_.find(bucket.slot);
+    return empty != empty_disks_.end() && empty->second >= state_.checkpoint.snapshot;
+  });
 }
 
 void Placement::OnGoingBack() {

@@ -130,6 +130,8 @@ class Placement {
   [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
   absl::Status OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint);
   [[nodiscard]] bool HasCheckpointRunning() const;
+  [[nodiscard]] bool MayReadCheckpoint() const;
+  [[nodiscard]] std::uint64_t KnownUpdates(std::uint32_t bucket) const;
   void RollBack();
   void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
 
@@ -153,6 +155,8 @@ class Placement {
   // whoever opens the disk later proves that those who are named have ended.
   std::vector<std::uint64_t> opened_;
   std::map<std::uint32_t, double> unflushed_;  // by slot
+  // By slot of those that had not one complete bucket on their disk: the newest checkpoint then.
+  std::map<std::uint32_t, std::uint64_t> empty_disks_;
   // By bucket: of its updates up to this one, no worker may be left that can send them again.
   std::vector<std::uint64_t> not_retained_;
   bool all_served_ = false;

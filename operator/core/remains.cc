@@ -48,15 +48,17 @@ bool CheckpointHasMore(const JobState& state,
   return !disk || (disk->generation <= kept.generation && disk->updates < kept.updates);
 }
 
-std::uint64_t LackedOfCheckpoint(const JobState& state,
-                                 std::uint32_t bucket,
-                                 const Restores::Source& disk,
-                                 std::uint64_t gone) {
-  if (state.checkpoint.buckets.empty() || disk.snapshot != 0 || disk.updates >= gone) {
-    return 0;
+bool HasNothingSinceCheckpoint(const JobState& state,
+                               std::uint32_t bucket,
+                               const Restores::Source& disk) {
+  if (state.checkpoint.buckets.empty() || disk.snapshot != 0) {
+    return false;
   }
   const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
-  return disk.generation <= kept.generation ? Excess(kept.updates, disk.updates) : 0;
+  const Bucket& record = state.buckets[bucket];
+  const bool came_from_it =
+      record.restored_snapshot == state.checkpoint.snapshot && disk.generation == record.generation;
+  return (disk.generation <= kept.generation || came_from_it) && disk.updates <= kept.updates;
 }
 
 }  // namespace adamant::controller

@@ -25,12 +25,10 @@ namespace adamant::controller {
                                      std::uint32_t bucket,
                                      const std::optional<Restores::Source>& disk);
 
-/// Of the checkpoint's updates, how many of a bucket its best disk lacks, if the last `gone` that
-/// were known when a worker was lost are not all on that disk: no worker may be left that can send
-/// them again. 0: none, or the disk went on from less since the checkpoint.
-[[nodiscard]] std::uint64_t LackedOfCheckpoint(const JobState& state,
-                                               std::uint32_t bucket,
-                                               const Restores::Source& disk,
-                                               std::uint64_t gone);
+/// The disk, the best there is of the bucket, has no update that the checkpoint lacks. Not so where
+/// it went on from less since the checkpoint.
+[[nodiscard]] bool HasNothingSinceCheckpoint(const JobState& state,
+                                             std::uint32_t bucket,
+                                             const Restores::Source& disk);
 
 }  // namespace adamant::controller

@@ -139,6 +139,24 @@ TEST_F(RemainsTest, WhereNothingIsLeftItGoesBackEvenIfTheControllerKnewOfNoUpdat
   EXPECT_EQ(job_.state().step, Step::kTraining);
 }
 
+TEST_F(RemainsTest, ACheckpointThatIsNotOnADiskAnyMoreIsNotGoneBackTo) {
+  ApplyUpTo(60);
+  job_.RestartController({.others = false});
+  for (const MemberId server : {kServer0, kServer1}) {
+    job_.Join(server, ToString(server) + "-resumed");
+  }
+  job_.Tell(kServer1,
+            StoredBuckets{.previous_incarnation = job_.HolderOf(1).incarnation - 1, .buckets = {}});
+  StoredBuckets all{.previous_incarnation = job_.HolderOf(0).incarnation - 1, .buckets = {}};
+  for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {  // it held copies of all
+    all.buckets.push_back(
+        {.bucket = bucket, .generation = 1, .updates = kBefore, .complete = true});
+  }
+  job_.Tell(kServer0, all);
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  EXPECT_THAT(buckets(), Each(Field(&Bucket::generation, 2u)));
+}
+
 TEST_F(RemainsTest, OneServerThatIsAwayMayHaveTheRest) {
   ApplyUpTo(60);
   job_.RestartController({.others = false});
@@ -193,10 +211,10 @@ TEST_F(RemainsWithinAnEpochTest, OfWhatALostWorkerPushedTheCheckpointHasMoreThan
   job_.Exit(kWorker1);
   Apply(60);
   EXPECT_THAT(LoseServerWithDisk(kBefore - 1),
-              ElementsAre("all copies of bucket 0 are lost, and the disk of parameter-server-0 "
-                          "lacks 1 update of checkpoint 1, which no worker can send again; the "
-                          "job goes back to the model within epoch 1 (checkpoint 1) and on as "
-                          "attempt 2; 80 updates are undone"));
+              ElementsAre("all copies of bucket 0 are lost, the disk of parameter-server-0 has "
+                          "no update of it since checkpoint 1, and no worker can send the rest "
+                          "again; the job goes back to the model within epoch 1 (checkpoint 1) "
+                          "and on as attempt 2; 80 updates are undone"));
 }
 
 TEST_F(RemainsWithinAnEpochTest, WorkersThatLiveSendTheRestAgain) {
@@ -206,7 +224,6 @@ TEST_F(RemainsWithinAnEpochTest, WorkersThatLiveSendTheRestAgain) {
 }
 
 TEST_F(RemainsWithinAnEpochTest, ADiskThatHasAllThatTheLostWorkerPushedServes) {
-  Apply(20);
   job_.Exit(kWorker1);
   Apply(60);
   EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
@@ -250,8 +267,25 @@ TEST_F(RemainsWithoutRetainingTest, NobodySendsAnythingAgain) {
   EXPECT_THAT(LoseServerWithDisk(kBefore - 1), SizeIs(1));
 }
 
-TEST_F(RemainsWithoutRetainingTest, WhatCameAfterTheCheckpointIsNoReason) {
+TEST_F(RemainsWithoutRetainingTest, SoItIsWhereTheDiskHasWhatTheCheckpointHas) {
   Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore), SizeIs(1));
+}
+
+TEST_F(RemainsWithoutRetainingTest, SomeOfWhatCameAfterTheCheckpointIsGoneOnFrom) {
+  Apply(60);
+  EXPECT_THAT(LoseServerWithDisk(kBefore + 1), IsEmpty());
+}
+
+TEST_F(RemainsWithoutRetainingTest, NothingIsKnownToHaveComeAfterTheCheckpoint) {
+  EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
+}
+
+TEST_F(RemainsWithoutRetainingTest, ACheckpointOnADiskThatIsLostIsNotGoneBackTo) {
+  Apply(60);
+  Lose(kServer1);
+  job_.Tell(kServer1,
+            StoredBuckets{.previous_incarnation = job_.HolderOf(1).incarnation - 1, .buckets = {}});
   EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
 }
 
@@ -315,8 +349,11 @@ TEST_F(RemainsAfterTheEndTest, WhatWentOnFromLessSinceTheCheckpointIsKept) {
   state.checkpoint.buckets[0].generation = 0;
   EXPECT_TRUE(CheckpointHasMore(state, 0, less));
   EXPECT_FALSE(CheckpointHasMore(state, 0, went_on));
-  EXPECT_EQ(LackedOfCheckpoint(state, 0, *less, kAtEnd), 1u);
-  EXPECT_EQ(LackedOfCheckpoint(state, 0, *went_on, kAtEnd), 0u);
+  EXPECT_TRUE(HasNothingSinceCheckpoint(state, 0, *less));
+  EXPECT_FALSE(HasNothingSinceCheckpoint(state, 0, *went_on));
+  state.buckets[0].generation = went_on->generation;
+  state.buckets[0].restored_snapshot = state.checkpoint.snapshot;
+  EXPECT_TRUE(HasNothingSinceCheckpoint(state, 0, *went_on)) << "it came from the checkpoint";
   state.row = {};
   EXPECT_FALSE(CheckpointHasMore(state, 0, less)) << "within an epoch";
   EXPECT_FALSE(CheckpointHasMore(state, 0, std::nullopt));
