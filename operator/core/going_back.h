@@ -45,9 +45,10 @@ class GoingBack {
   /// Training has diverged; `found` says how. Error: the job fails with this message.
   absl::Status OnDiverged(const std::string& found, TimePoint now);
 
-  /// Placement cannot bring a bucket back. Where only checkpoints are stored, or the newest has
-  /// what nobody else has (Aborted), the job goes back to it; while it goes back it falls back to
-  /// an older model; else, and where there is none, that is the error with which it fails.
+  /// Placement cannot bring a bucket back. Where only checkpoints are stored, or nothing is
+  /// left of what came after the newest (Aborted), the job goes back to it; while it goes back it
+  /// falls back to an older model; else, and where there is none, that is the error with which it
+  /// fails.
   absl::Status OnLostBucket(const absl::Status& why, TimePoint now);
 
   /// A parameter server is lost: it may have held what nobody else has yet.

@@ -55,8 +55,8 @@ class Placement {
   void SetZones(std::map<std::string, std::string> zones);
 
   /// Decides take-overs, brings lost buckets back, gives advice. Errors, saying which bucket and
-  /// why: DataLoss when one cannot come back; Aborted when one would come back without what the
-  /// newest checkpoint has, and the job is better off there.
+  /// why: DataLoss when one cannot come back; Aborted when one would come back with
+  /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
   /// The message of Settle's error, and what a person can do where the job does not help itself.

@@ -194,7 +194,7 @@ class Exchange {
   std::uint32_t refusals_in_a_row_ = 0;
   bool diverged_ = false;
 
-  std::uint64_t newest_snapshot_ = 0;  // that a batch named, or one above it once that is over
+  std::uint64_t newest_snapshot_ = 0;  // that a batch named
   std::uint64_t snapshot_epoch_ = 0;   // at whose end it was taken
   std::uint64_t begun_epoch_ = 0;      // that training batches were dealt of
   std::uint64_t wanted_snapshot_ = 0;  // not yet asked for; 0: none

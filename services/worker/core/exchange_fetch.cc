@@ -207,8 +207,7 @@ void Exchange::OnEpochBegun(std::uint64_t epoch) {
 }
 
 void Exchange::EndEvaluation() {
-  snapshot_epoch_ = begun_epoch_;
-  replica_.evaluation.SetNewest(++newest_snapshot_);
+  replica_.evaluation.SetNewest(newest_snapshot_ + 1);  // which the next one may be
   wanted_snapshot_ = 0;
   fetches_.Drop(std::exchange(snapshot_fetch_, 0));
   ring_ = true;

@@ -17,14 +17,14 @@ void PutBatches(Rig& rig, int count) {
   }
 }
 
-void PutValidationBatch(Rig& rig, std::uint64_t snapshot) {
+void PutValidationBatch(Rig& rig, std::uint64_t snapshot, std::uint64_t epoch = 1) {
   Batch* const batch = rig.replica.batches.TakeFree();
   ASSERT_NE(batch, nullptr);
   FillBatch(100, *batch);
   batch->lease.kind = WorkKind::kEvaluate;
   batch->snapshot = snapshot;
   rig.replica.batches.Put(batch);
-  rig.exchange.WantSnapshot(1, snapshot);
+  rig.exchange.WantSnapshot(epoch, snapshot);
 }
 
 TEST(ExchangeTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
@@ -131,6 +131,22 @@ TEST(ExchangeTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
   EXPECT_EQ(rig.handed_back.size(), 3u);
   EXPECT_TRUE(rig.acknowledged.empty());
   EXPECT_EQ(rig.exchange.statistics().fetches, fetches);
+}
+
+// While no controller is there epochs follow each other without a snapshot.
+TEST(ExchangeTest, TheNextSnapshotIsEvaluatedHoweverManyEpochsHaveBegunSinceTheLast) {
+  Rig rig({});
+  rig.Begin();
+  PutValidationBatch(rig, 7);
+  rig.Settle();
+  ASSERT_EQ(rig.acknowledged.size(), 1u);
+  for (const std::uint64_t epoch : {2, 3, 4}) {
+    rig.exchange.OnEpochBegun(epoch);
+  }
+  PutValidationBatch(rig, 8, 4);
+  rig.Settle();
+  EXPECT_EQ(rig.acknowledged.size(), 2u);
+  EXPECT_TRUE(rig.handed_back.empty());
 }
 
 TEST(ExchangeTest, TheEvaluationOfTheEpochThatHasBegunGoesOn) {
