@@ -13,8 +13,8 @@
 
 namespace adamant::fakes {
 
-/// Passes everything on to another store, calls a function in the middle of a Flush, and keeps the
-/// ranges that were to be erased.
+/// Passes everything on to another store, calls a function in the middle of a Flush, keeps the
+/// ranges that were to be erased, and counts the calls that sync a disk.
 /// Threads: any.
 class InterruptedStore final : public storage::KvStore {
  public:
@@ -33,10 +33,17 @@ class InterruptedStore final : public storage::KvStore {
     return std::exchange(erased_, {});
   }
 
+  /// Writes and flushes since the last call.
+  int TakeSyncs() {
+    const MutexLock lock(mutex_);
+    return std::exchange(syncs_, 0);
+  }
+
   absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
   absl::Status Write(const std::vector<storage::Change>& changes) override {
     {
       const MutexLock lock(mutex_);
+      ++syncs_;
       std::ranges::copy_if(changes, std::back_inserter(erased_), [](const storage::Change& change) {
         return change.erase && !change.end.empty();
       });
@@ -50,7 +57,7 @@ class InterruptedStore final : public storage::KvStore {
     return store_.WriteLazily(changes);
   }
   absl::Status Flush() override {
-    if (const auto interrupt = TakeInterrupt()) {
+    if (const auto interrupt = BeginFlush()) {
       interrupt();
     }
     return store_.Flush();
@@ -62,8 +69,9 @@ class InterruptedStore final : public storage::KvStore {
   }
 
  private:
-  std::function<void()> TakeInterrupt() {
+  std::function<void()> BeginFlush() {
     const MutexLock lock(mutex_);
+    ++syncs_;
     return std::exchange(interrupt_, nullptr);
   }
 
@@ -71,6 +79,7 @@ class InterruptedStore final : public storage::KvStore {
   Mutex mutex_;
   std::function<void()> interrupt_ ABSL_GUARDED_BY(mutex_);
   std::vector<storage::Change> erased_ ABSL_GUARDED_BY(mutex_);
+  int syncs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace adamant::fakes

@@ -5,13 +5,13 @@
 
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/interrupted_store.h"
 #include "tests/unit/services/parameter_server/core/server_fixture.h"
 
 // Snapshots that are asked for again.
@@ -114,39 +114,10 @@ TEST_F(SnapshotsTest, WhoMayHaveBeenReplacedTakesNone) {
   EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
 }
 
-// Counts how often its disk is synced.
-class CountingStore final : public storage::KvStore {
- public:
-  absl::StatusOr<std::string> Get(std::string_view key) const override { return store_.Get(key); }
-  absl::Status Write(const std::vector<storage::Change>& changes) override {
-    ++syncs;
-    return store_.Write(changes);
-  }
-  absl::Status WriteLogged(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLogged(changes);
-  }
-  absl::Status WriteLazily(const std::vector<storage::Change>& changes) override {
-    return store_.WriteLazily(changes);
-  }
-  absl::Status Flush() override {
-    ++syncs;
-    return store_.Flush();
-  }
-  absl::Status Scan(std::string_view prefix,
-                    const std::function<bool(std::string_view key, std::string_view value)>& visit)
-      const override {
-    return store_.Scan(prefix, visit);
-  }
-
-  int syncs = 0;
-
- private:
-  storage::MemoryStore store_;
-};
-
 TEST(SnapshotsOfManyBucketsTest, TheyAreSyncedTogether) {
   constexpr std::size_t kBuckets = 5000;
-  CountingStore store;
+  storage::MemoryStore disk;
+  fakes::InterruptedStore store(disk);
   Snapshots snapshots(1, store);
   RecordMap records;
   records["ledger"] = {.version = 1, .value = "dealt"};
@@ -158,13 +129,13 @@ TEST(SnapshotsOfManyBucketsTest, TheyAreSyncedTogether) {
   const auto taken = snapshots.Take(7, items);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(taken->size(), kBuckets);
-  EXPECT_LE(store.syncs, 10);
+  EXPECT_LE(store.TakeSyncs(), 10);
   EXPECT_EQ(snapshots.All()->size(), kBuckets);
   EXPECT_EQ(snapshots.LoadRecords(7, kBuckets - 1)->size(), 1u);
-  store.syncs = 0;
   items.front().about.generation = 2;
   ASSERT_TRUE(snapshots.Take(7, items).ok());
-  EXPECT_EQ(store.syncs, 3) << "the old copy goes before the new one, and that before its mark";
+  EXPECT_EQ(store.TakeSyncs(), 3)
+      << "the old copy goes before the new one, and that before its mark";
   EXPECT_EQ((*snapshots.Find(7, 0))->generation, 2u);
 }
 
