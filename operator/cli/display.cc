@@ -20,6 +20,7 @@
 #include "operator/cli/expectation.h"
 #include "operator/local/record.h"
 #include "operator/local/run_dir.h"
+#include "services/common/base/counted.h"
 #include "services/common/base/files.h"
 
 namespace adamant::cli {

@@ -5,6 +5,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/counted.h"
 
 namespace adamant::cli {
 namespace {

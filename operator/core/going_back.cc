@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
+#include "services/common/base/counted.h"
 #include "services/common/base/failpoint.h"
 
 namespace adamant::controller {

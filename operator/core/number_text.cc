@@ -10,8 +10,4 @@ std::string NumberText(double value, int digits) {
   return text;
 }
 
-std::string Counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 }  // namespace adamant::controller

@@ -1,14 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace adamant::controller {
 
 /// A number as people read it in messages, with so many significant digits: "0.01", "2.3e+05".
 std::string NumberText(double value, int digits = 4);
-
-/// "1 update", "2 updates".
-std::string Counted(std::uint64_t count, const std::string& what);
 
 }  // namespace adamant::controller

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
+#include "services/common/base/counted.h"
 
 namespace adamant::controller {
 namespace {

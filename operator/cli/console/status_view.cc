@@ -11,6 +11,7 @@
 #include "operator/core/messages.h"
 #include "operator/core/state.h"
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/counted.h"
 
 namespace adamant::cli {
 namespace {

@@ -16,10 +16,6 @@ std::string Text(const char* format, ...) {
   return text;
 }
 
-std::string Counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string FormatSeconds(double seconds) {
   const auto whole = static_cast<long>(std::lround(std::max(seconds, 0.0)));
   if (seconds < 10) {

@@ -11,9 +11,6 @@ __attribute__((format(printf, 1, 2))) std::string Text(const char* format, ...);
 /// For "%llu", whatever std::uint64_t is.
 inline unsigned long long Wide(std::uint64_t value) { return value; }
 
-/// "1 worker", "2 workers".
-std::string Counted(std::uint64_t count, const std::string& what);
-
 /// "1m20s", "45s", "2h03m"; tenths below 10 s.
 std::string FormatSeconds(double seconds);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/counted.h"
 #include "services/common/job/scalars.h"
 #include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kMaxThreads = 16384;
 constexpr std::int64_t kMaxWorkerBytes = std::int64_t{4} << 40;
-
-// "1 worker", "2 workers".
-std::string Counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 class RunChecker {
  public:
