@@ -138,11 +138,8 @@ class Checker {
     bool acknowledged = false;
     Clock::TimePoint acknowledged_at{};
   };
-  /// A shard that has more than the first updates of those committed.
-  struct Branch {
-    std::size_t from = 0;
-    std::vector<Taken> updates;
-  };
+  /// The updates that a shard has taken, which need not be the first of those committed.
+  using Branch = std::vector<Taken>;
   struct ShardHistory {
     explicit ShardHistory(const ParameterOptimiser& optimiser) : reference(optimiser) {}
 
@@ -151,7 +148,7 @@ class Checker {
     std::size_t acknowledged = 0;  // the last that is, from 1
     ReferenceShard reference;
     // What logs have made of the shard where it was loaded: it is stored, and comes back, also
-    // where it has never been served. By hash.
+    // where it has never been served; and what was committed until another disk came back. By hash.
     std::map<std::uint64_t, Branch> branches;
   };
   /// What was committed in one generation.
@@ -183,6 +180,7 @@ class Checker {
                                                  ShardId shard);
   [[nodiscard]] std::optional<Branch> BranchOf(ShardId shard,
                                                const ps::ShardContent& content) const;
+  [[nodiscard]] Branch FirstOf(ShardId shard, std::size_t updates) const;
   void Follow(ShardId shard, const Branch& branch, Clock::TimePoint safe);
   [[nodiscard]] bool IsPrefix(ShardId shard, const ps::ShardContent& content) const;
   void CheckJoined(BucketId bucket, const ps::Holder& holder);

@@ -120,11 +120,19 @@ std::vector<Checker::Taken> Checker::Logged(const ps::StoredContent& stored,
   return added;
 }
 
+Checker::Branch Checker::FirstOf(ShardId shard, std::size_t updates) const {
+  Branch first;
+  for (std::size_t i = 0; i < updates; ++i) {
+    first.push_back(shards_[shard].items[i].taken);
+  }
+  return first;
+}
+
 // What a stored shard is, as far as that is known; nullopt: nothing that it may be.
 std::optional<Checker::Branch> Checker::BranchOf(ShardId shard,
                                                  const ps::ShardContent& content) const {
   if (IsPrefix(shard, content)) {
-    return Branch{.from = content.version, .updates = {}};
+    return FirstOf(shard, content.version);
   }
   const auto& branches = shards_[shard].branches;
   const auto found = branches.find(HashOf(content));
@@ -142,24 +150,28 @@ void Checker::Loads(BucketId id, const ps::StoredContent& stored) {
     ReferenceShard loaded(setup_.optimiser, stored.shards[i]);
     for (const Taken& update : added) {
       loaded.Apply(update.key, update.sequence);
-      branch->updates.push_back(update);
+      branch->push_back(update);
     }
     shards_[shard].branches[HashOf(loaded.content())] = *std::move(branch);
   }
 }
 
-// A log may end in what was never committed, in place of what was committed later and is lost.
+// A log may end in what was never committed, in place of what was committed later and is lost. That
+// may be on another disk, and come back when this one is lost.
 void Checker::Follow(ShardId shard, const Branch& branch, Clock::TimePoint safe) {
   ShardHistory& history = shards_[shard];
-  std::size_t version = branch.from;
-  for (const Taken& update : branch.updates) {
-    if (version == history.items.size() || history.items[version].taken.key != update.key) {
-      Truncate(shard, version, safe);
-      Append(shard, update);
-    }
-    ++version;
+  std::size_t same = 0;
+  while (same < std::min(branch.size(), history.items.size()) &&
+         history.items[same].taken.key == branch[same].key) {
+    ++same;
   }
-  Truncate(shard, version, safe);
+  for (std::size_t i = same; i < history.items.size(); ++i) {
+    history.branches[history.items[i].hash] = FirstOf(shard, i + 1);
+  }
+  Truncate(shard, same, safe);
+  for (std::size_t i = same; i < branch.size(); ++i) {
+    Append(shard, branch[i]);
+  }
 }
 
 void Checker::Restored(BucketId id,
@@ -175,7 +187,7 @@ void Checker::Restored(BucketId id,
                          std::to_string(shard) + " is no prefix of what was committed");
       return;
     }
-    std::ranges::copy(Logged(stored, stored.shards[i], shard), std::back_inserter(branch->updates));
+    std::ranges::copy(Logged(stored, stored.shards[i], shard), std::back_inserter(*branch));
     Follow(shard, *branch, safe);
     const ps::ShardContent content = ContentOf(*bucket.content().shards[i]);
     if (content.version != shards_[shard].items.size() || !IsPrefix(shard, content)) {
