@@ -245,6 +245,7 @@ void Fill(const controller::TakeSnapshot& take, v1::ControllerMessage& message) 
   encoded.set_keep_from(take.keep_from);
   encoded.mutable_keep()->Add(take.keep.begin(), take.keep.end());
   encoded.mutable_writers_from()->Add(take.writers_from.begin(), take.writers_from.end());
+  encoded.mutable_generations()->Add(take.generations.begin(), take.generations.end());
 }
 
 void Fill(const controller::Evaluate& evaluate, v1::ControllerMessage& message) {

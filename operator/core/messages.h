@@ -337,6 +337,7 @@ struct TakeSnapshot {
   std::uint64_t keep_from = 0;
   std::vector<std::uint64_t> keep{};
   std::vector<std::uint64_t> writers_from{};
+  std::vector<std::uint64_t> generations{};
 };
 
 struct Evaluate {

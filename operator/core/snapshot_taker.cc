@@ -189,7 +189,8 @@ void SnapshotTaker::Request(std::uint32_t server) {
   TakeSnapshot request{.snapshot = snapshot_,
                        .keep_from = snapshot_,
                        .keep = {},
-                       .writers_from = roster_.WritersFrom()};
+                       .writers_from = roster_.WritersFrom(),
+                       .generations = configurations_.Generations()};
   for (const std::uint64_t kept : {state_.evaluated_snapshot,
                                    state_.checkpoint.snapshot,
                                    state_.recovery.healthy.checkpoint.snapshot,

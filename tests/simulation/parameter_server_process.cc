@@ -453,7 +453,10 @@ absl::Status ParameterServerProcess::DoDue() {
 void ParameterServerProcess::TellStored() { Tell(ToController(core_->Stored())); }
 
 absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
-  const auto taken = core_->TakeSnapshot(take.snapshot, take.keep_from, take.keep);
+  const auto taken = core_->TakeSnapshot({.snapshot = take.snapshot,
+                                          .keep_from = take.keep_from,
+                                          .keep = take.keep,
+                                          .generations = take.generations});
   if (absl::IsDataLoss(taken.status())) {
     return taken.status();
   }

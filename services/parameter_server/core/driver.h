@@ -46,6 +46,14 @@ struct BucketProgress {
   bool serving = false;       ///< reconciled: it reads and writes
 };
 
+/// What is to be copied; see TakeSnapshot in proto/adamant/v1/control.proto.
+struct SnapshotRequest {
+  std::uint64_t snapshot = 0;
+  std::uint64_t keep_from = 0;
+  std::vector<std::uint64_t> keep = {};
+  std::vector<std::uint64_t> generations = {};  ///< by bucket; empty: any
+};
+
 /// A bucket in a snapshot.
 struct SnapshotBucket {
   BucketId bucket = 0;

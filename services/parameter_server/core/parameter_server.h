@@ -160,10 +160,8 @@ class ParameterServer : private ReplicaHost {
   [[nodiscard]] std::vector<std::string> damages() const { return damages_.texts(); }
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them
-  /// cannot be read here.
-  absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(std::uint64_t snapshot,
-                                                           std::uint64_t keep_from,
-                                                           std::span<const std::uint64_t> keep);
+  /// cannot be read here, or is of another generation than is asked for.
+  absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(const SnapshotRequest& request);
 
   [[nodiscard]] const Flusher& flusher() const { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }

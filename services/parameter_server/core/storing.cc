@@ -340,7 +340,7 @@ void ParameterServer::NoteErased(std::span<const FlushedBucket> flushed) {
 }
 
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
-    std::uint64_t snapshot, std::uint64_t keep_from, std::span<const std::uint64_t> keep) {
+    const SnapshotRequest& request) {
   std::vector<std::pair<SnapshotBucket, Bucket::Content>> sources;
   const Clock::TimePoint now = clock_.Now();
   {
@@ -348,14 +348,20 @@ absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
     for (BucketId id = 0; id < buckets_.size(); ++id) {
       const Bucket& bucket = *buckets_[id];
       // By a lease: what another may have acknowledged in its place would be missing for good.
-      if (bucket.replica().CanRead(now)) {
+      const bool can_read = bucket.replica().CanRead(now);
+      // By a late command it would be copied without what workers send again, and then, as it is of
+      // this generation, not once more.
+      const std::vector<std::uint64_t>& wanted = request.generations;
+      const bool is_wanted = id >= wanted.size() || wanted[id] == bucket.content().generation;
+      if (can_read && is_wanted) {
         sources.emplace_back(SnapshotBucket{.bucket = id,
                                             .epoch = bucket.replica().configuration().epoch,
                                             .generation = bucket.content().generation,
                                             .updates = bucket.content().updates},
                              bucket.content());
       } else if (bucket.replica().IsPrimary()) {
-        return absl::UnavailableError("bucket " + std::to_string(id) + " is not served yet");
+        return absl::UnavailableError("bucket " + std::to_string(id) +
+                                      (can_read ? " was read back since" : " is not served yet"));
       }
     }
   }
@@ -364,8 +370,9 @@ absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
     items.push_back({.about = source.first,
                      .source = {.shards = source.second.shards, .records = source.second.records}});
   }
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<SnapshotBucket> taken, snapshots_.Take(snapshot, items));
-  ADAMANT_RETURN_IF_ERROR(snapshots_.Drop(keep_from, keep));
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<SnapshotBucket> taken,
+                           snapshots_.Take(request.snapshot, items));
+  ADAMANT_RETURN_IF_ERROR(snapshots_.Drop(request.keep_from, request.keep));
   return taken;
 }
 

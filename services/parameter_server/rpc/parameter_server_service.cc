@@ -150,9 +150,10 @@ class ParameterServerService final : public service::Service {
     } else if (message.has_take_snapshot()) {
       const v1::TakeSnapshot& take = message.take_snapshot();
       core_->RefuseWritersBelow(std::span(take.writers_from().data(), take.writers_from_size()));
-      storage_loop_.Take({.id = take.snapshot(),
+      storage_loop_.Take({.snapshot = take.snapshot(),
                           .keep_from = take.keep_from(),
-                          .keep = {take.keep().begin(), take.keep().end()}});
+                          .keep = {take.keep().begin(), take.keep().end()},
+                          .generations = {take.generations().begin(), take.generations().end()}});
     }
   }
 

@@ -73,9 +73,9 @@ void StorageLoop::Want() {
   changed_.NotifyOne();
 }
 
-void StorageLoop::Take(Snapshot snapshot) {
+void StorageLoop::Take(SnapshotRequest request) {
   const MutexLock lock(mutex_);
-  work_.snapshots.push_back(std::move(snapshot));
+  work_.snapshots.push_back(std::move(request));
   changed_.NotifyOne();
 }
 
@@ -144,7 +144,7 @@ StorageLoop::Work StorageLoop::Next(ParameterServer& core, const Clock& clock) {
 
 absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Clock& clock) {
   ADAMANT_RETURN_IF_ERROR(core.DoStorage());
-  for (const Snapshot& snapshot : work.snapshots) {
+  for (const SnapshotRequest& snapshot : work.snapshots) {
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
   if (core.ScrubDueAt() <= clock.Now()) {
@@ -167,16 +167,16 @@ void StorageLoop::CountScrubbed(const ParameterServer& core) {
   }
 }
 
-absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& core) {
+absl::Status StorageLoop::TakeOne(const SnapshotRequest& request, ParameterServer& core) {
   const auto start = steady_clock::now();
-  const auto taken = core.TakeSnapshot(snapshot.id, snapshot.keep_from, snapshot.keep);
+  const auto taken = core.TakeSnapshot(request);
   if (absl::IsDataLoss(taken.status())) {
     return taken.status();
   }
   snapshot_seconds_.Observe(SecondsSince(start));
   v1::MemberMessage message;
   v1::SnapshotTaken& answer = *message.mutable_snapshot_taken();
-  answer.set_snapshot(snapshot.id);
+  answer.set_snapshot(request.snapshot);
   answer.set_ok(taken.ok());
   if (taken.ok()) {
     EncodeSnapshot(*taken, answer);
@@ -185,7 +185,7 @@ absl::Status StorageLoop::TakeOne(const Snapshot& snapshot, ParameterServer& cor
     answer.set_disk_full(absl::IsResourceExhausted(taken.status()));
     const bool waits = absl::IsUnavailable(taken.status());  // for a bucket that is not served yet
     (waits ? LogInfo : LogError)("snapshot failed",
-                                 {{"snapshot", snapshot.id}, {"error", answer.error()}});
+                                 {{"snapshot", request.snapshot}, {"error", answer.error()}});
   }
   ADAMANT_FAILPOINT("snapshot/answer");
   controller_.Send(message);

@@ -24,12 +24,6 @@ unsigned ReadingThreads();
 /// for the controller and flushes when it is time. Threads: any.
 class StorageLoop {
  public:
-  struct Snapshot {
-    std::uint64_t id = 0;
-    std::uint64_t keep_from = 0;
-    std::vector<std::uint64_t> keep = {};
-  };
-
   /// The link and the registry must outlive this.
   StorageLoop(service::ControllerLink& controller, metrics::Registry& registry);
   ~StorageLoop();
@@ -41,7 +35,7 @@ class StorageLoop {
   /// The core has something to do, or something has become due earlier.
   void Want();
 
-  void Take(Snapshot snapshot);
+  void Take(SnapshotRequest request);
 
   /// The store has begun or ended a call: what the thread does goes on.
   void GoOn() { turns_.fetch_add(2, std::memory_order_relaxed); }
@@ -55,7 +49,7 @@ class StorageLoop {
  private:
   struct Work {
     bool stop = false;
-    std::deque<Snapshot> snapshots = {};
+    std::deque<SnapshotRequest> snapshots = {};
   };
 
   absl::Status Run(ParameterServer& core,
@@ -65,7 +59,7 @@ class StorageLoop {
   bool StopsWithin(Clock::Duration time);
   Work Next(ParameterServer& core, const Clock& clock);
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);
-  absl::Status TakeOne(const Snapshot& snapshot, ParameterServer& core);
+  absl::Status TakeOne(const SnapshotRequest& request, ParameterServer& core);
   absl::Status Flush(ParameterServer& core);
   void CountScrubbed(const ParameterServer& core);
   void LogAlarm(const ParameterServer& core);

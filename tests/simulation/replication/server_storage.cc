@@ -124,7 +124,10 @@ absl::Status ServerProcess::DoDue() {
 }
 
 absl::Status ServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
-  const auto taken = core_->TakeSnapshot(take.snapshot, take.keep_from, take.keep);
+  const auto taken = core_->TakeSnapshot({.snapshot = take.snapshot,
+                                          .keep_from = take.keep_from,
+                                          .keep = take.keep,
+                                          .generations = take.generations});
   if (!taken.ok() && !absl::IsUnavailable(taken.status()) &&
       !absl::IsResourceExhausted(taken.status())) {
     return taken.status();

@@ -215,7 +215,7 @@ std::uint64_t PlayUpTo(const controller::PushCut& cut,
 void ExpectSame(ps::ServerRig& left, ps::ServerRig& right, const ps::ServerOptions& options) {
   const ShardLayout layout(options.parameters, 1);
   for (ps::ServerRig* rig : {&left, &right}) {
-    ASSERT_TRUE(rig->server(0).TakeSnapshot(kAnew, 0, {}).ok());
+    ASSERT_TRUE(rig->server(0).TakeSnapshot({.snapshot = kAnew}).ok());
   }
   const ps::Snapshots first(options.job_uid, left.store(0));
   const ps::Snapshots second(options.job_uid, right.store(0));

@@ -164,7 +164,7 @@ TEST_F(WorkerProcessTest, TrainsFlushesAndEvaluates) {
   for (const std::uint64_t version : versions) {
     EXPECT_EQ(version, versions[0]) << "every push changes every shard once";
   }
-  ASSERT_TRUE(parameter_server_->core().TakeSnapshot(1, 1, {}).ok());
+  ASSERT_TRUE(parameter_server_->core().TakeSnapshot({.snapshot = 1, .keep_from = 1}).ok());
   data_server_.DealValidation(3, 1);
   data_server_.AwaitEvaluated(3);
   const v1::WorkerProgress progress = controller_.ReceiveHeartbeat().worker();

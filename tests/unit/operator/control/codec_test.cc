@@ -1,5 +1,6 @@
 #include "operator/control/codec.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -129,6 +130,20 @@ TEST(CodecTest, ASnapshotThatIsNotTakenSaysWhetherThereWasRoom) {
   const auto taken = std::get<controller::SnapshotTaken>(*Decode(message));
   EXPECT_TRUE(taken.disk_full);
   EXPECT_EQ(taken.error, "bucket 1 is not served yet");
+}
+
+TEST(CodecTest, TheCommandToTakeASnapshotIsSentWhole) {
+  const v1::ControllerMessage message = Encode(controller::TakeSnapshot{.snapshot = 7,
+                                                                        .keep_from = 5,
+                                                                        .keep = {2, 3},
+                                                                        .writers_from = {1, 4},
+                                                                        .generations = {6, 8}});
+  const v1::TakeSnapshot& take = message.take_snapshot();
+  EXPECT_EQ(take.snapshot(), 7u);
+  EXPECT_EQ(take.keep_from(), 5u);
+  EXPECT_THAT(take.keep(), testing::ElementsAre(2, 3));
+  EXPECT_THAT(take.writers_from(), testing::ElementsAre(1, 4));
+  EXPECT_THAT(take.generations(), testing::ElementsAre(6, 8));
 }
 
 TEST(CodecTest, AnEvaluationKeepsItsFields) {

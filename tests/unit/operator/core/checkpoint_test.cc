@@ -246,6 +246,18 @@ TEST_F(CheckpointTest, SoItIsWhenTheFirstWorkerHoldsBeforeAndTheLastAfterIt) {
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
 }
 
+TEST_F(CheckpointTest, WhatIsAskedForIsOfTheGenerationsOfNow) {
+  job_.Exit(kServer1);
+  job_.Pass(seconds(2), {kServer1});
+  job_.ReplaceServer(1, "again");
+  job_.Pass(seconds(5));
+  job_.Handle(CheckpointRequested{});
+  Hold(kWorker0, 17);
+  const auto asked = Sent<TakeSnapshot>(Hold(kWorker1, 23));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].second.generations, (std::vector<std::uint64_t>{1, 2, 1, 2}));
+}
+
 // It is told to end; nobody knows whether it has.
 TEST_F(CheckpointTest, TheServersRefuseAWorkerThatWasGivenUp) {
   job_.Pass(seconds(5));

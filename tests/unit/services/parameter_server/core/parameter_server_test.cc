@@ -200,11 +200,11 @@ TEST_F(ParameterServerTest, ValuesStateAndSequencesComeBackFromTheStore) {
 TEST_F(ParameterServerTest, ASnapshotKeepsItsValuesWhilePushesGoOn) {
   Create(Flat(4, OnWorker()));
   PushOne(Ones(1));
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   PushOne(Ones(2));
   EXPECT_THAT(Values(0), Each(2));
   EXPECT_THAT(Values(0, 1), Each(1));
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok()) << "a repeated command";
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok()) << "a repeated command";
   EXPECT_THAT(Values(0, 1), Each(1));
   Restart(Flat(4, OnWorker()));
   EXPECT_THAT(Values(0, 1), Each(1));
@@ -214,11 +214,11 @@ TEST_F(ParameterServerTest, ASnapshotIsWhatARestoreMayComeBackFrom) {
   Create(Flat(4, OnWorker()));
   PushOne(Ones(1));
   ASSERT_TRUE(rig_->Put(0, "k", 0, "then")->stored);
-  const auto taken = server().TakeSnapshot(1, 0, {});
+  const auto taken = server().TakeSnapshot({.snapshot = 1});
   ASSERT_TRUE(taken.ok()) << taken.status();
   ASSERT_EQ(taken->size(), 2u);
   EXPECT_EQ(taken->at(0).updates + taken->at(1).updates, 1u);
-  EXPECT_EQ(server().TakeSnapshot(1, 0, {})->at(0).checksum, taken->at(0).checksum);
+  EXPECT_EQ(server().TakeSnapshot({.snapshot = 1})->at(0).checksum, taken->at(0).checksum);
   PushOne(Ones(2));
   ASSERT_TRUE(rig_->Put(0, "k", 1, "later")->stored);
   ASSERT_TRUE(rig_->Flush(0).ok());
@@ -258,7 +258,8 @@ TEST_F(ParameterServerTest, SnapshotsThatNeedNotBeKeptAreRemoved) {
   Create(Flat(4, OnWorker()));
   for (std::uint64_t snapshot = 1; snapshot <= 4; ++snapshot) {
     PushOne(Ones(snapshot));
-    ASSERT_TRUE(server().TakeSnapshot(snapshot, snapshot - 1, std::vector<std::uint64_t>{1}).ok());
+    ASSERT_TRUE(
+        server().TakeSnapshot({.snapshot = snapshot, .keep_from = snapshot - 1, .keep = {1}}).ok());
   }
   const auto outcome = [&](std::uint64_t snapshot) {
     return server().Fetch(nullptr, std::vector<ShardId>{0}, snapshot)->at(0).outcome;
@@ -274,7 +275,7 @@ TEST_F(ParameterServerTest, AnIncompleteSnapshotIsNone) {
   Create(Flat(4, OnWorker()));
   PushOne(Ones(1));
   rig_->store(0).FailNextSync();
-  EXPECT_FALSE(server().TakeSnapshot(1, 0, {}).ok());
+  EXPECT_FALSE(server().TakeSnapshot({.snapshot = 1}).ok());
   EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{0}, 1)->at(0).outcome,
             FetchOutcome::kNoSuchSnapshot);
 }
@@ -285,7 +286,7 @@ TEST_F(ParameterServerTest, ASnapshotWaitsForAllBuckets) {
   rig_->Start(0, Flat(4, OnWorker()));
   rig_->store(0).SetFull(true);
   rig_->RestoreAll(0);  // cannot mark what it loads
-  EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server().TakeSnapshot({.snapshot = 1}).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ParameterServerTest, AFetchOfAnUnknownShardIsRefused) {

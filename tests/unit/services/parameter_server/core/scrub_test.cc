@@ -145,7 +145,7 @@ TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToReadButCheckpoints) {
   EXPECT_EQ(server().scrubbed().bytes, 0u);
   EXPECT_EQ(server().scrubbed().damaged, 0u);
   EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   for (int value = 0; value < 5; ++value) {  // three shards, the records of two buckets
     server().Scrub();
   }
@@ -154,7 +154,7 @@ TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToReadButCheckpoints) {
 
 TEST_F(ScrubTest, ADamagedValueOfACheckpointIsWrittenAnewWhileMemoryHasIt) {
   Create(Options());
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   const auto keys = Keys("snapshot/");
   ASSERT_EQ(keys.size(), 3u);
   rig_->store(0).Corrupt(keys[0]);
@@ -167,7 +167,7 @@ TEST_F(ScrubTest, ADamagedValueOfACheckpointIsWrittenAnewWhileMemoryHasIt) {
 
 TEST_F(ScrubTest, OfACheckpointThatMemoryHasNoLongerDamageIsToldOnce) {
   Create(Options());
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   const std::vector<float> ones(4, 1);
   for (ShardId shard = 0; shard < 3; ++shard) {
     PushOne({.shard = shard, .sequence = 1, .values = ones});
@@ -185,7 +185,7 @@ TEST_F(ScrubTest, OfACheckpointThatMemoryHasNoLongerDamageIsToldOnce) {
 
 TEST_F(ScrubTest, ACheckpointIsReadWhereItsBucketHasGoneToo) {
   Create(Options());
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   for (Configuration& line : rig_->map) {
     ++line.epoch;
     line.primary = {.slot = 9, .incarnation = 1};

@@ -56,12 +56,12 @@ class SnapshotsTest : public ServerFixture {
 TEST_F(SnapshotsTest, ACommandThatComesLateLeavesTheSnapshotAsItWas) {
   CreateOnThree();
   PushNext();
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   PushNext();
   const Epoch before = rig_->map[0].epoch;
   rig_->Kill(2);
   ASSERT_GT(rig_->map[0].epoch, before);
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   EXPECT_THAT(Values(0, 1), Each(1)) << "workers push again by now";
   EXPECT_THAT(Values(0), Each(2));
 }
@@ -69,11 +69,11 @@ TEST_F(SnapshotsTest, ACommandThatComesLateLeavesTheSnapshotAsItWas) {
 TEST_F(SnapshotsTest, AfterALossItIsTakenOfWhatCameBack) {
   Create(Flat(4, OnWorker()));
   PushNext();
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   PushNext();
   ASSERT_TRUE(rig_->Flush(0).ok());
   Restart(Flat(4, OnWorker()));
-  ASSERT_TRUE(server().TakeSnapshot(1, 0, {}).ok());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   EXPECT_THAT(Values(0, 1), Each(2));
 }
 
@@ -81,7 +81,7 @@ TEST_F(SnapshotsTest, OnlyWhatIsToBeKeptStaysInTheStore) {
   Create(Flat(4, OnWorker()));
   for (const std::uint64_t snapshot : {1, 2, 3}) {
     PushNext();
-    ASSERT_TRUE(server().TakeSnapshot(snapshot, 0, {}).ok());
+    ASSERT_TRUE(server().TakeSnapshot({.snapshot = snapshot}).ok());
   }
   ASSERT_TRUE(rig_->Flush(0).ok());
   ASSERT_TRUE(Snapshots(0, rig_->store(0)).KeepOnly({1, 3}).ok());
@@ -111,7 +111,20 @@ TEST_F(SnapshotsTest, WhoMayHaveBeenReplacedTakesNone) {
   }
   rig_->Advance(seconds(3));
   ASSERT_EQ(rig_->map[0].primary, rig_->holder(0)) << "nobody has taken over yet";
-  EXPECT_EQ(server().TakeSnapshot(1, 0, {}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server().TakeSnapshot({.snapshot = 1}).status().code(), absl::StatusCode::kUnavailable);
+}
+
+// Workers are to send again what was rolled back: by then it would have been copied, and would not
+// be copied once more.
+TEST_F(SnapshotsTest, ACommandForAnEarlierGenerationCopiesNothing) {
+  CreateOnThree();
+  PushNext();
+  const std::uint64_t generation = rig_->map[0].generation;
+  const auto late = server().TakeSnapshot({.snapshot = 1, .generations = {generation - 1}});
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kUnavailable) << late.status();
+  PushNext();
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1, .generations = {generation}}).ok());
+  EXPECT_THAT(Values(0, 1), Each(2));
 }
 
 TEST(SnapshotsOfManyBucketsTest, TheyAreSyncedTogether) {
@@ -148,7 +161,7 @@ class DamagedSnapshotTest : public SnapshotsTest {
     options.optimisers.resize(2, OnWorker());
     Create(options);
     PushNext();
-    const auto taken = server().TakeSnapshot(1, 0, {});
+    const auto taken = server().TakeSnapshot({.snapshot = 1});
     EXPECT_TRUE(taken.ok()) << taken.status();
     mark_ = Mark();
     EXPECT_TRUE(rig_->Flush(0).ok());
@@ -241,7 +254,7 @@ TEST_F(DamagedSnapshotTest, WhoOnlyReadsIsToldAndEndsNothing) {
 TEST_F(SnapshotsTest, ItIsTakenByPrimariesAlone) {
   CreateOnThree();
   PushNext();
-  const auto taken = rig_->server(1).TakeSnapshot(1, 0, {});
+  const auto taken = rig_->server(1).TakeSnapshot({.snapshot = 1});
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_THAT(*taken, IsEmpty());
 }

@@ -83,7 +83,7 @@ TEST_F(ThreadsTest, EveryUpdateOfManyPushersIsAppliedOnce) {
   std::thread flusher([&] {
     for (std::uint64_t snapshot = 1; !done; ++snapshot) {
       EXPECT_TRUE(server().Flush().ok());
-      EXPECT_TRUE(server().TakeSnapshot(snapshot, snapshot, {}).ok());
+      EXPECT_TRUE(server().TakeSnapshot({.snapshot = snapshot, .keep_from = snapshot}).ok());
       (void)server().dirty().OldestAge();
     }
   });

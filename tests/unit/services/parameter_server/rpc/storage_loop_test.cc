@@ -95,7 +95,7 @@ TEST_F(StorageLoopTest, BucketsAreCreated) {
 
 TEST_F(StorageLoopTest, SnapshotsAreTakenAndAnswered) {
   PushOne();
-  loop_.Take({.id = 5});
+  loop_.Take({.snapshot = 5});
   const v1::MemberMessage message = link_.Receive();
   EXPECT_EQ(message.snapshot_taken().snapshot(), 5u);
   EXPECT_TRUE(message.snapshot_taken().ok());
@@ -113,7 +113,7 @@ TEST_F(StorageLoopTest, ASnapshotThatCannotBeTakenIsAnsweredWithTheReason) {
   core_.SetConfigurations(
       std::vector<Configuration>{{.epoch = 2, .generation = 2, .primary = {3, 1}}}, {});
   core_.SetConfigurations(std::vector<Configuration>{record}, {});
-  loop_.Take({.id = 5});
+  loop_.Take({.snapshot = 5});
   const v1::MemberMessage message = link_.Receive();
   EXPECT_FALSE(message.snapshot_taken().ok());
   EXPECT_NE(message.snapshot_taken().error(), "");
@@ -122,7 +122,7 @@ TEST_F(StorageLoopTest, ASnapshotThatCannotBeTakenIsAnsweredWithTheReason) {
 
 TEST_F(StorageLoopTest, ASnapshotForWhichThereIsNoRoomSaysSo) {
   store_.SetFull(true);
-  loop_.Take({.id = 5});
+  loop_.Take({.snapshot = 5});
   const v1::MemberMessage message = link_.Receive();
   EXPECT_FALSE(message.snapshot_taken().ok());
   EXPECT_TRUE(message.snapshot_taken().disk_full());
