@@ -95,6 +95,16 @@ RuleStep Corrected(const Facts& facts, const Correction& correction) {
   return written.At(0, correction);
 }
 
+/// As many digits as say how far it is from 1.
+std::string MomentumText(float momentum) {
+  int digits = kDigitsOfMomentum;
+  std::string text;
+  do {
+    text = Text("%.*g", digits++, static_cast<double>(momentum));
+  } while (text == "1" && digits <= std::numeric_limits<float>::max_digits10);
+  return text;
+}
+
 // The first batches, before the gain has risen.
 std::string StartText(const Facts& facts) {
   std::string text;
@@ -109,20 +119,13 @@ std::string StartText(const Facts& facts) {
   }
   Correction first = facts.expected.correction;
   first.rate /= static_cast<float>(facts.workers());
-  return "start: " + text +
-         Text("a gain of 1/%d: learning rate %.2g\n",
-              facts.workers(),
-              static_cast<double>(Corrected(facts, first).rate));
-}
-
-/// As many digits as say how far it is from 1.
-std::string MomentumText(float momentum) {
-  int digits = kDigitsOfMomentum;
-  std::string text;
-  do {
-    text = Text("%.*g", digits++, static_cast<double>(momentum));
-  } while (text == "1" && digits <= std::numeric_limits<float>::max_digits10);
-  return text;
+  const RuleStep corrected = Corrected(facts, first);
+  text += Text(
+      "a gain of 1/%d: learning rate %.2g", facts.workers(), static_cast<double>(corrected.rate));
+  if (first.memory != 1) {
+    text += ", momentum " + MomentumText(corrected.momentum);
+  }
+  return "start: " + text + "\n";
 }
 
 std::string CorrectionText(const Facts& facts) {
@@ -299,9 +302,8 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   return warnings;
 }
 
-Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read) {
+Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::uint64_t examples) {
   const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read.replica, read.plan);
-  const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const std::uint64_t alone = job::WarmStartExamples(
       job, examples > 0 ? examples : std::numeric_limits<std::uint64_t>::max());
   return {.spec = job.spec(),
@@ -322,11 +324,12 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   const std::string schedule = ScheduleWarning(job);
   const std::string normalise = NormaliseWarning(job);
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // it may count epochs
-  const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, std::nullopt);
+  const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
+  const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, examples, std::nullopt);
   if (!read.ok()) {
     return {.lines = "", .warnings = {std::string(read.status().message())}};
   }
-  const Facts facts = FactsOf(job, *read);
+  const Facts facts = FactsOf(job, *read, examples);
   ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
                           .warnings = WarningsOf(facts)};
   for (const std::string& warning : {schedule, normalise}) {

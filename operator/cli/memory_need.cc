@@ -116,7 +116,7 @@ std::string ByRole(const std::vector<MemoryNeed>& needs) {
 
 absl::StatusOr<std::vector<MemoryNeed>> MemoryNeeds(v1::TrainingJob job) {
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // it may count epochs
-  ADAMANT_ASSIGN_OR_RETURN(const worker::WorkerJob read, worker::ReadJob(job, std::nullopt));
+  ADAMANT_ASSIGN_OR_RETURN(const worker::WorkerJob read, worker::ReadJob(job, 0, std::nullopt));
   const v1::Distribution& distribution = job.spec().distribution();
   const v1::ParameterServers& servers = distribution.parameter_servers();
   const double all = ParameterBytes(read);

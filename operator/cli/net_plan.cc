@@ -141,7 +141,7 @@ absl::StatusOr<std::string> NetPlan(v1::TrainingJob job, const NetPlanOptions& o
     job.mutable_spec()->mutable_data()->set_batch_size(options.batch);
   }
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // takes no time
-  ADAMANT_ASSIGN_OR_RETURN(const worker::WorkerJob read, worker::ReadJob(job, std::nullopt));
+  ADAMANT_ASSIGN_OR_RETURN(const worker::WorkerJob read, worker::ReadJob(job, 0, std::nullopt));
   ADAMANT_ASSIGN_OR_RETURN(const graph::StepProfile profile, Thread(read).Profile(options.profile));
   return TextOf(read, profile, kernels::ProductSpeed());
 }

@@ -196,6 +196,7 @@ controller::SnapshotTaken DecodeSnapshot(const v1::SnapshotTaken& taken) {
 
 void Fill(const controller::Welcome& welcome, v1::ControllerMessage& message) {
   v1::Welcome& encoded = *message.mutable_welcome();
+  encoded.set_training_examples(welcome.training_examples);
   encoded.set_term(welcome.term);
   encoded.set_incarnation(welcome.incarnation);
   encoded.set_job_uid(welcome.job_uid);

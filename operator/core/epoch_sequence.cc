@@ -306,9 +306,20 @@ void EpochSequence::CloseRow() {
   }
   if (!state_.row.is_measured()) {
     meter_.Fill(state_.row);
-    state_.row.updates_lost += std::exchange(state_.lost_with_all, 0);
+    measured_epoch_ = state_.epoch;
   }
+  CountLost();
   StartSnapshot();
+}
+
+// Workers find out what is lost when they send it again, perhaps after the row was measured. What
+// they say to a new controller is of all their time: a row that another has measured has it.
+void EpochSequence::CountLost() {
+  state_.row.updates_lost += std::exchange(state_.lost_with_all, 0);
+  const std::uint64_t found = meter_.TakeUpdatesLost();
+  if (measured_epoch_ == state_.epoch) {
+    state_.row.updates_lost += found;
+  }
 }
 
 void EpochSequence::StartSnapshot() {
@@ -369,6 +380,7 @@ std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, 
       message.snapshot != state_.row.snapshot) {
     return std::nullopt;
   }
+  CountLost();
   EpochResult& row = state_.row;
   row.validated = message.examples;
   if (message.examples > 0) {

@@ -119,6 +119,7 @@ class EpochSequence {
   void StartClosing();
   void CloseAgain();
   void CloseRow();
+  void CountLost();
   void StartFlushing();
   void StartSnapshot();
   void StartExport(TimePoint now);
@@ -142,7 +143,8 @@ class EpochSequence {
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;
   bool export_disturbed_ = false;
-  bool told_chance_ = false;  // the user knows; once is enough
+  bool told_chance_ = false;          // the user knows; once is enough
+  std::uint64_t measured_epoch_ = 0;  // of the last row that this controller has measured
 };
 
 }  // namespace adamant::controller

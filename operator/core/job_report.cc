@@ -86,10 +86,10 @@ JobReport JobController::Report() const {
 
 // Of the results, and of the epoch that has none yet.
 std::uint64_t JobController::UpdatesLost() const {
-  const std::uint64_t now = state_.step == Step::kExporting ? 0
-                            : state_.row.is_measured()
-                                ? state_.row.updates_lost
-                                : meter_.updates_lost() + state_.lost_with_all;
+  const std::uint64_t now =
+      state_.step == Step::kExporting
+          ? 0
+          : state_.row.updates_lost + meter_.updates_lost() + state_.lost_with_all;
   return state_.updates_lost + now;
 }
 

@@ -97,7 +97,6 @@ void TrainingMeter::Fill(EpochResult& row) const {
     row.training_accuracy = static_cast<double>(sum_.correct) / trained;
   }
   row.pushes_refused = sum_.pushes_refused;
-  row.updates_lost = sum_.updates_lost;
   row.staleness_counts = sum_.staleness_counts;
   row.batches_of_others = sum_.batches_of_others;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "operator/core/messages.h"
@@ -48,14 +49,17 @@ class TrainingMeter {
   /// The data server no longer deals anything.
   void OnDataServerLost(std::uint32_t slot) { parts_.erase(slot); }
 
-  /// Writes what workers did in this epoch into a row.
+  /// Writes what workers did in this epoch into a row, but for the updates that were lost.
   void Fill(EpochResult& row) const;
+
+  /// Updates that were found to be lost since the epoch was opened or since this was called.
+  std::uint64_t TakeUpdatesLost() { return std::exchange(sum_.updates_lost, 0); }
 
   /// Acknowledged examples of the open epoch, and examples of an epoch (0: not known yet).
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
-  /// Of this epoch.
+  /// Which are still to be taken.
   [[nodiscard]] std::uint64_t updates_lost() const { return sum_.updates_lost; }
 
   /// Of all epochs that this has metered.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/common/base/status_macros.h"
+#include "services/common/job/short_job.h"
 #include "services/worker/core/accumulator.h"
 #include "services/worker/core/replica.h"
 
@@ -26,7 +27,11 @@ constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
 constexpr std::int64_t kEvaluationBatch = 200;
 constexpr float kDeviation = 255;
 
-worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options) {
+bool IsShort(const StaleOptions& options, std::uint64_t examples) {
+  return job::IsShort(options.epochs, examples, options.batch);
+}
+
+worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options, std::uint64_t examples) {
   const std::uint64_t alone = worker::IntervalAlone(options.kind == OptimiserKind::kMomentum &&
                                                     options.location == OptimiserLocation::kServer);
   return {.threads = options.threads,
@@ -34,6 +39,7 @@ worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options) {
           .push_every = options.push_every.value_or(alone),
           .choose_fetch = !options.fetch_every.has_value(),
           .choose_push = !options.push_every.has_value(),
+          .exchange_beside_one = IsShort(options, examples) ? 1 : alone,
           .correct = options.asynchrony,
           .batch_size = options.batch,
           .prefetch = kPrefetch,
@@ -44,7 +50,8 @@ std::uint64_t WarmStartExamples(const StaleOptions& options, std::uint64_t examp
   if (options.warm_start.has_value()) {
     return *options.warm_start * options.batch;
   }
-  if (options.workers * options.threads <= 2 || options.workers == 1 || !options.asynchrony) {
+  const bool few = options.workers * options.threads == 2 && !IsShort(options, examples);
+  if (few || options.workers == 1 || !options.asynchrony) {
     return 0;
   }
   return std::min(kWarmStartBatches * options.batch, examples / kMostWarmStart);
@@ -127,7 +134,7 @@ absl::Status StaleJob::Run(std::ostream& lines) {
 
 absl::Status StaleJob::Prepare() {
   const std::size_t tensors = graph_.parameters.size();
-  const worker::ReplicaOptions replica = ReplicaOptionsOf(options_);
+  const worker::ReplicaOptions replica = ReplicaOptionsOf(options_, train_.size());
   const auto optimisers = OptimisersOf(options_, graph_.parameters, train_.size());
   ADAMANT_ASSIGN_OR_RETURN(
       plan_,
@@ -185,7 +192,7 @@ absl::Status StaleJob::CheckMemory() const {
 
 VirtualWorkerOptions StaleJob::WorkerOptionsOf(std::uint32_t slot) const {
   VirtualWorkerOptions worker = {
-      .replica = ReplicaOptionsOf(options_),
+      .replica = ReplicaOptionsOf(options_, train_.size()),
       .pace = {.jitter = options_.jitter, .latency_jitter = options_.latency_jitter}};
   for (const Straggler& straggler : options_.stragglers) {
     worker.pace.step = straggler.slot == slot ? straggler.factor : worker.pace.step;

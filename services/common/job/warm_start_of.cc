@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/short_job.h"
 
 namespace adamant::job {
 namespace {
@@ -13,8 +14,8 @@ constexpr std::uint64_t kMost = 2;
 
 }  // namespace
 
-// Several threads that begin at once, on weights that nobody has trained, pull them apart. Two do
-// not.
+// Several threads that begin at once, on weights that nobody has trained, pull them apart. Two come
+// together again, if there is time.
 std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples) {
   const v1::JobSpec& spec = job.spec();
   const v1::Distribution& distribution = spec.distribution();
@@ -23,7 +24,8 @@ std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_
   }
   const std::int64_t threads =
       std::int64_t{distribution.workers()} * distribution.threads_per_worker();
-  if (threads <= 2 || distribution.workers() == 1 ||
+  const bool few = threads == 2 && !IsShort(job, train_examples);
+  if (few || distribution.workers() == 1 ||
       spec.optimiser().asynchrony() == v1::Optimiser::ASYNCHRONY_OFF) {
     return 0;
   }

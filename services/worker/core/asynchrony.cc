@@ -56,8 +56,12 @@ double CrowdOf(const AsynchronyOptions& options, double others_per_own) {
 
 // Beside more than one other the rate falls with the square of the delay: nothing is as dear.
 std::uint64_t IntervalOf(const AsynchronyOptions& options, double others_per_own) {
+  if (others_per_own == 0) {
+    return options.exchange_every;
+  }
   const double per_step = others_per_own * static_cast<double>(options.threads);
-  return per_step <= kNearlyEqual ? options.exchange_every : 1;
+  return per_step <= kNearlyEqual ? std::min(options.exchange_every, options.exchange_beside_one)
+                                  : 1;
 }
 
 struct Others {
@@ -139,7 +143,8 @@ AsynchronyOptions AsynchronyOptionsOf(const ReplicaOptions& replica, const Updat
       .batch_size = replica.batch_size,
       .written = {.fetch_every = replica.choose_fetch ? 0 : replica.fetch_every,
                   .push_every = replica.choose_push ? 0 : replica.push_every},
-      .exchange_every = replica.choose_push ? replica.push_every : replica.fetch_every};
+      .exchange_every = replica.choose_push ? replica.push_every : replica.fetch_every,
+      .exchange_beside_one = replica.exchange_beside_one};
   for (const TensorPlan& tensor : plan.tensors) {
     options.kind = tensor.optimiser.kind;
     options.location = tensor.optimiser.location;
@@ -242,12 +247,17 @@ void Asynchrony::ControlGain(std::span<const float> values) {
   const bool beside_one = IsBesideOne(options_, others);
   const GainControl::Crowd few =
       Crowd() < kFew ? GainControl::Crowd::kFew : GainControl::Crowd::kMany;
-  gain_.Observe(
-      values,
-      {.stretch = static_cast<std::size_t>(stretch),
-       .growth = kGrowthPerDelay * std::min(1.0, every / delay),
-       .crowd = beside_one ? GainControl::Crowd::kOne : few,
-       .most = beside_one ? 1 + others.per_own : 1 / RateOf(options_, others, DelaySteps())});
+  gain_.Observe(values,
+                {.stretch = static_cast<std::size_t>(stretch),
+                 .growth = kGrowthPerDelay * std::min(1.0, every / delay),
+                 .crowd = beside_one ? GainControl::Crowd::kOne : few,
+                 .most = beside_one ? MostBesideOne(others.per_own)
+                                    : 1 / RateOf(options_, others, DelaySteps())});
+}
+
+// Movements between which hardly a step lies agree by momentum: they do not say that more is borne.
+double Asynchrony::MostBesideOne(double others_per_own) const {
+  return PushEvery() > 1 ? 1 + others_per_own : 1;
 }
 
 // Whoever finds others begins with the share of the rate that leaves all together at one worker's.

@@ -40,6 +40,7 @@ struct AsynchronyOptions {
   std::uint64_t batch_size = 1;      ///< examples
   WrittenIntervals written = {};     ///< what of the interval is not chosen
   std::uint64_t exchange_every = 8;  ///< what a worker alone does where it chooses, and the most
+  std::uint64_t exchange_beside_one = 8;  ///< likewise, beside about one other thread
   OptimiserKind kind = OptimiserKind::kSgd;
   OptimiserLocation location = OptimiserLocation::kWorker;
   double momentum = 0;
@@ -120,6 +121,7 @@ class Asynchrony {
   [[nodiscard]] double OthersPerOwn() const;
   [[nodiscard]] double Crowd() const;
   [[nodiscard]] double DelaySteps() const;
+  [[nodiscard]] double MostBesideOne(double others_per_own) const;
 
   const AsynchronyOptions options_;
   StalenessMeter meter_;

@@ -31,6 +31,8 @@ struct ReplicaOptions {
   /// Whether these two are what a worker alone does, and the most; else they are kept as written.
   bool choose_fetch = false;
   bool choose_push = false;
+  /// What a worker does beside about one other, where it chooses: at most what one alone does.
+  std::uint64_t exchange_beside_one = 1;
   bool correct = false;           ///< for asynchrony (Asynchrony)
   std::uint64_t share_every = 1;  ///< batches of a thread that change the weights together
   bool pin_threads = false;       ///< each on a CPU of its own

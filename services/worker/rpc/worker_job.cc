@@ -10,6 +10,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
+#include "services/common/job/short_job.h"
 
 namespace adamant::worker {
 namespace {
@@ -92,7 +93,9 @@ ParallelMode ModeOf(const v1::JobSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<double> ping) {
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job,
+                                  std::uint64_t training_examples,
+                                  std::optional<double> ping) {
   const v1::JobSpec& spec = job.spec();
   const v1::Distribution& distribution = spec.distribution();
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
@@ -108,6 +111,8 @@ absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<doub
   replica.correct = spec.optimiser().asynchrony() != v1::Optimiser::ASYNCHRONY_OFF;
   replica.choose_fetch = !distribution.has_fetch_every();
   replica.choose_push = !distribution.has_push_every();
+  replica.exchange_beside_one =
+      job::IsShort(job, training_examples) ? 1 : IntervalAlone(spec.optimiser());
   replica.batch_size = static_cast<std::size_t>(spec.data().batch_size());
   replica.prefetch = static_cast<std::size_t>(spec.data().prefetch());
   replica.seed = static_cast<std::uint64_t>(spec.run_policy().seed());

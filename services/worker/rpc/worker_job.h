@@ -30,8 +30,11 @@ struct WorkerJob {
 /// with room to spare).
 constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
 
-/// `job` has its defaults; `ping` is what a cache line takes between two cores (parallel_mode.h).
+/// `job` has its defaults; `training_examples`: of an epoch, 0 where that is not known; `ping` is
+/// what a cache line takes between two cores (parallel_mode.h).
 /// Errors: InvalidArgument, naming the layer.
-absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job, std::optional<double> ping);
+absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job,
+                                  std::uint64_t training_examples,
+                                  std::optional<double> ping);
 
 }  // namespace adamant::worker

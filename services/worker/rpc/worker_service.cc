@@ -35,7 +35,8 @@ WorkerService::~WorkerService() {
 absl::Status WorkerService::Start(const v1::Welcome& welcome) {
   const bool has_threads = welcome.job().spec().distribution().threads_per_worker() > 1;
   const std::optional<double> ping = has_threads ? CacheLinePing() : std::nullopt;
-  ADAMANT_ASSIGN_OR_RETURN(WorkerJob job, ReadJob(welcome.job(), ping));
+  ADAMANT_ASSIGN_OR_RETURN(WorkerJob job,
+                           ReadJob(welcome.job(), welcome.training_examples(), ping));
   job_ = std::make_unique<const WorkerJob>(std::move(job));
   replica_ = std::make_unique<Replica>(
       job_->replica, job_->graph, job_->layout, job_->plan, [this] { inbox_.Wake(); });

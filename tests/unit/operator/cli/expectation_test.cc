@@ -13,6 +13,7 @@
 namespace adamant::cli {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -165,7 +166,7 @@ TEST(ExpectationTest, SixteenWorkers) {
             "staleness: about 30 batches of others on average, on processors of their own; an "
             "exchange after every batch\n"
             "start: one worker alone for 200 batches at learning rate 0.02; then a gain of 1/16: "
-            "learning rate 0.00027\n"
+            "learning rate 0.00027, momentum 0.9483\n"
             "correction: staleness factor 0.42, once the gain is 1: learning rate 0.02 -> 0.0043, "
             "momentum 0.9 -> 0.9483 (optimiser.asynchrony: Auto)\n");
   EXPECT_THAT(text.warnings, IsEmpty());
@@ -176,9 +177,18 @@ TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
             "workers: 2 x 1 thread, batches of 32: 64 examples at a time\n"
             "staleness: about 9 batches of others on average, on processors of their own; an "
             "exchange after every 8 batches\n"
-            "start: a gain of 1/2: learning rate 0.025\n"
+            "start: a gain of 1/2: learning rate 0.025, momentum 0.5\n"
             "correction: staleness factor 0.5, once the gain is 1: learning rate 0.02 -> 0.05, "
             "momentum 0.9 -> 0.5 (optimiser.asynchrony: Auto)\n");
+}
+
+TEST(ExpectationTest, InAShortJobTwoWorkersMeetAfterEveryBatchAndOneBegins) {
+  EXPECT_THAT(Expected("{workers: 2}", kMomentum, "32", "1").lines,
+              AllOf(HasSubstr("an exchange after every batch\n"),
+                    HasSubstr("start: one worker alone for 200 batches at learning rate 0.02; then "
+                              "a gain of 1/2: learning rate 0.025, momentum 0.5\n")));
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 2}", kMomentum, "32", "1").lines,
+              AllOf(HasSubstr("an exchange after every 8 batches\n"), Not(HasSubstr("alone"))));
 }
 
 TEST(ExpectationTest, ThreadsOfOneWorkerAreNotOthers) {

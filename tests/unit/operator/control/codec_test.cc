@@ -75,6 +75,11 @@ TEST(CodecTest, TheFilesOfTheDataAreReadAndTold) {
   EXPECT_EQ(told.welcome().data_files(0).SerializeAsString(), file.SerializeAsString());
 }
 
+TEST(CodecTest, TheExamplesOfAnEpochAreTold) {
+  const v1::ControllerMessage told = Encode(controller::Welcome{.training_examples = 60'000});
+  EXPECT_EQ(told.welcome().training_examples(), 60'000u);
+}
+
 TEST(CodecTest, OfAWorkerWhoseLossIsNotFiniteNothingIsSummed) {
   v1::MemberMessage message;
   v1::WorkerProgress& worker = *message.mutable_heartbeat()->mutable_worker();

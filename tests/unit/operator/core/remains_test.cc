@@ -116,6 +116,22 @@ TEST_F(RemainsTest, WhereMostIsLeftOfWhatCameAfterTheCheckpointItIsKept) {
   EXPECT_EQ(job_.controller().Report().updates_lost, 4 * 10u + 7);
 }
 
+// As when a bucket comes back from disk while the epoch is evaluated, and workers flush again.
+TEST_F(RemainsTest, WhatWorkersFindToBeLostUntilTheEvaluationEndsIsOfThisEpoch) {
+  job_.Tell(kWorker0,
+            Heartbeat{.progress = WorkerProgress{.trained_examples = 90, .updates_lost = 2}});
+  job_.TrainOnly();
+  EXPECT_EQ(job_.controller().Report().updates_lost, 2u);
+  job_.Tell(kWorker0,
+            Heartbeat{.progress = WorkerProgress{.trained_examples = 90, .updates_lost = 9}});
+  EXPECT_EQ(job_.controller().Report().updates_lost, 9u);
+  job_.EvaluateAs(50);
+  ASSERT_THAT(job_.results(), SizeIs(1));
+  EXPECT_EQ(job_.results()[0].updates_lost, 9u);
+  EXPECT_EQ(job_.state().updates_lost, 9u);
+  EXPECT_EQ(job_.controller().Report().updates_lost, 9u);
+}
+
 TEST_F(RemainsTest, WhereMostIsGoneTheJobGoesBackToTheCheckpointAndNothingCountsAsLost) {
   ApplyUpTo(60);
   EXPECT_THAT(

@@ -14,7 +14,8 @@ constexpr std::uint64_t kExamples = 60'000;
 
 std::uint64_t WarmStart(const std::string& distribution,
                         const std::string& asynchrony = "Auto",
-                        std::uint64_t examples = kExamples) {
+                        std::uint64_t examples = kExamples,
+                        int epochs = 10) {
   const ParseResult result = ParseJob(R"(apiVersion: adamant.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: example}
@@ -27,6 +28,7 @@ spec:
     validation:
       digits: {seed: 2, examples: 100}
   optimiser: {rate: 0.1, asynchrony: )" + asynchrony +
+                                          "}\n  runPolicy: {epochs: " + std::to_string(epochs) +
                                           "}\n  distribution: " + distribution + "\n",
                                       "job.yaml");
   EXPECT_NE(result.job, nullptr);
@@ -38,6 +40,15 @@ TEST(WarmStartOfTest, MoreThanTwoThreadsLetOneWorkerTrainAloneFirst) {
   EXPECT_EQ(WarmStart("{workers: 2, threadsPerWorker: 2}"), 6400U);
   EXPECT_EQ(WarmStart("{workers: 2}"), 0U);
   EXPECT_EQ(WarmStart("{workers: 1, threadsPerWorker: 4}"), 0U);
+}
+
+TEST(WarmStartOfTest, OfTwoThreadsOneBeginsAloneWhereTheJobIsShort) {
+  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 6'000, 3), 3'000U);
+  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 1), 6'400U);
+  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 2), 0U);
+  EXPECT_EQ(WarmStart("{workers: 1, threadsPerWorker: 2}", "Auto", 6'000, 3), 0U);
+  EXPECT_EQ(WarmStart("{workers: 2}", "Off", 6'000, 3), 0U);
+  EXPECT_EQ(WarmStart("{workers: 2, warmStart: {examples: 0}}", "Auto", 6'000, 3), 0U);
 }
 
 TEST(WarmStartOfTest, IsAtMostHalfAnEpoch) {

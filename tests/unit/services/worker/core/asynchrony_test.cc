@@ -292,6 +292,7 @@ AsynchronyOptions Momentum() {
           .threads = 1,
           .batch_size = 32,
           .exchange_every = 8,
+          .exchange_beside_one = 8,
           .kind = OptimiserKind::kMomentum,
           .location = OptimiserLocation::kWorker,
           .momentum = 0.9};
@@ -368,6 +369,18 @@ TEST(AsynchronyTest, TwoEqualWorkersRememberLittleAndMakeUpForTheSlowerRateWhere
   EXPECT_NEAR(crowd.asynchrony.guidance().correction.memory, 0.2, 0.01);  // of momentum 0.9: 0.5
   EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 8);
   EXPECT_EQ(crowd.asynchrony.guidance().look_ahead, 0);
+}
+
+// Which agree by momentum then: that is no reason to go farther.
+TEST(AsynchronyTest, TwoThatMeetAfterEveryBatchGoNoFartherThanOneWorker) {
+  AsynchronyOptions options = Momentum();
+  options.exchange_beside_one = 1;
+  Crowd crowd(options, 1);
+  crowd.Train(300);
+  EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 1);
+  EXPECT_NEAR(crowd.asynchrony.gain(), 1, 0.01);
+  EXPECT_EQ(Expect(options, 2).push_every, 1);
+  EXPECT_EQ(Expect(options, 1).push_every, 8) << "alone it has nobody to meet";
 }
 
 TEST(AsynchronyTest, BesideOneOtherMomentumIsMadeUpForOnlyToNineTenths) {

@@ -1,0 +1,28 @@
+#include "services/common/job/short_job.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace adamant::job {
+namespace {
+
+TEST(ShortJobTest, HasAtMost2000Batches) {
+  EXPECT_TRUE(IsShort(1, 64'000, 32));
+  EXPECT_FALSE(IsShort(1, 64'001, 32)) << "the last batch of an epoch may be smaller";
+  EXPECT_TRUE(IsShort(10, 6'400, 32));
+  EXPECT_FALSE(IsShort(11, 6'400, 32));
+  EXPECT_TRUE(IsShort(2'000, 1, 32));
+  EXPECT_FALSE(IsShort(2'001, 1, 32));
+}
+
+TEST(ShortJobTest, OfUnknownLengthIsNot) { EXPECT_FALSE(IsShort(1, 0, 32)); }
+
+TEST(ShortJobTest, MayHaveAnyNumbers) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_FALSE(IsShort(kMost, kMost, 1));
+  EXPECT_TRUE(IsShort(1, kMost, kMost));
+}
+
+}  // namespace
+}  // namespace adamant::job
