@@ -40,7 +40,7 @@ bool IsWorthSaying(Note::Kind kind) {
 
 constexpr double kLeastShown = 0.05;  // seconds, with one digit
 
-constexpr std::size_t kLongMessage = 240;  // three lines of a terminal
+constexpr std::size_t kLongMessage = 320;  // four lines of a terminal
 
 // A cause, what to do and what else there is: where that is long, a line each.
 std::string InLines(const std::string& message) {

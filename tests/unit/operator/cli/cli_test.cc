@@ -130,7 +130,7 @@ class EndingTest : public testing::Test {
 
 TEST_F(EndingTest, OfALongMessageEachPartHasALine) {
   EXPECT_THAT(Failed("cause; try this", {}), HasSubstr("failed: cause; try this\n"));
-  const std::string cause(230, 'x');
+  const std::string cause(310, 'x');
   EXPECT_THAT(Failed(cause + "; try this; or that", {}),
               HasSubstr("failed: " + cause + ";\n  try this;\n  or that\n"));
 }
