@@ -38,6 +38,25 @@ bool IsWorthSaying(Note::Kind kind) {
          kind == Note::Kind::kWentBack;
 }
 
+constexpr double kLeastShown = 0.05;  // seconds, with one digit
+
+constexpr std::size_t kLongMessage = 320;  // four lines of a terminal
+
+// A cause, what to do and what else there is: where that is long, a line each.
+std::string InLines(const std::string& message) {
+  if (message.size() <= kLongMessage) {
+    return message;
+  }
+  std::string lines = message;
+  constexpr std::string_view kBreak = "; ";
+  constexpr std::string_view kNewLine = ";\n  ";
+  for (std::size_t at = 0; (at = lines.find(kBreak, at)) != std::string::npos;
+       at += kNewLine.size()) {
+    lines.replace(at, kBreak.size(), kNewLine);
+  }
+  return lines;
+}
+
 // As operator/core/recovery.h puts it.
 bool HadDiverged(std::string_view message) { return message.starts_with("training diverged"); }
 
@@ -45,10 +64,22 @@ bool HadGoneBack(std::string_view message) {
   return message.find("the job had gone back") != std::string_view::npos;
 }
 
-// As operator/core/chance.h puts it, too.
+// As operator/core/placement.cc and job_controller.cc put it.
+bool IsToBeginAnew(std::string_view message) {
+  return message.find("begin the job anew") != std::string_view::npos;
+}
+
+// As operator/core/roster.cc puts it.
+bool IsOutOfRestarts(std::string_view message) {
+  return message.find("the restart budget of ") != std::string_view::npos;
+}
+
+// As operator/core/chance.h, high_rate.h and poor_end.h put it, too.
 bool IsPoor(std::string_view message) {
   return DidNotLearn(message) || HadDiverged(message) ||
-         message.find("has learned little") != std::string_view::npos;
+         message.find("has learned little") != std::string_view::npos ||
+         message.find("% of that of naming classes at random") != std::string_view::npos ||
+         message.find("training diverged, and ended at") != std::string_view::npos;
 }
 
 // A job that has gone back does so again, and lowers its rate by itself.
@@ -86,6 +117,7 @@ class PlainDisplay : public Display {
     Say(opening.job + ": " + opening.summary);
     Say("run directory: " + opening.run_dir);
     epoch_completion_ = opening.epoch_completion;
+    crowd_ = opening.crowd;
   }
 
   void OnNote(const Note& note) override {
@@ -95,7 +127,7 @@ class PlainDisplay : public Display {
       PrintWarnings({note.text});
       warnings_.push_back(note.text);
     } else if (IsWorthSaying(note.kind)) {
-      Say(note.text);
+      Say(InLines(note.text));
       told_ = note.text;
     }
   }
@@ -113,6 +145,14 @@ class PlainDisplay : public Display {
       next_line_ = now + kLineInterval;
       Say(ProgressLine(report));
     }
+    if (report.phase != Phase::kStarting) {
+      next_starting_line_ = now + kStartingInterval;
+    }
+    const std::string starting = StartingText(report);
+    if (!starting.empty() && now >= next_starting_line_) {
+      next_starting_line_ = now + kStartingInterval;
+      Say("starting: " + starting);
+    }
   }
 
   void OnEnding(const Ending& ending) override {
@@ -124,7 +164,7 @@ class PlainDisplay : public Display {
                Wide(report.epoch),
                report.epoch == 1 ? "epoch" : "epochs"));
       if (!report.message.empty() && report.message != told_) {
-        Say(report.message);
+        Say(InLines(report.message));
       }
       for (const std::filesystem::path& model : {paths.safetensors(), paths.onnx()}) {
         if (std::error_code error; std::filesystem::exists(model, error)) {
@@ -139,13 +179,15 @@ class PlainDisplay : public Display {
       return;
     }
     std::fflush(stdout);
-    std::fprintf(stderr, "adamant: the job failed: %s\n", report.message.c_str());
+    std::fprintf(stderr, "adamant: the job failed: %s\n", InLines(report.message).c_str());
     RepeatWarnings(report.message);
-    std::fprintf(
-        stderr,
-        "logs: %s\n%s",
-        paths.logs().c_str(),
-        MayDoBetter(report.message) ? (HowToGoOn(report, ending.run_dir) + "\n").c_str() : "");
+    if (IsOutOfRestarts(report.message) && !crowd_.empty()) {
+      std::fprintf(stderr, "%s\n", crowd_.c_str());
+    }
+    std::fprintf(stderr, "logs: %s\n", paths.logs().c_str());
+    if (const std::string next = WhatNext(report, ending.run_dir); !next.empty()) {
+      std::fprintf(stderr, "%s\n", next.c_str());
+    }
   }
 
  protected:
@@ -159,6 +201,7 @@ class PlainDisplay : public Display {
 
   double evaluation_seconds_ = 0;
   double epoch_completion_ = 1;
+  std::string crowd_;
   std::uint64_t epochs_ = 0;  // of the job
 
  private:
@@ -181,8 +224,11 @@ class PlainDisplay : public Display {
   std::string told_;  // last
   std::vector<std::string> warnings_;
 
+  static constexpr std::chrono::seconds kStartingInterval{3};
   std::chrono::steady_clock::time_point next_line_ =
       std::chrono::steady_clock::now() + kLineInterval;
+  std::chrono::steady_clock::time_point next_starting_line_ =
+      std::chrono::steady_clock::now() + kStartingInterval;
 };
 
 // A line at the bottom of the terminal that is drawn over and over.
@@ -245,7 +291,9 @@ class BarDisplay final : public PlainDisplay {
       const double left = SecondsLeft(report, evaluation_seconds_, epoch_completion_);
       tail += left < 0 ? "" : "  ETA " + FormatSeconds(left);
     } else {
-      tail += "  " + RunPhase(std::string(controller::PhaseName(report.phase)), true);
+      const std::string starting = StartingText(report);
+      tail += "  " + RunPhase(std::string(controller::PhaseName(report.phase)), true) +
+              (starting.empty() ? "" : ": " + starting);
     }
     const std::size_t used = text.size() + tail.size() + 3;
     const std::size_t width = std::min<std::size_t>(Width() > used ? Width() - used : 0, 30);
@@ -369,7 +417,10 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
   line += has_loss ? Text("loss %.4f  ", result.training_loss) : "";
   line += Text("top-1 %.2f%%  ", 100 * result.top1);
   line += result.is_measured() ? Text("%.0f examples/s  ", local::ExamplesPerSecond(result)) : "";
-  line += FormatSeconds(result.seconds + result.evaluation_seconds);
+  line += FormatSeconds(result.seconds);  // which the rate is of
+  if (result.evaluation_seconds >= kLeastShown) {
+    line += " + " + FormatSeconds(result.evaluation_seconds) + " evaluation";
+  }
   if (result.left > 0) {
     line += Text("  %llu left out", Wide(result.left));
   }
@@ -377,6 +428,18 @@ std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
     line += Text("  %llu trained again", Wide(result.retrained));
   }
   return line;
+}
+
+std::string StartingText(const JobReport& report) {
+  std::uint64_t all = 0;
+  std::uint64_t waiting = 0;
+  for (const auto& [state, buckets] : report.bucket_summary.states) {
+    all += buckets;
+    waiting += state == "Creating" || state == "Restoring" ? buckets : 0;
+  }
+  return report.phase != Phase::kStarting || all == 0
+             ? ""
+             : Text("%llu of %s ready", Wide(all - waiting), Counted(all, "bucket").c_str());
 }
 
 std::string ProgressLine(const JobReport& report) {
@@ -392,9 +455,19 @@ std::string ProgressLine(const JobReport& report) {
 // As operator/core/chance.h puts it.
 bool DidNotLearn(std::string_view message) { return message.starts_with("training did not learn"); }
 
-// As operator/core/placement.cc puts it, too.
 bool MayDoBetter(std::string_view message) {
-  return !DidNotLearn(message) && message.find("begin the job anew") == std::string_view::npos;
+  return !DidNotLearn(message) && !IsToBeginAnew(message);
+}
+
+std::string WhatNext(const JobReport& report, const std::string& run_dir) {
+  return MayDoBetter(report.message)     ? HowToGoOn(report, run_dir)
+         : IsToBeginAnew(report.message) ? HowToBeginAnew(run_dir)
+                                         : "";
+}
+
+std::string HowToBeginAnew(const std::string& run_dir) {
+  return "begin anew with: adamant train " + local::RunPaths(run_dir).job().string() +
+         " --run-dir NEW_FOLDER";
 }
 
 double SecondsLeft(const JobReport& report, double evaluation_seconds, double epoch_completion) {

@@ -24,6 +24,7 @@ struct Opening {
   std::string run_dir;
   std::string summary;          ///< "2 workers, 3 parameter servers, …"
   double epoch_completion = 1;  ///< share of an epoch's examples at which it may end
+  std::string crowd{};          ///< CrowdText
 };
 struct Ending {
   controller::JobReport report;
@@ -53,12 +54,22 @@ std::string HowToGoOn(const controller::JobReport& report, const std::string& ru
 std::string EpochLine(const controller::EpochResult& result, std::uint64_t epochs);
 std::string ProgressLine(const controller::JobReport& report);
 
+/// "3120 of 8192 buckets ready", of a job that is starting; else, or before there are any, "".
+std::string StartingText(const controller::JobReport& report);
+
 /// Whether a job with this message has learned nothing.
 bool DidNotLearn(std::string_view message);
 
 /// Whether a job that failed with this message may do better when it is resumed. One that learned
 /// nothing fails again, and so does one that diverged and is not to go back.
 bool MayDoBetter(std::string_view message);
+
+/// How a run that has ended so goes on, or begins anew where that alone helps; "" where a message
+/// says all there is to do.
+std::string WhatNext(const controller::JobReport& report, const std::string& run_dir);
+
+/// The command that trains what the run was to train in another folder.
+std::string HowToBeginAnew(const std::string& run_dir);
 
 /// Seconds until the last epoch ends at the present speed, if each ends with the share
 /// `epoch_completion` of its examples; negative when it cannot be told.

@@ -150,6 +150,13 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   return evaluation;
 }
 
+// Of a run whose job has no result, and whose controller is gone.
+std::string HowItEnded(controller::Phase phase) {
+  return phase == controller::Phase::kSuspended
+             ? "was stopped"
+             : "was interrupted: its adamant train is gone without having ended it";
+}
+
 // Why a run holds no model, and whether it will.
 std::string WhyNoModel(const std::string& run_dir) {
   const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(run_dir);
@@ -167,7 +174,7 @@ std::string WhyNoModel(const std::string& run_dir) {
     default:
       return " holds no model yet: a job writes model.safetensors when it has succeeded, and this "
              "one " +
-             (run->live ? "runs" : "was stopped; " + HowToGoOn({}, run_dir));
+             (run->live ? "runs" : HowItEnded(report.phase) + "; " + HowToGoOn({}, run_dir));
   }
 }
 
@@ -221,6 +228,10 @@ int Eval(const EvalFlags& flags) {
   std::filesystem::path model = flags.model;
   std::filesystem::path manifest = flags.job;
   std::error_code error;
+  if (std::filesystem::status(model, error).type() == std::filesystem::file_type::not_found) {
+    PrintError(model.string() + " does not exist; the folder of a run, or a model file, is wanted");
+    return kBadInput;
+  }
   const bool is_run = std::filesystem::is_directory(model, error);
   if (is_run) {
     const local::RunPaths paths(model);

@@ -1,6 +1,7 @@
 #include "operator/cli/expectation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
@@ -37,6 +38,8 @@ constexpr std::int32_t kMostWorkersWithoutMomentumDense = 1;  // no convolutions
 constexpr double kMostMomentum = 0.95;
 constexpr double kMostRateTimesMemory = 0.5;
 
+constexpr double kLeastCompletion = 0.5;
+
 constexpr int kDigitsOfMomentum = 4;
 
 // Measured: docs/bench/replication.md. Large pushes are few in the time that a disk takes.
@@ -58,7 +61,7 @@ struct Facts {
   const v1::JobSpec& spec;
   worker::AsynchronyOptions options;
   worker::Expectation expected;
-  std::uint64_t epoch_batches = 0;       // 0: not known
+  std::uint64_t epoch_batches = 0;       // with which one may end; 0: not known
   std::uint64_t warm_start_batches = 0;  // that one worker trains alone
   bool dense = false;                    // the net has no convolutions
   std::uint64_t push_bytes = 0;          // of all threads of a worker together
@@ -74,6 +77,12 @@ struct Facts {
 
 std::uint64_t BatchesOf(std::uint64_t examples, std::uint64_t batch_size) {
   return (examples + batch_size - 1) / batch_size;
+}
+
+// Of an epoch's examples so many at least are trained.
+std::uint64_t Completed(const v1::TrainingJob& job, std::uint64_t examples) {
+  return static_cast<std::uint64_t>(
+      std::ceil(job.spec().run_policy().epoch_completion() * static_cast<double>(examples)));
 }
 
 std::string Every(std::uint64_t batches) {
@@ -199,6 +208,16 @@ void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
   }
 }
 
+void WarnOfCompletion(const Facts& facts, std::vector<std::string>& warnings) {
+  const double completion = facts.spec.run_policy().epoch_completion();
+  if (completion < kLeastCompletion) {
+    warnings.push_back(
+        Text("spec.runPolicy.epochCompletion: with %g each epoch may end when most of its examples "
+             "are not trained; it is meant to leave out the last few, which slow workers hold",
+             completion));
+  }
+}
+
 void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
   const v1::WarmStart& written = facts.spec.distribution().warm_start();
   if (written.has_examples() && written.examples() == 0 && facts.workers() > 1 &&
@@ -288,6 +307,7 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   std::vector<std::string> warnings;
   WarnOfThreads(facts, warnings);
   WarnOfShortJob(facts, warnings);
+  WarnOfCompletion(facts, warnings);
   WarnOfWarmStart(facts, warnings);
   if (facts.workers() > kMostWorkersOff && !facts.options.corrects) {
     warnings.emplace_back(
@@ -310,7 +330,7 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::ui
           .options = options,
           .expected = worker::Expect(
               options, static_cast<std::uint32_t>(job.spec().distribution().workers())),
-          .epoch_batches = BatchesOf(examples, options.batch_size),
+          .epoch_batches = BatchesOf(Completed(job, examples), options.batch_size),
           .warm_start_batches = BatchesOf(alone, options.batch_size),
           .dense = std::ranges::none_of(
               job::NetOf(job).layers,

@@ -13,7 +13,22 @@ namespace {
 // Of two processors 128 data servers took 99 s to train an epoch of digits, one took 1.5 s.
 constexpr std::uint64_t kMostOfAProcessor = 16;
 
+// With as many a job trains as well as with fewer, on processors that do nothing else.
+constexpr std::uint64_t kFewOfAProcessor = 4;
+
 }  // namespace
+
+std::string CrowdText(const v1::TrainingJob& job, std::size_t processors) {
+  const v1::Distribution& distribution = job.spec().distribution();
+  const auto processes = static_cast<std::uint64_t>(distribution.workers()) +
+                         static_cast<std::uint64_t>(distribution.parameter_servers().count()) +
+                         static_cast<std::uint64_t>(distribution.data_servers());
+  if (job.spec().has_pods() || processes <= kFewOfAProcessor * processors) {
+    return "";
+  }
+  return std::to_string(processes) + " processes share " + Counted(processors, "processor") +
+         ", which may be why: try fewer parameter servers, workers or data servers";
+}
 
 std::string MachineWarning(const v1::TrainingJob& job, std::size_t processors) {
   if (job.spec().has_pods() || !local::CheckOneMachine(job).ok()) {

@@ -14,4 +14,8 @@ namespace adamant::cli {
 /// only clusters use. `job` has its defaults.
 std::string MachineWarning(const v1::TrainingJob& job, std::size_t processors);
 
+/// What to tell of a job whose processes ended too often: how many share so many processors; "" of
+/// few.
+std::string CrowdText(const v1::TrainingJob& job, std::size_t processors);
+
 }  // namespace adamant::cli

@@ -43,8 +43,9 @@ void PrintText(v1::JobStatus status, const local::RunStatus& run, const StatusFl
     std::printf("%s", table.empty() ? "no buckets yet\n" : table.c_str());
   }
   const bool succeeded = report.phase == controller::Phase::kSucceeded;
-  if (!run.live && !succeeded && MayDoBetter(report.message)) {
-    std::printf("%s\n", HowToGoOn(report, flags.run_dir).c_str());
+  const std::string next = run.live || succeeded ? "" : WhatNext(report, flags.run_dir);
+  if (!next.empty()) {
+    std::printf("%s\n", next.c_str());
   }
 }
 

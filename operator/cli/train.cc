@@ -333,7 +333,8 @@ int Train(TrainFlags flags) {
   display->OnOpening({.job = job.metadata().name(),
                       .run_dir = flags.run_dir,
                       .summary = Summary(job),
-                      .epoch_completion = job.spec().run_policy().epoch_completion()});
+                      .epoch_completion = job.spec().run_policy().epoch_completion(),
+                      .crowd = CrowdText(job, UsableCpus())});
   const std::vector<std::string> warnings = WarningsOf(flags, prepared);
   WritePlan(job, flags.run_dir);
   const local::RunOptions options{.run_dir = flags.run_dir,

@@ -107,6 +107,8 @@ controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
   }
   const v1::Optimiser& optimiser = job.spec().optimiser();
   found.momentum = optimiser.momentum();
+  found.uncorrected = optimiser.asynchrony() == v1::Optimiser::ASYNCHRONY_OFF &&
+                      job.spec().distribution().workers() > 1;
   std::set<std::string> trained;
   std::set<std::string> frozen;
   for (const Parameter& parameter : graph->parameters) {
@@ -131,6 +133,7 @@ void TakeLength(const v1::JobSpec& spec, controller::JobSettings& settings) {
   settings.batch_size = static_cast<std::uint64_t>(spec.data().batch_size());
   settings.threads_per_worker =
       static_cast<std::uint32_t>(spec.distribution().threads_per_worker());
+  settings.epoch_completion = spec.run_policy().epoch_completion();
   const v1::Progress& warm_up = spec.optimiser().schedule().warm_up();
   settings.warm_up_epochs = warm_up.epochs();
   settings.warm_up_examples = static_cast<double>(warm_up.examples());

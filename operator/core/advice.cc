@@ -1,5 +1,8 @@
 #include "operator/core/advice.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 
@@ -31,9 +34,14 @@ std::string AboutDecay(const Hindrances& hindrances) {
 }
 
 std::string AboutFrozen(const Hindrances& hindrances) {
+  constexpr std::size_t kMostNamed = 3;
   std::string layers;
-  for (const std::string& layer : hindrances.frozen) {
-    layers += (layers.empty() ? "" : ", ") + layer;
+  const std::size_t named = std::min(hindrances.frozen.size(), kMostNamed);
+  for (std::size_t i = 0; i < named; ++i) {
+    layers += (layers.empty() ? "" : ", ") + hindrances.frozen[i];
+  }
+  if (hindrances.frozen.size() > named) {
+    layers += " and " + std::to_string(hindrances.frozen.size() - named) + " more";
   }
   return layers.empty()
              ? ""
@@ -42,15 +50,18 @@ std::string AboutFrozen(const Hindrances& hindrances) {
 
 }  // namespace
 
-std::string AboutMomentum(const Hindrances& hindrances) {
-  return hindrances.momentum > kHighMomentum
-             ? "a lower spec.optimiser.momentum than " + NumberText(hindrances.momentum) + ", "
-             : "";
+std::string AboutSwings(const Hindrances& hindrances) {
+  return std::string(hindrances.uncorrected
+                         ? "spec.optimiser.asynchrony: Auto (it is Off, with several workers), "
+                         : "") +
+         (hindrances.momentum > kHighMomentum
+              ? "a lower spec.optimiser.momentum than " + NumberText(hindrances.momentum) + ", "
+              : "");
 }
 
 std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
   return "; try " + AboutDecay(hindrances) +
-         (rate == RateAdvice::kHigher ? "" : AboutMomentum(hindrances)) + AboutRate(rate);
+         (rate == RateAdvice::kHigher ? "" : AboutSwings(hindrances)) + AboutRate(rate);
 }
 
 std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {

@@ -19,8 +19,9 @@ enum class RateAdvice {
   kUnknown,  ///< a lower one, or else a higher
 };
 
-/// "a lower spec.optimiser.momentum than 0.99, "; "" where it is usual.
-[[nodiscard]] std::string AboutMomentum(const Hindrances& hindrances);
+/// What beside the rate makes training swing: "a lower spec.optimiser.momentum than 0.99, "; ""
+/// where there is nothing unusual.
+[[nodiscard]] std::string AboutSwings(const Hindrances& hindrances);
 
 /// "; try a lower spec.optimiser.rate …": before the rate it names weight decay that is strong.
 [[nodiscard]] std::string TryText(RateAdvice rate, const Hindrances& hindrances);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "operator/core/advice.h"
+#include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -86,9 +87,11 @@ std::string WhatToTry(const EpochResult& last,
     others.length = {};
     return TryToLearnText(RateAdvice::kUnknown, others);
   }
-  return HasHardlyMoved(last, recovery, chance_loss)
-             ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)
-             : TryToLearnText(RateAdvice::kUnknown, hindrances);
+  const bool explained = hindrances.all_frozen || IsShort(hindrances.length);
+  return (HasHardlyMoved(last, recovery, chance_loss)
+              ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)
+              : TryToLearnText(RateAdvice::kUnknown, hindrances)) +
+         (explained ? "" : "; if that does not help, labels may not belong to their images");
 }
 
 }  // namespace

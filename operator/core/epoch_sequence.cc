@@ -160,6 +160,7 @@ bool EpochSequence::HasMore() const {
 void EpochSequence::GoOn() {
   ++state_.epoch;
   state_.epoch_active = std::chrono::milliseconds(0);
+  state_.earlier_loss = state_.row.is_measured() ? state_.row.training_loss : 0;
   state_.row = {};
   state_.step = Step::kTraining;
 }

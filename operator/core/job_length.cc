@@ -23,7 +23,8 @@ JobLength LengthOf(const JobSettings& settings, const JobState& state) {
   const auto batch_size = static_cast<double>(settings.batch_size);
   const auto of_epoch = static_cast<std::uint64_t>(std::ceil(examples / batch_size));
   const double share = settings.warm_up_epochs + settings.warm_up_examples / examples;
-  const std::uint64_t batches = of_epoch * state.row.epoch;
+  const double completed = settings.epoch_completion * static_cast<double>(of_epoch);
+  const std::uint64_t batches = static_cast<std::uint64_t>(std::ceil(completed)) * state.row.epoch;
   return {
       .batches = batches,
       .warm_up = static_cast<std::uint64_t>(std::clamp(

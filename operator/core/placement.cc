@@ -5,12 +5,24 @@
 
 #include "operator/core/recovery.h"
 #include "operator/core/remains.h"
+#include "services/common/base/counted.h"
 
 namespace adamant::controller {
 namespace {
 
 std::string Updates(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " update" : " updates");
+}
+
+/// "all 10 buckets that hold parameters": of a small net most hold none, and are not counted.
+std::string WhichBuckets(std::size_t some, std::size_t holding, std::size_t all) {
+  return (some < holding ? std::to_string(some) + " of the "
+          : holding == 1 ? "the "
+                         : "all ") +
+         Counted(holding, "bucket") +
+         (holding == all ? ""
+          : holding == 1 ? " that holds parameters"
+                         : " that hold parameters");
 }
 
 }  // namespace
@@ -269,8 +281,7 @@ void Placement::TellRestored() {
   if (whole == 0) {
     return;
   }
-  const std::string which =
-      " (" + std::to_string(whole) + " of " + std::to_string(all) + " buckets)";
+  const std::string which = " (" + WhichBuckets(whole, all, configurations_.size()) + ")";
   const std::string lost = less == 0 ? ", and no update is known to be lost"
                                      : ", and no update of these is known to be lost; of " +
                                            std::to_string(less) + " more " + Updates(updates) +

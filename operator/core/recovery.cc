@@ -53,6 +53,7 @@ void Become(JobState& state, const KeptModel& model) {
   state.step = made_anew ? Step::kFirstWeights : Step::kTraining;
   state.epoch = model.epoch;
   state.row = {};
+  state.earlier_loss = 0;
   state.epoch_active = std::chrono::milliseconds(0);
   state.checkpoint = model.checkpoint;
   state.evaluated_snapshot = model.evaluated;

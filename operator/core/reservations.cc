@@ -7,6 +7,7 @@
 #include "operator/core/high_rate.h"
 #include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
+#include "operator/core/poor_end.h"
 
 namespace adamant::controller {
 namespace {
@@ -70,13 +71,15 @@ std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
   const std::string by_heart =
       state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss);
   const bool advised = !worse.empty() || !little.empty() || !by_heart.empty() || state.at_chance;
+  const std::string high = advised ? "" : HighRate(settings, state);
   std::string all;
   for (const std::string& one : {MissedTarget(settings, state),
                                  worse,
                                  WentBack(settings, state),
                                  little,
                                  by_heart,
-                                 advised ? "" : HighRate(settings, state),
+                                 high,
+                                 advised || !high.empty() ? "" : PoorEnd(settings, state),
                                  LostWithCopies(state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }

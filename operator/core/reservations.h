@@ -13,7 +13,8 @@ namespace adamant::controller {
 
 /// What is to be said of the model of a job that ends: that spec.runPolicy.targetAccuracy was not
 /// reached, that an earlier epoch was better, that the job went back, that little was learned, or
-/// less than at a lower rate, that updates were lost. "" where there is nothing to say.
+/// less than at a lower rate, that the model is poor, that updates were lost. "" where there is
+/// nothing to say.
 [[nodiscard]] std::string ReservationsOf(const JobSettings& settings, const JobState& state);
 
 /// The message of a job that succeeds: why it has ended before its last epoch, if it has, and the

@@ -1,7 +1,10 @@
 #include "operator/core/restores.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace adamant::controller {
 
@@ -105,13 +108,24 @@ absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t b
 absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
   std::string message = "bucket " + std::to_string(bucket) +
                         " is lost: the servers that held it have ended, and no disk has all of it";
+  std::vector<std::pair<std::string, std::string>> disks;  // what they have, and whose
   for (const Holder& member : loss.members) {
     const auto& buckets = ReportAfter(member)->buckets;
     const auto stored = buckets.find(bucket);
-    message += "; " + ToString(MemberId{Role::kParameterServer, member.slot}) + ": " +
-               (stored == buckets.end()   ? "nothing is stored"
-                : stored->second.complete ? "what is stored is older than the last rollback"
-                                          : stored->second.detail);
+    const std::string what = stored == buckets.end() ? "nothing is stored"
+                             : stored->second.complete
+                                 ? "what is stored is older than the last rollback"
+                                 : stored->second.detail;
+    const std::string name = ToString(MemberId{Role::kParameterServer, member.slot});
+    const auto same = std::ranges::find(disks, what, &std::pair<std::string, std::string>::first);
+    if (same == disks.end()) {
+      disks.emplace_back(what, name);
+    } else {
+      same->second += ", " + name;
+    }
+  }
+  for (const auto& [what, whose] : disks) {
+    message += "; " + whose + ": " + what;
   }
   return absl::DataLossError(message);
 }

@@ -13,6 +13,13 @@ std::chrono::milliseconds WaitAfter(std::chrono::milliseconds first, std::uint32
   return losses == 0 ? std::chrono::milliseconds(0) : RestartDelay(first, losses - 1);
 }
 
+// The end of a process tells them, too, where it was its last line.
+std::string LastWords(const Roster::Slot& slot, const Loss& loss) {
+  return slot.last_words.empty() || loss.how.find(slot.last_words) != std::string::npos
+             ? ""
+             : "; " + slot.last_words;
+}
+
 }  // namespace
 
 Roster::Roster(const JobSettings& settings, JobState& state, Outbox& outbox)
@@ -193,7 +200,7 @@ absl::Status Roster::Conclude(Slot& slot) {
     return absl::ResourceExhaustedError(name + " " + loss.how + by + " and the restart budget of " +
                                         std::to_string(settings_.restart_limit) +
                                         " is spent (spec.runPolicy.restartBudget.limit)" +
-                                        (slot.last_words.empty() ? "" : "; " + slot.last_words));
+                                        LastWords(slot, loss));
   }
   state_.restarts += counted ? 1 : 0;
   Record(slot.id).concluded = Record(slot.id).generation;

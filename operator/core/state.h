@@ -47,6 +47,7 @@ struct Hindrances {
   std::vector<std::string> frozen{};  ///< layers that do not train
   bool all_frozen = false;            ///< no other layer has parameters
   double momentum = 0;                ///< 0: the rule has none
+  bool uncorrected = false;           ///< several workers, and the numbers are taken as they are
   JobLength length{};                 ///< LengthOf, once a job ends
 };
 
@@ -89,7 +90,8 @@ struct JobSettings {
 
   std::uint64_t batch_size = 0;  ///< examples; 0: not known
   std::uint32_t threads_per_worker = 1;
-  double warm_up_epochs = 0;  ///< of the schedule; it is given as these or as examples
+  double epoch_completion = 1;  ///< share of an epoch's examples at which it may end
+  double warm_up_epochs = 0;    ///< of the schedule; it is given as these or as examples
   double warm_up_examples = 0;
 
   /// Of an epoch. 0: only the data servers will know; they are started first.
@@ -298,6 +300,7 @@ struct JobState {
   /// Updates of the open epoch that were rolled back while no worker lived to send them again.
   std::uint64_t lost_with_all = 0;
   std::uint64_t updates_lost = 0;  ///< EpochResult's, over all results
+  double earlier_loss = 0;         ///< of training, in the epoch before that of `row`; 0: not known
 
   bool operator==(const JobState&) const = default;
 };
@@ -313,8 +316,9 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
 /// released, 9, which did not know the rates that the factor is on, 10, which did not know the
 /// data's files, 11, which knew no sign of a rate that is too high, 12, which did not count what
-/// was lost with all processes, and 13, which did not count what was lost over the job. Errors:
-/// DataLoss when the bytes are damaged; FailedPrecondition for another format version, naming both.
+/// was lost with all processes, 13, which did not count what was lost over the job, and 14, which
+/// knew no earlier loss. Errors: DataLoss when the bytes are damaged; FailedPrecondition for
+/// another format version, naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
 

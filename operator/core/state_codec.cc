@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 14;
+constexpr std::uint64_t kStateVersion = 15;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -235,6 +235,9 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 14) {
     codec.Field(value.updates_lost);
+  }
+  if (codec.version() >= 15) {
+    codec.Field(value.earlier_loss);
   }
 }
 

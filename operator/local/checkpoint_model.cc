@@ -192,6 +192,28 @@ ModelFile FileOf(const v1::TrainingJob& job, const Manifest& manifest, std::vect
           .weights = std::move(weights)};
 }
 
+// Of each bucket of a checkpoint one server alone has it, but others may have what is live: a run
+// that goes on makes another.
+std::string HowToGetAnother(const RunPaths& paths) {
+  const std::string anew = "; what was trained can only be trained anew: adamant train " +
+                           paths.job().string() + " --run-dir NEW_FOLDER";
+  const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
+  std::error_code error;
+  if (run.ok() && run->report.phase == controller::Phase::kSucceeded) {
+    return std::filesystem::exists(paths.safetensors(), error)
+               ? "; the run has succeeded, and makes no other; its model is " +
+                     paths.safetensors().string()
+               : anew;
+  }
+  const bool any_disk = std::filesystem::exists(paths.data(), error) &&
+                        !std::filesystem::is_empty(paths.data(), error);
+  const bool lost = run.ok() && run->report.phase == controller::Phase::kFailed &&
+                    run->report.message.find("begin the job anew") != std::string::npos;
+  return lost || !any_disk ? anew
+                           : "; the run makes another if it goes on: adamant train --resume " +
+                                 paths.root.string();
+}
+
 absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
                                      const RunPaths& paths,
                                      std::uint64_t checkpoint) {
@@ -212,11 +234,7 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
   if (newest.ok()) {
     return newest;
   }
-  // Of each bucket one server alone has it, but others have what is live.
-  return absl::DataLossError(std::string(newest.message()) +
-                             "; a run that has not succeeded makes another: adamant train "
-                             "--resume " +
-                             paths.root.string());
+  return absl::DataLossError(std::string(newest.message()) + HowToGetAnother(paths));
 }
 
 ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {

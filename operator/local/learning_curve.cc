@@ -272,7 +272,7 @@ std::string DrawLearningCurve(const std::string& job, const std::vector<EpochRes
     svg += Text((kPlotLeft + kPlotRight) / 2,
                 kHeight - 12,
                 "middle",
-                history.undone.empty() ? "epoch" : "epoch (dots: undone, as training diverged)");
+                history.undone.empty() ? "epoch" : "epoch (dots: undone, as the job went back)");
   }
   return svg + "</svg>\n";
 }

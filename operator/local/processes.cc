@@ -60,7 +60,8 @@ int WaitFor(int descriptor, siginfo_t& info, rusage& used) {
       syscall(SYS_waitid, P_PIDFD, descriptor, &info, WEXITED | WNOHANG, &used));
 }
 
-/// The last line of a log, which may be large; "" if there is none.
+/// The last line of a log, which may be large, or as much of it as a message bears; "" if there is
+/// none.
 std::string LastLine(const std::filesystem::path& log) {
   constexpr std::streamoff kMost = 1024;
   if (!storage::CheckIsFile(log).ok()) {
@@ -72,7 +73,8 @@ std::string LastLine(const std::filesystem::path& log) {
   for (std::string line; std::getline(file, line);) {
     last = line.empty() ? last : line;
   }
-  return last;
+  constexpr std::size_t kMostTold = 300;
+  return last.size() <= kMostTold ? last : last.substr(0, kMostTold) + " [...]";
 }
 
 }  // namespace

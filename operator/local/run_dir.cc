@@ -187,6 +187,11 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
     std::error_code error;
     return std::filesystem::exists(std::filesystem::symlink_status(path, error));
   };
+  if (std::error_code error; !std::filesystem::is_directory(paths.root, error)) {
+    return absl::NotFoundError(
+        paths.root.string() + (has(paths.root) ? " is no folder; that of a run is wanted"
+                                               : " does not exist; the folder of a run is wanted"));
+  }
   const bool has_state = has(paths.controller()) || has(paths.controller_copy());
   if (!has(paths.job())) {
     const std::string root = paths.root.string();

@@ -109,8 +109,8 @@ class CheckpointTest(adamant.TestCase):
         for _ in range(2):
             code, output = run.resume().wait()
             self.assertEqual(code, 1, output)
-            self.assertRegex(output, "checkpoint [0-9]+ cannot be restored either: .*parameter-server-1.*"
-                                     "begin the job anew")
+            self.assertRegex(output, "(?s)checkpoint [0-9]+ cannot be restored either: .*parameter-server-1.*"
+                                     "begin the job anew.*begin anew with: adamant train .*job.yaml --run-dir ")
             self.assertNotIn("go on with", output)
         shutil.rmtree(disk)
         (self.folder / "disk").rename(disk)

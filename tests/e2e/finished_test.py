@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import signal
 import struct
 import unittest
 
@@ -124,6 +125,28 @@ class FinishedTest(adamant.TestCase):
         result = adamant.adamant("train", "--resume", self.trained.folder)
         self.assertEqual(result.returncode, 2, result.stdout)
         self.assertIn("there is no file", result.stderr)
+
+    def test_eval_tells_a_killed_run_from_a_stopped_one(self):
+        run = self.run_in("other").train(self.job(epochs=10000))
+        run.await_epoch(0)
+        run.kill_all()
+        self.assertIn("this one was interrupted: its adamant train is gone", adamant.adamant("eval", run.folder).stderr)
+        run.resume().await_epoch(1)
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait()[0], 3)
+        self.assertIn("this one was stopped; go on with", adamant.adamant("eval", run.folder).stderr)
+
+    def test_a_lost_checkpoint_is_only_made_again_by_a_run_that_goes_on(self):
+        number = next((self.trained.folder / "checkpoints").glob("*.json")).stem
+        command = ("export", self.trained.folder, "--checkpoint", number, "--format", "onnx", "--out", self.folder / "x")
+        for store in (self.trained.folder / "data").iterdir():
+            shutil.rmtree(store)
+        result = adamant.adamant(*command)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn(f"the run has succeeded, and makes no other; its model is {self.model}", result.stderr)
+        self.model.unlink()
+        self.assertIn(f"can only be trained anew: adamant train {self.manifest} --run-dir NEW_FOLDER",
+                      adamant.adamant(*command).stderr)
 
     def test_what_a_killed_one_has_half_written_goes_away(self):
         left = [self.trained.folder / f"{name}.tmp" for name in ("learning-curve.svg", "model.onnx", "checkpoints/1.json")]

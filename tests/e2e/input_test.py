@@ -220,6 +220,13 @@ class InputTest(adamant.TestCase):
         for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):
             self.assert_refused(adamant.adamant(*command, self.folder), 2, "holds no run")
 
+    def test_a_folder_that_does_not_exist_is_called_that(self):
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"], ["eval"]):
+            self.assert_refused(adamant.adamant(*command, self.folder / "none"), 2, f"{self.folder}/none does not exist")
+        (self.folder / "file").touch()
+        for command in (["train", "--resume"], ["status"], ["export", "--format", "onnx", "--out", "x"]):
+            self.assert_refused(adamant.adamant(*command, self.folder / "file"), 2, f"{self.folder}/file is no folder")
+
     def test_a_manifest_alone_is_no_run(self):
         project = self.folder / "project"
         (project / "data").mkdir(parents=True)

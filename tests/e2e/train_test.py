@@ -121,7 +121,7 @@ class TrainTest(adamant.TestCase):
                                            on_divergence="{action: Recover, times: 1}"))
         code, output = run.wait()
         self.assertEqual(code, 1, output)
-        self.assertRegex(output, r"failed: training diverged.*, at .*\b50\b.*gone back 1 time.*spec\.optimiser\.rate")
+        self.assertRegex(output, r"(?s)failed: training diverged.*, at .*\b50\b.*gone back 1 time.*spec\.optimiser\.rate")
         self.assertIn("--resume", output)
         self.assertEqual([event["event"] for event in run.events()].count("went-back"), 1)
 

@@ -96,6 +96,8 @@ std::string AttemptText(const v1::JobStatus& status) {
   }
   if (!status.divergence().empty()) {
     text += (attempt > 1 ? ", after: " : ": ") + status.divergence();
+  } else {
+    text += ", as parameters were lost";
   }
   if (status.undone_updates() > 0 || status.undone_examples() > 0) {
     text += "; " + Counted(status.undone_updates(), "update") + " (" +

@@ -63,6 +63,11 @@ TEST(LineTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  loss 0.2500  top-1 97.12%  250 examples/s  4.0s");
   result.training_loss = std::nan("");
   EXPECT_EQ(EpochLine(result, 5), "epoch 2/5  top-1 97.12%  250 examples/s  4.0s");
+  result.training_loss = 0.25;
+  result.evaluation_seconds = 0.04;
+  EXPECT_THAT(EpochLine(result, 5), testing::EndsWith("250 examples/s  4.0s"));
+  result.evaluation_seconds = 1.3;
+  EXPECT_THAT(EpochLine(result, 5), testing::EndsWith("250 examples/s  4.0s + 1.3s evaluation"));
   controller::JobReport report;
   report.epoch = 2;
   report.epochs = 5;
@@ -78,6 +83,85 @@ TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
   EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
   EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({}, {}, 0)));
   EXPECT_TRUE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
+}
+
+TEST(LineTest, AJobThatStartsTellsHowManyBucketsAreReady) {
+  controller::JobReport report;
+  report.phase = controller::Phase::kStarting;
+  EXPECT_EQ(StartingText(report), "");
+  report.bucket_summary.states = {{"Creating", 5000}, {"Degraded", 92}, {"Ready", 3100}};
+  EXPECT_EQ(StartingText(report), "3192 of 8192 buckets ready");
+  report.phase = controller::Phase::kRunning;
+  EXPECT_EQ(StartingText(report), "");
+}
+
+TEST(WhatNextTest, WhatIsLostIsTrainedAnewByACommand) {
+  controller::JobReport report;
+  report.message = "bucket 3 is lost; else begin the job anew";
+  EXPECT_EQ(WhatNext(report, "runs/a"),
+            "begin anew with: adamant train runs/a/job.yaml --run-dir NEW_FOLDER");
+  report.message = controller::ChanceFailure({}, {}, 0);
+  EXPECT_EQ(WhatNext(report, "runs/a"), "");
+  report.message += "; or begin the job anew: 5 updates were lost";
+  EXPECT_THAT(WhatNext(report, "runs/a"), HasSubstr("begin anew with: adamant train"));
+  report.message = "worker-1 was killed by signal 9";
+  EXPECT_EQ(WhatNext(report, "runs/a"), HowToGoOn(report, "runs/a"));
+}
+
+class EndingTest : public testing::Test {
+ protected:
+  static std::string Failed(const std::string& message, const std::vector<std::string>& warnings) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const std::unique_ptr<Display> display = NewDisplay(Output::kText);
+    display->OnOpening(
+        {.job = "job", .run_dir = "run", .summary = "", .crowd = "32 processes share 2"});
+    for (const std::string& warning : warnings) {
+      display->OnNote({.kind = controller::Note::Kind::kWarning, .text = warning});
+    }
+    controller::JobReport report;
+    report.phase = controller::Phase::kFailed;
+    report.message = message;
+    display->OnEnding({.report = report, .run_dir = "run", .exit_code = 1});
+    testing::internal::GetCapturedStdout();
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(EndingTest, OfALongMessageEachPartHasALine) {
+  EXPECT_THAT(Failed("cause; try this", {}), HasSubstr("failed: cause; try this\n"));
+  const std::string cause(310, 'x');
+  EXPECT_THAT(Failed(cause + "; try this; or that", {}),
+              HasSubstr("failed: " + cause + ";\n  try this;\n  or that\n"));
+}
+
+TEST(ProgressTest, OnlyALongStartIsTold) {
+  testing::internal::CaptureStdout();
+  const std::unique_ptr<Display> display = NewDisplay(Output::kText);
+  controller::JobReport report;
+  report.phase = controller::Phase::kStarting;
+  report.bucket_summary.states = {{"Creating", 2}};
+  display->OnProgress(report);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
+TEST_F(EndingTest, WhatWasWarnedOfIsToldAgainWhereTheModelIsPoor) {
+  const std::vector<std::string> warnings = {"spec.optimiser.rate: 9 is high; as a rule"};
+  const auto told = HasSubstr("it was warned of at the start: spec.optimiser.rate: 9 is high\n");
+  EXPECT_THAT(
+      Failed("the training loss ended at 1.2, 60% of that of naming classes at random", warnings),
+      told);
+  EXPECT_THAT(Failed("the job went back 1 time as training diverged, and ended at learning rate 1",
+                     warnings),
+              told);
+  EXPECT_THAT(Failed("worker-1 was killed by signal 9", warnings), testing::Not(told));
+}
+
+TEST_F(EndingTest, WhereTheRestartBudgetIsSpentTheCrowdIsTold) {
+  EXPECT_THAT(Failed("worker-1 ended and the restart budget of 10 is spent", {}),
+              HasSubstr("\n32 processes share 2\n"));
+  EXPECT_THAT(Failed("worker-1 was killed by signal 9", {}),
+              testing::Not(HasSubstr("32 processes")));
 }
 
 TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {

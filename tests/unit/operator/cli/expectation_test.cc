@@ -134,6 +134,19 @@ TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {
       << "a layer may nearly stand still";
 }
 
+TEST(ExpectationTest, AnEpochThatMayEndEarlyHasFewerBatches) {
+  const auto with = [](const std::string& completion) {
+    return Expected("{workers: 2}", kMomentum, "32", "10, epochCompletion: " + completion).warnings;
+  };
+  EXPECT_THAT(with("0.5"), IsEmpty());
+  EXPECT_THAT(
+      with("0.1"),
+      ElementsAre(HasSubstr("workers: 1880 batches in all are few for 2 threads"),
+                  "spec.runPolicy.epochCompletion: with 0.1 each epoch may end when most of its "
+                  "examples are not trained; it is meant to leave out the last few, which slow "
+                  "workers hold"));
+}
+
 TEST(ExpectationTest, AScheduleThatLeavesNothingOfTheRateForLongIsWarnedOf) {
   const auto with = [](const std::string& schedule) {
     return Expected("{workers: 1}", "{kind: Momentum, rate: 0.02, schedule: " + schedule + "}")

@@ -37,6 +37,17 @@ TEST(MachineWarningTest, FarMoreProcessesThanProcessorsAreWarnedOf) {
   EXPECT_EQ(MachineWarning(Job(2, 3, 256), 64), "");
 }
 
+TEST(MachineWarningTest, WhereProcessesEndedTooOftenTheirNumberMayBeWhy) {
+  EXPECT_EQ(CrowdText(Job(1, 30, 1), 2),
+            "32 processes share 2 processors, which may be why: try fewer parameter servers, "
+            "workers or data servers");
+  EXPECT_EQ(CrowdText(Job(4, 3, 1), 2), "");
+  EXPECT_THAT(CrowdText(Job(1, 3, 1), 1), HasSubstr("5 processes share 1 processor,"));
+  v1::TrainingJob job = Job(1, 30, 1);
+  job.mutable_spec()->mutable_pods();
+  EXPECT_EQ(CrowdText(job, 2), "");
+}
+
 TEST(MachineWarningTest, AJobForAClusterIsNotJudgedByThisMachine) {
   v1::TrainingJob job = Job(2, 3, 256);
   job.mutable_spec()->mutable_pods();

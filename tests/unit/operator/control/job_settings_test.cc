@@ -77,6 +77,12 @@ TEST(JobSettingsTest, WhatKeepsANetFromLearningIsFound) {
   v1::Optimiser& optimiser = *job.mutable_spec()->mutable_optimiser();
   optimiser.set_weight_decay(0.001);
   optimiser.set_momentum(0.99);
+  EXPECT_FALSE(SettingsOf(job).hindrances.uncorrected);
+  optimiser.set_asynchrony(v1::Optimiser::ASYNCHRONY_OFF);
+  job.mutable_spec()->mutable_distribution()->set_workers(1);
+  EXPECT_FALSE(SettingsOf(job).hindrances.uncorrected) << "it has nothing to correct";
+  job.mutable_spec()->mutable_distribution()->set_workers(2);
+  EXPECT_TRUE(SettingsOf(job).hindrances.uncorrected);
   EXPECT_EQ(SettingsOf(job).hindrances.weight_decay, 0.001);
   EXPECT_EQ(SettingsOf(job).hindrances.momentum, 0.99);
   EXPECT_TRUE(SettingsOf(job).hindrances.frozen.empty());
@@ -108,6 +114,8 @@ TEST(JobSettingsTest, WhatTheLengthOfTheJobFollowsFromIsTaken) {
   v1::Progress& warm_up =
       *job.mutable_spec()->mutable_optimiser()->mutable_schedule()->mutable_warm_up();
   warm_up.set_epochs(0.5);
+  job.mutable_spec()->mutable_run_policy()->set_epoch_completion(0.75);
+  EXPECT_EQ(SettingsOf(job).epoch_completion, 0.75);
   EXPECT_EQ(SettingsOf(job).batch_size, 64u);
   EXPECT_EQ(SettingsOf(job).threads_per_worker, 3u);
   EXPECT_EQ(SettingsOf(job).warm_up_epochs, 0.5);

@@ -49,7 +49,8 @@ TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
       ChanceFailure(Row(10'000, 660), {}, 2.3),
       "training did not learn: top-1 0.0660 is no better than naming the most frequent class; "
       "try a lower spec.optimiser.rate, a warm-up (spec.optimiser.schedule.warmUp) or, if the "
-      "loss has hardly moved, a higher rate");
+      "loss has hardly moved, a higher rate; if that does not help, labels may not belong to their "
+      "images");
 }
 
 TEST(ChanceTest, AfterADivergenceOnlyALowerRateIsAdvised) {
@@ -73,7 +74,8 @@ TEST(ChanceTest, WhereTheLossHasHardlyMovedAHigherRateIsTheFirstAdvice) {
       advice(2.35, 2.35),
       "training did not learn: top-1 0.0660 is no better than naming the most frequent class, and "
       "the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one with a "
-      "warm-up (spec.optimiser.schedule.warmUp)");
+      "warm-up (spec.optimiser.schedule.warmUp); if that does not help, labels may not belong to "
+      "their images");
   const auto hardly_moved = HasSubstr("and the loss has hardly moved");
   EXPECT_THAT(advice(2.8, 2.3), hardly_moved) << "the first weights were drawn large";
   EXPECT_THAT(advice(2.35, 2.35, 0), hardly_moved);
@@ -98,9 +100,12 @@ TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
                         "then a higher spec.optimiser.rate"));
   EXPECT_THAT(advice({.weight_decay = 0.001}), Not(HasSubstr("decay")));
   EXPECT_THAT(advice({.momentum = 0.99}), Not(HasSubstr("momentum"))) << "it moves too little";
-  EXPECT_THAT(advice({.frozen = {"conv1", "fc1"}}),
-              testing::EndsWith(
-                  ", or to train conv1, fc1, which spec.optimiser.layers freezes with rate 0"));
+  EXPECT_THAT(
+      advice({.frozen = {"conv1", "fc1"}}),
+      HasSubstr(", or to train conv1, fc1, which spec.optimiser.layers freezes with rate 0; "
+                "if that does not help, labels"));
+  EXPECT_THAT(advice({.frozen = {"a", "b", "c", "d", "e"}}),
+              HasSubstr(", or to train a, b, c and 2 more, which"));
   EXPECT_THAT(advice({.weight_decay = 0.5, .frozen = {"fc1"}, .all_frozen = true}),
               testing::EndsWith(", and the loss has hardly moved; no layer trains, as "
                                 "spec.optimiser.layers freezes each with rate 0"));
@@ -113,12 +118,13 @@ TEST(ChanceTest, WhatIsHardlyBetterThanChanceHasLearnedLittle) {
     row.training_loss = loss;
     return LearnedLittle(row, {.first_loss = 2.3}, chance_loss);
   };
-  EXPECT_EQ(little(2.29),
-            "the model has learned little: the training loss, 2.29, is hardly below that of naming "
-            "classes at random, 2.3, "
-            "and the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one "
-            "with a warm-up "
-            "(spec.optimiser.schedule.warmUp)");
+  EXPECT_EQ(
+      little(2.29),
+      "the model has learned little: the training loss, 2.29, is hardly below that of naming "
+      "classes at random, 2.3, "
+      "and the loss has hardly moved; try a higher spec.optimiser.rate, or else a lower one "
+      "with a warm-up (spec.optimiser.schedule.warmUp); if that does not help, labels may not "
+      "belong to their images");
   EXPECT_THAT(little(2.2), HasSubstr("has learned little"));
   EXPECT_THAT(little(2.5),
               HasSubstr("the training loss, 2.5, is above that of naming classes at random, 2.3"));

@@ -29,6 +29,15 @@ TEST(JobLengthTest, BatchesOfAnEpochThatAreNotFullCount) {
   EXPECT_EQ(Length(0, 0).batches, 0u) << "not known";
 }
 
+TEST(JobLengthTest, AnEpochMayEndBeforeAllIsTrained) {
+  JobSettings settings = SmallJob();
+  settings.batch_size = 10;
+  settings.epoch_completion = 0.11;
+  JobState state;
+  state.row.epoch = 5;
+  EXPECT_EQ(LengthOf(settings, state).batches, 55u);
+}
+
 TEST(JobLengthTest, TheWarmUpIsGivenInEpochsOrExamples) {
   EXPECT_EQ(Length(300, 4.5).warm_up, 18u);
   EXPECT_EQ(Length(300, 0, 1'500).warm_up, 6u);

@@ -271,6 +271,22 @@ TEST(BudgetTest, TheDeathBeyondTheLimitFailsTheJobSayingWhoDied) {
   EXPECT_THAT(job.state().message, HasSubstr("budget of 1"));
 }
 
+TEST(BudgetTest, WhatAProcessSaidLastIsToldOnce) {
+  for (const char* how : {"exited with code 4", "exited with code 4: program: no memory"}) {
+    JobSettings settings = SmallJob();
+    settings.restart_limit = 0;
+    Harness job(settings);
+    job.Begin();
+    job.JoinAll();
+    job.Tell(kWorker0, Failure{.message = "no memory"});
+    job.Exit(kWorker0, how);
+    const std::string& message = job.state().message;
+    const auto first = message.find("no memory");
+    ASSERT_NE(first, std::string::npos) << message;
+    EXPECT_EQ(message.find("no memory", first + 1), std::string::npos) << message;
+  }
+}
+
 TEST(BudgetTest, BackoffDoublesPerSlotUpToAMinute) {
   EXPECT_EQ(RestartDelay(seconds(1), 0), seconds(1));
   EXPECT_EQ(RestartDelay(seconds(1), 3), seconds(8));

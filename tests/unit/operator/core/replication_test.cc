@@ -336,7 +336,8 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
     Harness::Append(actions, job_.Serve(holder.slot));
   }
   EXPECT_THAT(RestoredTexts(actions),
-              ElementsAre("parameters were read back from disk (1 of 1 buckets), and no update is "
+              ElementsAre("parameters were read back from disk (the 1 bucket that holds "
+                          "parameters), and no update is "
                           "known to be lost; what servers had not flushed when they were killed is "
                           "missing, and only in part counted, unless a worker that lives sends it "
                           "again"));

@@ -50,6 +50,14 @@ TEST_F(RestoresTest, AMemberThatDoesNotReportIsWaitedForAMinute) {
   EXPECT_EQ(Choice(delayed_, start_ + Restores::kPatience), (Holder{0, 2}));
 }
 
+TEST_F(RestoresTest, ServersWhoseDisksHaveTheSameAreToldTogether) {
+  Lose(delayed_);
+  delayed_.OnStored({0, 2}, {.previous_incarnation = 1, .buckets = {}});
+  delayed_.OnStored({1, 2}, {.previous_incarnation = 1, .buckets = {}});
+  EXPECT_THAT(std::string(delayed_.Choose(kBucket, Load({}, 3), start_).status().message()),
+              testing::EndsWith("; parameter-server-0, parameter-server-1: nothing is stored"));
+}
+
 TEST_F(RestoresTest, WithoutAnyCompleteDiskItWaitsForTheRest) {
   Lose(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .detail = "shard 3: checksum"}));

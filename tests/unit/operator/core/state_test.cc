@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 15;
+  bytes[0] = 16;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 15"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 14"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 16"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 15"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoSum = sizeof(std::uint64_t);  // what version 13 had not
+constexpr std::size_t kNoEarlier = sizeof(std::uint64_t);  // what version 14 had not
+
+constexpr std::size_t kNoSum = sizeof(std::uint64_t) + kNoEarlier;  // what version 13 had not
 
 constexpr std::size_t kNoLost = sizeof(std::uint64_t) + kNoSum;  // what version 12 had not
 
@@ -115,6 +117,13 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion14IsReadAsOneWithoutAnEarlierLoss) {
+  JobState state = Example();
+  EXPECT_EQ(DecodeState(AsVersion(14, state, kNoEarlier)).value(), state);
+  state.earlier_loss = 0.5;
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion13IsReadAsOneThatHasLostNothingOverTheJob) {
   const JobState state = Example();

@@ -73,6 +73,8 @@ TEST_F(ProcessesTest, WhyThisMachineDoesNotLetAProcessRunIsTheLastLineOfItsLog) 
     EXPECT_EQ(exits[0].how, "exited with code 4: no threads");
     EXPECT_TRUE(exits[0].cannot_run);
   }
+  ASSERT_TRUE(processes_.Start(Shell("printf '%0900d' 7; exit 4")).ok());
+  EXPECT_EQ(AwaitExit().at(0).how, "exited with code 4: " + std::string(300, '0') + " [...]");
   ASSERT_TRUE(processes_.Start(Shell("rm " + Log().string() + "; exit 4")).ok());
   const auto exits = AwaitExit();
   ASSERT_EQ(exits.size(), 1u);

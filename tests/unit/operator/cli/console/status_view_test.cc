@@ -200,6 +200,11 @@ TEST(StatusTextTest, AnAttemptSaysWhyThereIsOneAndWhatItCost) {
   status.set_divergence("all 60 units of layer relu1 are dead");
   EXPECT_THAT(StatusText(status, /*live=*/true),
               HasSubstr("\nattempt 1: all 60 units of layer relu1 are dead\n"));
+  status.clear_divergence();
+  status.set_attempt(2);
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("\nattempt 2, as parameters were lost\n"));
+  status.set_divergence("all 60 units of layer relu1 are dead");
   status.set_attempt(2);
   status.set_rate_factor(0.5);
   status.set_undone_updates(1234);

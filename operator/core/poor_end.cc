@@ -1,0 +1,67 @@
+#include "operator/core/poor_end.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "operator/core/advice.h"
+#include "operator/core/high_rate.h"
+#include "operator/core/number_text.h"
+
+namespace adamant::controller {
+namespace {
+
+constexpr double kHalf = 0.5;   // of the examples: an epoch that leaves out more leaves out most
+constexpr double kNoise = 0.03;  // of a loss that does not fall any more
+
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.0f%%", 100 * share);
+  return text;
+}
+
+// Whether the loss fell by so large a share in the last epoch.
+bool FellBy(double share, const JobState& state) {
+  return state.earlier_loss > 0 && state.row.training_loss < (1 - share) * state.earlier_loss;
+}
+
+std::string AboutCompletion(const JobSettings& settings) {
+  return settings.epoch_completion < kHalf
+             ? "a higher spec.runPolicy.epochCompletion than " +
+                   NumberText(settings.epoch_completion) + ", "
+             : "";
+}
+
+double LimitOf(const JobSettings& settings, const JobState& state) {
+  return settings.epoch_completion < kHalf ? kPoorShare
+         : FellBy(kFallen, state)          ? kPoorFallingShare
+                                           : kPoorEndShare;
+}
+
+}  // namespace
+
+std::string PoorEnd(const JobSettings& settings, const JobState& state) {
+  const EpochResult& last = state.row;
+  if (!last.is_measured() || settings.chance_loss == 0) {
+    return "";
+  }
+  // That of training is a mean over the epoch, in which the model may have become a good one.
+  const double loss = last.is_validated() ? std::min(last.training_loss, last.validation_loss)
+                                          : last.training_loss;
+  const double share = loss / settings.chance_loss;
+  const bool reached = settings.target_accuracy && state.accuracy >= *settings.target_accuracy;
+  if (reached || !(share >= LimitOf(settings, state))) {
+    return "";
+  }
+  const std::string first = AboutCompletion(settings) + AboutSwings(settings.hindrances);
+  const std::string longer = first + "more epochs (spec.runPolicy.epochs)";
+  return "the training loss ended at " + NumberText(last.training_loss) + ", " +
+         Percent(last.training_loss / settings.chance_loss) +
+         " of that of naming classes at random" +
+         (state.earlier_loss == 0 ? "; try " + longer + " or another spec.optimiser.rate"
+          : FellBy(kNoise, state)
+              ? ", and still fell; try " + longer + " or a higher spec.optimiser.rate"
+              : ", and hardly fell in the last epoch; try " + first +
+                    "another spec.optimiser.rate, or one that falls (spec.optimiser.schedule)");
+}
+
+}  // namespace adamant::controller
