@@ -10,7 +10,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr double kHalf = 0.5;   // of the examples: an epoch that leaves out more leaves out most
+constexpr double kHalf = 0.5;    // of the examples: an epoch that leaves out more leaves out most
 constexpr double kNoise = 0.03;  // of a loss that does not fall any more
 
 std::string Percent(double share) {
@@ -25,10 +25,9 @@ bool FellBy(double share, const JobState& state) {
 }
 
 std::string AboutCompletion(const JobSettings& settings) {
-  return settings.epoch_completion < kHalf
-             ? "a higher spec.runPolicy.epochCompletion than " +
-                   NumberText(settings.epoch_completion) + ", "
-             : "";
+  return settings.epoch_completion < kHalf ? "a higher spec.runPolicy.epochCompletion than " +
+                                                 NumberText(settings.epoch_completion) + ", "
+                                           : "";
 }
 
 double LimitOf(const JobSettings& settings, const JobState& state) {
@@ -45,8 +44,8 @@ std::string PoorEnd(const JobSettings& settings, const JobState& state) {
     return "";
   }
   // That of training is a mean over the epoch, in which the model may have become a good one.
-  const double loss = last.is_validated() ? std::min(last.training_loss, last.validation_loss)
-                                          : last.training_loss;
+  const double loss =
+      last.is_validated() ? std::min(last.training_loss, last.validation_loss) : last.training_loss;
   const double share = loss / settings.chance_loss;
   const bool reached = settings.target_accuracy && state.accuracy >= *settings.target_accuracy;
   if (reached || !(share >= LimitOf(settings, state))) {

@@ -17,8 +17,8 @@ inline constexpr double kFallen = 0.1;
 // A job whose epochs leave out most of their examples is told so from kPoorShare on (high_rate.h).
 
 /// "the training loss ended at 1.2, 52% of that of naming classes at random, and still fell: …",
-/// with what to try, of a job whose row is its last; "" where that or the validation loss ended low,
-/// where spec.runPolicy.targetAccuracy was reached, or nothing is known.
+/// with what to try, of a job whose row is its last; "" where that or the validation loss ended
+/// low, where spec.runPolicy.targetAccuracy was reached, or nothing is known.
 [[nodiscard]] std::string PoorEnd(const JobSettings& settings, const JobState& state);
 
 }  // namespace adamant::controller

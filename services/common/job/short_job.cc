@@ -1,5 +1,7 @@
 #include "services/common/job/short_job.h"
 
+#include <cmath>
+
 #include "proto/adamant/v1/job.pb.h"
 
 namespace adamant::job {
@@ -16,8 +18,10 @@ bool IsShort(std::uint64_t epochs, std::uint64_t train_examples, std::uint64_t b
 }
 
 bool IsShort(const v1::TrainingJob& job, std::uint64_t train_examples) {
+  const double all = static_cast<double>(train_examples);
+  const double trained = std::ceil(job.spec().run_policy().epoch_completion() * all);
   return IsShort(static_cast<std::uint64_t>(job.spec().run_policy().epochs()),
-                 train_examples,
+                 trained < all ? static_cast<std::uint64_t>(trained) : train_examples,
                  static_cast<std::uint64_t>(job.spec().data().batch_size()));
 }
 

@@ -86,8 +86,9 @@ TEST_F(PoorEndTest, ATargetThatWasReachedIsGoodEnough) {
   state_.accuracy = 0.45;
   EXPECT_EQ(EndsWith(1.8, 1.2), "");
   state_.accuracy = 0.35;
-  EXPECT_THAT(EndsWith(1.8, 1.2), HasSubstr("was not reached: top-1 is 0.35 after 3 epochs; the "
-                                            "training loss ended at 1.2"));
+  EXPECT_THAT(EndsWith(1.8, 1.2),
+              HasSubstr("was not reached: top-1 is 0.35 after 3 epochs; the "
+                        "training loss ended at 1.2"));
 }
 
 TEST_F(PoorEndTest, WhatTheManifestHasOfItIsTheFirstAdvice) {
@@ -128,9 +129,9 @@ TEST(PoorEndOfAJobTest, TheMessageHasItAlsoAfterAnotherController) {
   double sum = 0;
   for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
     sum += 2'000 * (epoch == 1 ? 1.8 : 1.2);
-    job.Tell(kWorker0,
-             Heartbeat{.progress = WorkerProgress{.trained_examples = 2'000 * epoch,
-                                                  .loss_sum = sum}});
+    job.Tell(
+        kWorker0,
+        Heartbeat{.progress = WorkerProgress{.trained_examples = 2'000 * epoch, .loss_sum = sum}});
     job.TrainOnly();
     job.Tell(kData0,
              Evaluated{.epoch = epoch,

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "proto/adamant/v1/job.pb.h"
+
 namespace adamant::job {
 namespace {
 
@@ -14,6 +16,17 @@ TEST(ShortJobTest, HasAtMost2000Batches) {
   EXPECT_FALSE(IsShort(11, 6'400, 32));
   EXPECT_TRUE(IsShort(2'000, 1, 32));
   EXPECT_FALSE(IsShort(2'001, 1, 32));
+}
+
+TEST(ShortJobTest, CountsWhatAnEpochMayEndWith) {
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_run_policy()->set_epochs(2);
+  job.mutable_spec()->mutable_data()->set_batch_size(32);
+  job.mutable_spec()->mutable_run_policy()->set_epoch_completion(1);
+  EXPECT_FALSE(IsShort(job, 64'000));
+  job.mutable_spec()->mutable_run_policy()->set_epoch_completion(0.5);
+  EXPECT_TRUE(IsShort(job, 64'000));
+  EXPECT_FALSE(IsShort(job, 64'001));
 }
 
 TEST(ShortJobTest, OfUnknownLengthIsNot) { EXPECT_FALSE(IsShort(1, 0, 32)); }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "proto/adamant/v1/job.pb.h"
@@ -46,6 +47,7 @@ TEST(WarmStartOfTest, OfTwoThreadsOneBeginsAloneWhereTheJobIsShort) {
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 6'000, 3), 3'000U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 1), 6'400U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 2), 0U);
+  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", std::numeric_limits<std::uint64_t>::max(), 1), 0U);
   EXPECT_EQ(WarmStart("{workers: 1, threadsPerWorker: 2}", "Auto", 6'000, 3), 0U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Off", 6'000, 3), 0U);
   EXPECT_EQ(WarmStart("{workers: 2, warmStart: {examples: 0}}", "Auto", 6'000, 3), 0U);
