@@ -125,7 +125,7 @@ absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
     }
   }
   for (const auto& [what, whose] : disks) {
-    message += "; " + whose + ": " + what;
+    message.append("; ").append(whose).append(": ").append(what);
   }
   return absl::DataLossError(message);
 }
