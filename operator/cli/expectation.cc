@@ -229,6 +229,11 @@ void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
   }
 }
 
+// In a short job two would meet after every batch.
+std::int32_t MostWorkersWritten(const Facts& facts) {
+  return facts.options.exchange_beside_one == 1 ? 1 : kMostWorkersWritten;
+}
+
 void WarnOfInterval(const Facts& facts,
                     const char* field,
                     std::int32_t written,
@@ -242,12 +247,14 @@ void WarnOfInterval(const Facts& facts,
              written,
              Wide(share),
              share == 1 ? "batch" : "batches"));
-  } else if (written > 1 && facts.workers() > kMostWorkersWritten) {
+  } else if (written > 1 && facts.workers() > MostWorkersWritten(facts)) {
     warnings.push_back(
-        Text("spec.distribution.%s: %d is kept as written, and many workers learn slowly with the "
-             "delay that it makes; it is best left out",
+        Text("spec.distribution.%s: %d is kept as written, and %s slowly with the delay that it "
+             "makes; it is best left out",
              field,
-             written));
+             written,
+             facts.workers() > kMostWorkersWritten ? "many workers learn"
+                                                   : "two workers learn so short a job"));
   }
 }
 

@@ -341,6 +341,10 @@ TEST(ExpectationTest, WarnsOfNumbersThatAreTakenAsTheyAre) {
 
 TEST(ExpectationTest, WarnsOfWrittenIntervals) {
   EXPECT_THAT(Expected("{workers: 2, fetchEvery: 8, pushEvery: 8}", kMomentum).warnings, IsEmpty());
+  EXPECT_THAT(
+      Expected("{workers: 2, fetchEvery: 8, pushEvery: 8}", kMomentum, "32", "1").warnings,
+      AllOf(Contains(HasSubstr("fetchEvery: 8 is kept as written, and two workers learn so short")),
+            Contains(HasSubstr("spec.distribution.pushEvery: 8 is kept as written"))));
   EXPECT_THAT(Expected("{workers: 3, fetchEvery: 1, pushEvery: 1}", kMomentum).warnings, IsEmpty());
   const ExpectationText text = Expected("{workers: 3, fetchEvery: 4, pushEvery: 8}", kMomentum);
   EXPECT_THAT(text.lines, HasSubstr("a fetch after every 4 batches, a push after every 8 batches"));

@@ -29,6 +29,17 @@ TEST(BestEpochTest, ALastOneThatIsClearlyWorseIsTold) {
             "(spec.optimiser.schedule)");
 }
 
+TEST(BestEpochTest, InAJobOfFewBatchesMoreOfThemComeFirst) {
+  JobState state;
+  state.best_epoch = 1;
+  state.best_accuracy = 0.58;
+  const EpochResult last{.epoch = 3, .validated = 2'000, .top1 = 0.26};
+  EXPECT_THAT(
+      WorseThanBest(state, last, {.length = {.batches = 57, .batch_size = 320, .threads = 4}}),
+      HasSubstr("with 26.00%: try more epochs (spec.runPolicy.epochs), smaller batches "
+                "(spec.data.batchSize), fewer workers, or a lower spec.optimiser.rate, or one"));
+}
+
 TEST(BestEpochTest, ADifferenceThatChanceMakesIsNot) {
   EXPECT_EQ(Told(0.26, 0.8, 10'000), "");
   EXPECT_EQ(Told(0.8, 0.725, 500), "");  // one deviation is 2.7 points
