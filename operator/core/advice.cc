@@ -67,7 +67,7 @@ std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
 std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {
   return hindrances.all_frozen
              ? "; no layer trains, as spec.optimiser.layers freezes each with rate 0"
-         : IsShort(hindrances.length)
+         : IsTooShort(hindrances.length)
              ? "; " + ShortText(hindrances.length) + ": try " + AboutDecay(hindrances) +
                    TryLongerText(hindrances.length) +
                    (rate == RateAdvice::kHigher ? ", or else a higher spec.optimiser.rate" : "") +

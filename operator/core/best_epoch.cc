@@ -54,7 +54,7 @@ std::string WorseThanBest(const JobState& state,
   return "epoch " + std::to_string(state.best_epoch) + " was the best, with top-1 " +
          Percent(state.best_accuracy) + "; the model that is written is that of the last, epoch " +
          std::to_string(last.epoch) + ", with " + Percent(last.top1) + ": try " +
-         (IsShort(hindrances.length) ? TryLongerText(hindrances.length) + ", or " : "") +
+         (IsTooShort(hindrances.length) ? TryLongerText(hindrances.length) + ", or " : "") +
          AboutSwings(hindrances) +
          "a lower spec.optimiser.rate, or one that falls (spec.optimiser.schedule)";
 }

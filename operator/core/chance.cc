@@ -87,7 +87,7 @@ std::string WhatToTry(const EpochResult& last,
     others.length = {};
     return TryToLearnText(RateAdvice::kUnknown, others);
   }
-  const bool explained = hindrances.all_frozen || IsShort(hindrances.length);
+  const bool explained = hindrances.all_frozen || IsTooShort(hindrances.length);
   return (HasHardlyMoved(last, recovery, chance_loss)
               ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)
               : TryToLearnText(RateAdvice::kUnknown, hindrances)) +

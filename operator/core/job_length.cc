@@ -39,7 +39,7 @@ Hindrances HindrancesOf(const JobSettings& settings, const JobState& state) {
   return found;
 }
 
-bool IsShort(const JobLength& length) {
+bool IsTooShort(const JobLength& length) {
   return length.batches > 0 &&
          length.batches - length.warm_up < kFewestBatchesOfThread * length.threads;
 }

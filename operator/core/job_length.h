@@ -14,7 +14,7 @@ namespace adamant::controller {
 
 /// Whether so few batches hardly move weights at a rate that is right. Those of a warm-up do not
 /// count, and each of several threads goes only its share of the way.
-[[nodiscard]] bool IsShort(const JobLength& length);
+[[nodiscard]] bool IsTooShort(const JobLength& length);
 
 /// "the job has 5 batches in all, 4 of them in its warm-up", and what to try: "more epochs …".
 [[nodiscard]] std::string ShortText(const JobLength& length);

@@ -45,13 +45,13 @@ TEST(JobLengthTest, TheWarmUpIsGivenInEpochsOrExamples) {
 }
 
 TEST(JobLengthTest, AJobIsShortWithFewBatchesForEachThreadBesideItsWarmUp) {
-  EXPECT_TRUE(IsShort({.batches = 49}));
-  EXPECT_FALSE(IsShort({.batches = 50}));
-  EXPECT_TRUE(IsShort({.batches = 199, .threads = 4}));
-  EXPECT_FALSE(IsShort({.batches = 200, .threads = 4}));
-  EXPECT_TRUE(IsShort({.batches = 490, .warm_up = 441}));
-  EXPECT_FALSE(IsShort({.batches = 500, .warm_up = 450}));
-  EXPECT_FALSE(IsShort({})) << "not known";
+  EXPECT_TRUE(IsTooShort({.batches = 49}));
+  EXPECT_FALSE(IsTooShort({.batches = 50}));
+  EXPECT_TRUE(IsTooShort({.batches = 199, .threads = 4}));
+  EXPECT_FALSE(IsTooShort({.batches = 200, .threads = 4}));
+  EXPECT_TRUE(IsTooShort({.batches = 490, .warm_up = 441}));
+  EXPECT_FALSE(IsTooShort({.batches = 500, .warm_up = 450}));
+  EXPECT_FALSE(IsTooShort({})) << "not known";
 }
 
 TEST(JobLengthTest, WhereLittleWasLearnedInAShortJobItIsToldToTrainMore) {
