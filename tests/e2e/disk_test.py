@@ -53,7 +53,7 @@ class DiskTest(adamant.TestCase):
         # in it than workers keep (`retain`) before they wait for the disk.
         layers = ("\n        - {name: fc1, kind: FullyConnected, outputs: 256}"
                   "\n        - {name: fc2, kind: FullyConnected, outputs: 10}")
-        run.train(self.job(epochs=1, layers=layers, copies=1, train="{digits: {seed: 1, examples: 60000}}"))
+        run.train(self.job(epochs=1, workers=1, layers=layers, copies=1, train="{digits: {seed: 1, examples: 60000}}"))
         run.await_epoch(0)
         ballast = self.fill(disk, chunk=65536)  # what is counted has room
         counted = self.await_alarm(run)["examples"] or 0

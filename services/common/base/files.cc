@@ -90,6 +90,11 @@ absl::Status TooLarge(const std::filesystem::path& path, std::uint64_t max_bytes
                                std::to_string(max_bytes) + " bytes");
 }
 
+// Whether the message has the text of this error of the system.
+bool Tells(int error, std::string_view message) {
+  return message.find(std::generic_category().message(error)) != std::string_view::npos;
+}
+
 }  // namespace
 
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path) {
@@ -112,9 +117,11 @@ absl::Status SystemError(int error, std::string_view what, const std::filesystem
   }
 }
 
-bool IsFileSizeLimit(std::string_view message) {
-  return message.find(std::generic_category().message(EFBIG)) != std::string_view::npos;
+bool IsOpenFileLimit(std::string_view message) {
+  return Tells(EMFILE, message) || Tells(ENFILE, message);
 }
+
+bool IsFileSizeLimit(std::string_view message) { return Tells(EFBIG, message); }
 
 bool ExceedsFileSizeLimit(std::uint64_t bytes) {
   rlimit limit{};
@@ -138,19 +145,21 @@ std::string WhatMakesRoom(std::string_view message) {
   if (IsFileSizeLimit(message)) {
     return "raise the limit of file sizes (ulimit -f)";
   }
-  for (const int error : {ENOSPC, EDQUOT}) {
-    if (message.find(std::generic_category().message(error)) != std::string_view::npos) {
-      return "make room on that disk";
-    }
+  if (IsOpenFileLimit(message)) {
+    return "raise the limit of open files (ulimit -n)";
   }
-  return "";
+  return Tells(ENOSPC, message) || Tells(EDQUOT, message) ? "make room on that disk" : "";
 }
 
 std::string DescribeFull(const absl::Status& full) {
   const std::string message(full.message());
-  return (IsFileSizeLimit(message) ? "cannot write: a file may not grow (ulimit -f): "
-                                   : "disk full: ") +
-         message;
+  if (IsFileSizeLimit(message)) {
+    return "cannot write: a file may not grow (ulimit -f): " + message;
+  }
+  if (IsOpenFileLimit(message)) {
+    return "cannot open files: too many are open (ulimit -n): " + message;
+  }
+  return "disk full: " + message;
 }
 
 absl::Status Misplaced(const std::filesystem::path& path,

@@ -46,6 +46,10 @@ absl::Status WriteFile(const std::filesystem::path& path,
 /// where it is none.
 std::filesystem::path EndOfLinks(std::filesystem::path path);
 
+/// Whether a limit of open files (EMFILE, ENFILE) is what the message of a ResourceExhausted tells
+/// of, rather than a full disk.
+bool IsOpenFileLimit(std::string_view message);
+
 /// Whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells of,
 /// rather than a full disk.
 bool IsFileSizeLimit(std::string_view message);
@@ -58,11 +62,11 @@ bool ExceedsFileSizeLimit(std::uint64_t bytes);
 /// system has room, and no inodes (df -i); else "". SystemError does so itself.
 std::string InodeHint(const std::filesystem::path& path);
 
-/// What a person can do, where a message tells of a full disk or of a limit of file sizes: "make
-/// room on that disk"; "" for all others.
+/// What a person can do, where a message tells of a full disk or of a limit of files or their
+/// sizes: "make room on that disk"; "" for all others.
 std::string WhatMakesRoom(std::string_view message);
 
-/// What is said of a ResourceExhausted: "disk full: …", or what is true of a limit of file sizes.
+/// What is said of a ResourceExhausted: "disk full: …", or what is true of a limit of files.
 std::string DescribeFull(const absl::Status& full);
 
 /// The status for a failed system call: what was done, to which path, and the system's reason for

@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +20,10 @@
 namespace adamant::rpc {
 namespace {
 
+// Of the files that the process may open, the last are not for connections: its stores open some,
+// too.
+constexpr rlim_t kSpareFiles = 64;
+
 // How often strangers are looked at, while there are any.
 constexpr std::chrono::milliseconds kLookInterval(2);
 
@@ -26,6 +31,15 @@ constexpr std::chrono::milliseconds kLookInterval(2);
 constexpr std::uint8_t kEstablished = 1;
 constexpr std::uint8_t kSynReceived = 3;
 constexpr std::uint8_t kCloseWait = 8;
+
+// Whether `file` is one of the last that may be opened: each takes the lowest number that is free.
+bool IsSpare(int file) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) {
+    return false;
+  }
+  return static_cast<rlim_t>(file) >= files.rlim_cur - std::min(kSpareFiles, files.rlim_cur / 4);
+}
 
 std::string KeyOf(const std::string& host, std::string_view port) {
   return host + ' ' + std::string(port);
@@ -177,9 +191,11 @@ bool Door::TakeAll() {
 // False for want of files or memory.
 bool Door::LetIn(int socket, const sockaddr_storage& peer) {
   const int own = socket < 0 ? -1 : fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  if (own < 0) {
-    if (socket >= 0) {
-      close(socket);
+  if (own < 0 || IsSpare(own)) {
+    for (const int file : {socket, own}) {
+      if (file >= 0) {
+        close(file);
+      }
     }
     return false;
   }

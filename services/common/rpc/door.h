@@ -19,7 +19,8 @@ namespace adamant::rpc {
 
 /// Takes the connections to a port in place of gRPC, and bounds what strangers cost: connections on
 /// which nobody has named the server's job. gRPC bounds neither their number nor what they send
-/// before a call is refused, and stops listening for good when the process has no files left.
+/// before a call is refused, and stops listening for good when the process has no files left. The
+/// last files that the process may open it leaves to others: 64, of few a quarter.
 /// Threads: any; has two of its own. One hands connections over and may be held up there, as gRPC
 /// reads at once what has come; the other cuts what holds it up.
 class Door {

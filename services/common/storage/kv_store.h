@@ -34,13 +34,14 @@ class KvStore {
 
   /// Large values come from the disk itself, past all caches, and every value is checked: so to
   /// read is to scrub. Errors: NotFound when absent; DataLoss when the stored bytes fail their
-  /// checksum; Unavailable when the disk does not answer.
+  /// checksum; Unavailable when the disk does not answer; ResourceExhausted while no more files may
+  /// be opened.
   virtual absl::StatusOr<std::string> Get(std::string_view key) const = 0;
 
   /// Applies all changes or none, and returns when they would survive a loss of power.
-  /// Errors: ResourceExhausted when the disk is full (the store goes on serving reads, and writes
-  /// succeed again once there is room); DataLoss when a sync failed: what was written since the
-  /// last success is unknown.
+  /// Errors: ResourceExhausted when the disk is full or no more files may be opened (the store goes
+  /// on serving reads, and writes succeed again once there is room); DataLoss when a sync failed:
+  /// what was written since the last success is unknown.
   virtual absl::Status Write(const std::vector<Change>& changes) = 0;
 
   /// Like Write, but survives only the death of the process, not the loss of power. The next Write

@@ -30,6 +30,9 @@ const Change* FindChange(const std::vector<Change>& changes, std::string_view ke
 
 absl::StatusOr<std::string> MemoryStore::Get(std::string_view key) const {
   MutexLock lock(mutex_);
+  if (out_of_files_) {
+    return absl::ResourceExhaustedError("memory: too many open files");
+  }
   if (corrupt_.contains(key)) {
     return CorruptError();
   }
@@ -131,6 +134,11 @@ void MemoryStore::LosePower(std::size_t survivors) {
 void MemoryStore::SetFull(bool full) {
   MutexLock lock(mutex_);
   full_ = full;
+}
+
+void MemoryStore::SetOutOfFiles(bool out_of_files) {
+  MutexLock lock(mutex_);
+  out_of_files_ = out_of_files;
 }
 
 void MemoryStore::SetLying(bool lying) {

@@ -38,6 +38,9 @@ class MemoryStore final : public KvStore {
   /// While full, all but lazy writes fail with ResourceExhausted and change nothing.
   void SetFull(bool full);
 
+  /// While it is out of files, Get fails with ResourceExhausted.
+  void SetOutOfFiles(bool out_of_files);
+
   /// While it lies, Write and Flush say that they have synced; what they wrote survives the process
   /// alone.
   void SetLying(bool lying);
@@ -78,6 +81,7 @@ class MemoryStore final : public KvStore {
   std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);  // begins with one that is not durable
   std::set<std::string, std::less<>> corrupt_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  bool out_of_files_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::size_t> syncs_until_failure_ ABSL_GUARDED_BY(mutex_);
   bool lying_ ABSL_GUARDED_BY(mutex_) = false;
 };

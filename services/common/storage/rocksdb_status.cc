@@ -18,7 +18,7 @@ bool IsDiskFull(const rocksdb::Status& status) {
          status.subcode() == rocksdb::Status::SubCode::kSpaceLimit;
 }
 
-// Of a disk that is full.
+// Of a disk that is full, or when no more files may be opened.
 absl::Status Full(const rocksdb::Status& status, const std::filesystem::path& path) {
   return absl::ResourceExhaustedError(path.string() + ": " + status.ToString() + InodeHint(path));
 }
@@ -31,6 +31,10 @@ absl::Status Make(absl::StatusCode code,
 
 }  // namespace
 
+bool IsOutOfFiles(const rocksdb::Status& status) {
+  return status.IsIOError() && IsOpenFileLimit(status.ToString());
+}
+
 absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
   if (status.ok()) {
     return absl::OkStatus();
@@ -41,6 +45,10 @@ absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::pa
   return Make(status.IsCorruption() ? absl::StatusCode::kDataLoss : absl::StatusCode::kUnavailable,
               status,
               path);
+}
+
+absl::Status OpenStatus(const rocksdb::Status& status, const std::filesystem::path& path) {
+  return IsOutOfFiles(status) ? Full(status, path) : ReadStatus(status, path);
 }
 
 absl::Status WriteStatus(const rocksdb::Status& status, const std::filesystem::path& path) {

@@ -12,8 +12,15 @@ namespace adamant::storage {
 
 /// What RocksDB says, in the terms of KvStore. `path` begins the message.
 
+/// Whether the process, or the machine, may open no more files.
+bool IsOutOfFiles(const rocksdb::Status& status);
+
 /// DataLoss for damage; ResourceExhausted for a full disk; else Unavailable.
 absl::Status ReadStatus(const rocksdb::Status& status, const std::filesystem::path& path);
+
+/// As ReadStatus, and ResourceExhausted when no more files may be opened: for those that can be
+/// tried again.
+absl::Status OpenStatus(const rocksdb::Status& status, const std::filesystem::path& path);
 
 /// ResourceExhausted for a full disk; else DataLoss.
 absl::Status WriteStatus(const rocksdb::Status& status, const std::filesystem::path& path);

@@ -123,7 +123,7 @@ absl::Status SegmentFiles::Sync() {
 
 absl::StatusOr<std::string> SegmentFiles::Read(const Location& location) const {
   absl::StatusOr<std::string> value = ReadValue(location);
-  if (!value.ok()) {
+  if (!value.ok() && !absl::IsResourceExhausted(value.status())) {
     MutexLock lock(mutex_);
     open_is_damaged_ = open_is_damaged_ || location.segment == next_ - 1;
   }
@@ -147,7 +147,7 @@ absl::StatusOr<std::string> SegmentFiles::ReadValue(const Location& location) co
   if (status.IsPathNotFound() || status.IsNotFound()) {
     return absl::DataLossError(path + ": missing");
   }
-  ADAMANT_RETURN_IF_ERROR(ReadStatus(status, path));
+  ADAMANT_RETURN_IF_ERROR(OpenStatus(status, path));
   Buffer buffer = TakeBuffer();
   std::string value;
   status = ReadPieces(*file, location, buffer.get(), value);
@@ -286,7 +286,9 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::Begin(std::uint64_t segment,
       return file;
     }
   }
-  return WriteStatus(status, PathOf(segment));
+  // Where no more files may be opened nothing is lost yet.
+  return IsOutOfFiles(status) ? OpenStatus(status, PathOf(segment))
+                              : WriteStatus(status, PathOf(segment));
 }
 
 absl::Status SegmentFiles::WritePadded(rocksdb::FSWritableFile& file,

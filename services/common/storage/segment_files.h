@@ -35,8 +35,8 @@ struct Location {
 /// file system has it). It does not know which values are still needed. A file that is needed no
 /// more is written anew under another number, which is much faster than to delete and allocate.
 /// Threads: Append one at a time, and Sync one at a time; all may run at once.
-/// Errors: ResourceExhausted when the disk is full, and nothing was appended; else DataLoss for
-/// what cannot be written or synced; each names the file.
+/// Errors: ResourceExhausted when the disk is full or no more files may be opened, and nothing was
+/// appended; else DataLoss for what cannot be written or synced; each names the file.
 class SegmentFiles {
  public:
   /// Uses the files in `folder`, which exists. A new one is begun when the last one has reached
@@ -56,7 +56,7 @@ class SegmentFiles {
   /// Reads from the disk, not from the page cache. Nothing more is appended to a file that a value
   /// could not be read from: it may not be the one that is open under its name.
   /// Errors: DataLoss when the bytes are not there or are not those that were appended;
-  /// Unavailable when the disk does not answer.
+  /// Unavailable when the disk does not answer; ResourceExhausted when no more files may be opened.
   [[nodiscard]] absl::StatusOr<std::string> Read(const Location& location) const;
 
   /// Bytes by segment.

@@ -101,6 +101,8 @@ absl::Status ParameterServer::ScrubShard(ShardId id) {
       stored.ok() ? DecodeShard(IdentityOf(id), *stored).status() : stored.status();
   if (read.ok()) {
     scrubbed_.bytes += stored->size();
+  } else if (absl::IsResourceExhausted(read)) {
+    return absl::OkStatus();  // too many open files
   } else if (const LiveShardPtr shard = shard_table_.Get(id)) {
     shard->MarkDirty();
     dirty_.Hurry();
@@ -114,6 +116,9 @@ absl::Status ParameterServer::ScrubRecords(BucketId id) {
     for (const auto& [key, record] : *stored) {
       scrubbed_.bytes += record.value.size();
     }
+    return absl::OkStatus();
+  }
+  if (absl::IsResourceExhausted(stored.status())) {
     return absl::OkStatus();
   }
   const MutexLock lock(mutex_);
@@ -143,7 +148,7 @@ void ParameterServer::ScrubCopy(const ScrubbedValue& value) {
       scrubbed_.bytes += record.value.size();
     }
   }
-  if (!read.ok()) {
+  if (!read.ok() && !absl::IsResourceExhausted(read)) {
     const MutexLock lock(mutex_);
     tasks_.unreadable[{value.snapshot, value.bucket}].why = std::move(read);
     driver_.WantStorage();
@@ -158,11 +163,13 @@ absl::StatusOr<ShardValue> ParameterServer::ReadSnapshot(const Writer* asking,
   if (value.ok() || absl::IsFailedPrecondition(value.status())) {
     return value;
   }
-  const MutexLock lock(mutex_);
-  UnreadableCopy& copy = tasks_.unreadable[{snapshot, bucket}];
-  copy.why = value.status();
-  copy.is_needed = copy.is_needed || asking != nullptr;
-  driver_.WantStorage();
+  if (!absl::IsResourceExhausted(value.status())) {  // with too many open files nothing is wrong
+    const MutexLock lock(mutex_);
+    UnreadableCopy& copy = tasks_.unreadable[{snapshot, bucket}];
+    copy.why = value.status();
+    copy.is_needed = copy.is_needed || asking != nullptr;
+    driver_.WantStorage();
+  }
   if (asking == nullptr) {
     return value;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -233,6 +234,29 @@ TEST_F(DoorTest, ConnectionsThatEndAreForgotten) {
     const MutexLock lock(mutex_);
     shutdown(sockets_.back(), SHUT_RDWR);  // as gRPC does
   }
+}
+
+TEST_F(DoorTest, TheLastFilesAreLeftToOthers) {
+  constexpr int kFiles = 200;
+  Open({.most_strangers = 1000, .most_time = kNever});
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 80; ++i) {
+    clients.push_back(Connect());
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = kFiles, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  bool was_cut = false;
+  for (int i = 0; i < 1000 && !was_cut; ++i) {
+    was_cut = clients.front()->IsCutWithin(milliseconds(10));
+  }
+  const int file = dup(0);
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(was_cut) << "the oldest gives way";
+  EXPECT_GE(file, 0);
+  EXPECT_LT(file, kFiles - kFiles / 4);
+  close(file);
 }
 
 TEST_F(DoorTest, NobodyIsLetInOnceItIsClosed) {

@@ -92,6 +92,28 @@ TEST_F(SegmentStoreTest, ALimitOfFileSizesWithinABlockIsCalledOne) {
   EXPECT_TRUE(Put(1, "again").ok());
 }
 
+// Strangers may hold all that a server may open.
+TEST_F(SegmentStoreTest, WhileNoFileCanBeOpenedNothingIsDamagedOrLost) {
+  ASSERT_TRUE(Put(1, "first").ok());
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const absl::Status read = store_->Get("1").status();
+  absl::Status written;
+  for (std::uint64_t key = 2; written.ok() && key < 10; ++key) {  // until a segment is begun
+    written = Put(key, "next");
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  for (const absl::Status& status : {read, written}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_TRUE(IsOpenFileLimit(std::string(status.message()))) << status;
+  }
+  EXPECT_EQ(Start(1), "first");
+  EXPECT_TRUE(Put(1, "again").ok());
+  EXPECT_EQ(Start(1), "again");
+}
+
 TEST_F(SegmentStoreTest, SpaceStaysBoundedWhateverIsRewritten) {
   constexpr std::uint64_t kKeys = 40;
   constexpr std::uint64_t kPaddedBytes = kValueBytes + 4096;  // all values are a little larger

@@ -74,6 +74,17 @@ TEST_F(ScrubTest, ADamagedShardIsWrittenAnewAndSurvivesTheProcess) {
   EXPECT_EQ(Values(1), values);
 }
 
+TEST_F(ScrubTest, WhileNoFileCanBeOpenedNothingIsCalledDamaged) {
+  Create(Options());
+  ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
+  rig_->store(0).SetOutOfFiles(true);
+  ScrubAll();
+  ScrubAll();
+  rig_->store(0).SetOutOfFiles(false);
+  EXPECT_EQ(server().scrubbed().damaged, 0u);
+  EXPECT_THAT(server().damages(), testing::IsEmpty());
+}
+
 TEST_F(ScrubTest, AShardThatIsNotWhatWasWrittenIsWrittenAnew) {
   Create(Options());
   std::string stored = rig_->store(0).Get(LiveShardKey(2)).value();
