@@ -69,6 +69,9 @@ struct Facts {
   [[nodiscard]] std::uint64_t batches() const {
     return static_cast<std::uint64_t>(spec.run_policy().epochs()) * epoch_batches;
   }
+  [[nodiscard]] bool one_trains_all() const {
+    return batches() > 0 && batches() <= warm_start_batches;
+  }
   [[nodiscard]] std::int32_t workers() const { return spec.distribution().workers(); }
   [[nodiscard]] std::uint64_t threads() const {
     return static_cast<std::uint64_t>(workers()) * options.threads;
@@ -116,6 +119,9 @@ std::string MomentumText(float momentum) {
 
 // The first batches, before the gain has risen.
 std::string StartText(const Facts& facts) {
+  if (facts.one_trains_all()) {
+    return Text("start: one worker trains all %llu batches alone\n", Wide(facts.batches()));
+  }
   std::string text;
   if (facts.warm_start_batches > 0) {
     text = Text("one worker alone for %llu %s at learning rate %g; then ",
@@ -194,6 +200,17 @@ std::uint64_t FewestBatches(const Facts& facts) {
 void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
   const std::uint64_t batches = facts.batches();
   const std::uint64_t fewest = FewestBatches(facts);
+  if (facts.one_trains_all()) {
+    warnings.push_back(
+        Text("spec.distribution.workers: %llu %s in all %s more than one worker trains alone "
+             "before the others begin: these only wait. With one worker it is the same; %smore "
+             "epochs give the others something to do",
+             Wide(batches),
+             batches == 1 ? "batch" : "batches",
+             batches == 1 ? "is not" : "are not",
+             facts.options.batch_size > 1 ? "smaller batches or " : ""));
+    return;
+  }
   if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
     warnings.push_back(Text(
         "spec.distribution.workers: %llu %s in all %s few for %llu threads that fade in; "
@@ -331,8 +348,7 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
 
 Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::uint64_t examples) {
   const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read.replica, read.plan);
-  const std::uint64_t alone = job::WarmStartExamples(
-      job, examples > 0 ? examples : std::numeric_limits<std::uint64_t>::max());
+  const std::uint64_t alone = job::WarmStartExamples(job, examples);
   return {.spec = job.spec(),
           .options = options,
           .expected = worker::Expect(

@@ -130,6 +130,14 @@ std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent, d
                     std::to_string(most_frequent) + " of " + std::to_string(row.validated) + ")");
 }
 
+std::string OneClassWarning(const EpochResult& row, std::uint64_t most_frequent) {
+  return row.validated < 2 || most_frequent < row.validated
+             ? ""
+             : "epoch " + std::to_string(row.epoch) + ": all " + std::to_string(row.validated) +
+                   " validation examples are of one class: top-1 does not tell whether the model "
+                   "knows the others (spec.data.validation)";
+}
+
 std::string LearnedLittle(const EpochResult& last,
                           const Recovery& recovery,
                           double chance_loss,

@@ -43,6 +43,10 @@ inline constexpr double kLargestShareJudged = 0.9;
                                         std::uint64_t most_frequent,
                                         double chance_loss);
 
+/// What to tell where all validation examples are of one class, which naming it classifies; else
+/// "".
+[[nodiscard]] std::string OneClassWarning(const EpochResult& row, std::uint64_t most_frequent);
+
 /// Of a model that beats naming the most frequent class, but hardly: what to tell at the end of a
 /// job whose training loss is next to `chance_loss`, and what to try; else "".
 [[nodiscard]] std::string LearnedLittle(const EpochResult& last,

@@ -437,6 +437,10 @@ void EpochSequence::TellChance(std::uint64_t most_frequent) {
                  state_.epoch,
                  ChanceWarning(state_.row, most_frequent, settings_.chance_loss));
   }
+  const std::string one_class = OneClassWarning(state_.row, most_frequent);
+  if (state_.row.epoch == 1 && !one_class.empty()) {
+    outbox_.Tell(Note::Kind::kAlarm, state_.epoch, one_class);
+  }
 }
 
 // Waits for primaries that are still to store the model.

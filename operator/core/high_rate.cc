@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "operator/core/advice.h"
+#include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 #include "operator/core/recovery.h"
 
@@ -11,6 +12,14 @@ namespace adamant::controller {
 namespace {
 
 bool IsLowered(const JobState& state) { return state.recovery.rate_factor < 1; }
+
+// After very few batches more of them help first.
+std::string WhatToTry(const Hindrances& hindrances) {
+  return IsTooShort(hindrances.length)
+             ? "; " + ShortText(hindrances.length) + ": try " + TryLongerText(hindrances.length) +
+                   ", or a lower spec.optimiser.rate"
+             : TryText(RateAdvice::kLower, hindrances);
+}
 
 std::string Times(std::uint64_t times) {
   return std::to_string(times) + (times == 1 ? " time" : " times");
@@ -40,7 +49,7 @@ std::string HighRate(const JobSettings& settings, const JobState& state) {
          " of that of naming classes at random" +
          (sign.empty() ? ": the learning rate may still have been too high"
                        : ", and " + sign + ": the learning rate was probably too high") +
-         TryText(RateAdvice::kLower, settings.hindrances);
+         WhatToTry(HindrancesOf(settings, state));
 }
 
 }  // namespace adamant::controller

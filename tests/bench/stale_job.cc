@@ -21,7 +21,6 @@ constexpr std::size_t kPrefetch = 4;
 constexpr double kEpsilon = 1e-8;
 constexpr std::uint32_t kBuckets = 64;
 constexpr std::uint64_t kWarmStartBatches = 200;
-constexpr std::uint64_t kMostWarmStart = 2;  // of an epoch: half
 
 constexpr std::uint64_t kMaxOperandBytes = std::uint64_t{128} << 20;
 constexpr std::int64_t kEvaluationBatch = 200;
@@ -54,7 +53,7 @@ std::uint64_t WarmStartExamples(const StaleOptions& options, std::uint64_t examp
   if (few || options.workers == 1 || !options.asynchrony) {
     return 0;
   }
-  return std::min(kWarmStartBatches * options.batch, examples / kMostWarmStart);
+  return kWarmStartBatches * options.batch;
 }
 
 // As a job's manifest would say it; `examples`: of an epoch.

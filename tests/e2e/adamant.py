@@ -34,6 +34,7 @@ spec:
   optimiser: {optimiser}
   distribution:
     workers: {workers}
+    warmStart: {{examples: {warm_start}}}
     dataServers: {data_servers}
     parameterServers: {{count: {parameter_servers}{copies}, buckets: 8, persistence: {{flushInterval: 200ms}}}}
   runPolicy:
@@ -46,11 +47,13 @@ spec:
 
 
 def manifest(**values):
-    """A small job on generated digits; `values` replace the defaults below. copies=None leaves the product's default."""
+    """A small job on generated digits; `values` replace the defaults below. copies=None leaves the product's default.
+
+    warm_start is so short that of several workers all train, and not the first nearly alone."""
     defaults = dict(
         name="tiny", layers=LAYERS, train="{digits: {seed: 1, examples: 3000}}",
         validation="{digits: {seed: 2, examples: 500}}",
-        optimiser="{kind: Momentum, rate: 0.005}", workers=2, data_servers=1, parameter_servers=2, copies=None, epochs=3,
+        optimiser="{kind: Momentum, rate: 0.005}", workers=2, warm_start=1500, data_servers=1, parameter_servers=2, copies=None, epochs=3,
         epoch_completion=1, seed=1, restarts=10, on_divergence="{action: Recover, times: 3}")
     assert values.keys() <= defaults.keys(), values
     values = {**defaults, **values}

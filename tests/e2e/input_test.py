@@ -175,7 +175,7 @@ class InputTest(adamant.TestCase):
             return self.job(train=f"{{idx: {{images: {data}/train-images-idx3-ubyte.gz, "
                                   f"labels: {data}/train-labels-idx1-ubyte.gz}}}}",
                             validation=f"{{idx: {{images: {data}/t10k-images-idx3-ubyte.gz, "
-                                       f"labels: {data}/t10k-labels-idx1-ubyte.gz}}}}", epochs=1)
+                                       f"labels: {data}/t10k-labels-idx1-ubyte.gz}}}}", epochs=1, warm_start=100)
         self.assert_refused(adamant.adamant("validate", job()), 0)
         images = data / "train-images-idx3-ubyte.gz"
         whole = images.read_bytes()

@@ -39,6 +39,7 @@ spec:
     validation: {{digits: {{seed: 2, examples: 100}}}}
   distribution:
     workers: {workers}
+    warmStart: {{examples: 1000}}
     dataServers: 1
     parameterServers: {parameter_servers}
   detection: {{hang: {hang}}}

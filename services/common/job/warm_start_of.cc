@@ -1,16 +1,13 @@
 #include "services/common/job/warm_start_of.h"
 
-#include <algorithm>
-
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/short_job.h"
 
 namespace adamant::job {
 namespace {
 
-/// Of a warm start that the manifest leaves open; at most one part of so many of an epoch.
+/// Of a warm start that the manifest leaves open.
 constexpr std::uint64_t kBatches = 200;
-constexpr std::uint64_t kMost = 2;
 
 }  // namespace
 
@@ -29,8 +26,7 @@ std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_
       spec.optimiser().asynchrony() == v1::Optimiser::ASYNCHRONY_OFF) {
     return 0;
   }
-  return std::min(kBatches * static_cast<std::uint64_t>(spec.data().batch_size()),
-                  train_examples / kMost);
+  return kBatches * static_cast<std::uint64_t>(spec.data().batch_size());
 }
 
 }  // namespace adamant::job

@@ -9,7 +9,8 @@ class TrainingJob;
 namespace adamant::job {
 
 /// Examples that worker 0 trains alone before the others begin (spec.distribution.warmStart); 0:
-/// all begin at once. `job` has its defaults. Source: docs/design/asynchrony.md.
+/// all begin at once. May be more than there are. `job` has its defaults. Source:
+/// docs/design/asynchrony.md.
 std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples);
 
 }  // namespace adamant::job

@@ -231,15 +231,25 @@ TEST(ExpectationTest, WarnsOfMoreThreadsThanWereMeasured) {
               ElementsAre(HasSubstr("spec.distribution.threadsPerWorker: 20 threads in all")));
 }
 
-TEST(ExpectationTest, AWarmStartIsAtMostHalfAnEpochAndMayBeWritten) {
+TEST(ExpectationTest, AWarmStartIsOf200BatchesAndMayBeWritten) {
   EXPECT_THAT(Expected("{workers: 3}", kMomentum, "320", "20").lines,
-              HasSubstr("start: one worker alone for 94 batches at learning rate 0.02; then"));
+              HasSubstr("start: one worker alone for 200 batches at learning rate 0.02; then"));
   EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 64}}", kMomentum).lines,
               HasSubstr("start: one worker alone for 2 batches at learning rate 0.02; then"));
   EXPECT_THAT(Expected("{workers: 2, warmStart: {examples: 1}}", kMomentum).lines,
               HasSubstr("start: one worker alone for 1 batch at learning rate 0.02; then"));
   EXPECT_THAT(Expected("{workers: 3, warmStart: {examples: 0}}", kMomentum).lines,
               HasSubstr("\nstart: a gain of 1/3: learning rate 0.00"));
+}
+
+TEST(ExpectationTest, OfAJobThatIsAllWarmStartTheOtherWorkersOnlyWait) {
+  const ExpectationText of_188 = Expected("{workers: 8}", kMomentum, "320", "1");
+  EXPECT_THAT(of_188.lines, HasSubstr("\nstart: one worker trains all 188 batches alone\n"));
+  EXPECT_THAT(of_188.warnings,
+              ElementsAre(HasSubstr("spec.distribution.workers: 188 batches in all are not more "
+                                    "than one worker trains alone before the others begin")));
+  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "2").warnings,
+              ElementsAre(HasSubstr("376 batches in all are few for 8 threads")));
 }
 
 TEST(ExpectationTest, WithoutCorrectionAllBeginAtOnce) {

@@ -53,6 +53,15 @@ TEST(ChanceTest, TheTextsNameTheNumbersAndTheFieldsToChange) {
       "images");
 }
 
+TEST(ChanceTest, ValidationDataOfOneClassIsTold) {
+  EXPECT_EQ(OneClassWarning(Row(500, 500), 500),
+            "epoch 2: all 500 validation examples are of one class: top-1 does not tell whether "
+            "the model knows the others (spec.data.validation)");
+  EXPECT_EQ(OneClassWarning(Row(500, 500), 499), "");
+  EXPECT_EQ(OneClassWarning(Row(500, 500), 0), "") << "not known";
+  EXPECT_EQ(OneClassWarning(Row(1, 1), 1), "");
+}
+
 TEST(ChanceTest, AfterADivergenceOnlyALowerRateIsAdvised) {
   EpochResult row = Row(10'000, 660);
   row.trained = 60'000;

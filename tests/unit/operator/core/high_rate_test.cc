@@ -45,6 +45,18 @@ TEST_F(HighRateTest, APoorModelWithASignOfItIsTold) {
               HasSubstr("try a lower spec.optimiser.momentum than 0.99, a lower spec.opt"));
 }
 
+TEST_F(HighRateTest, AfterVeryFewBatchesMoreOfThemAreNamedFirst) {
+  state_.recovery.sign = kGrown;
+  settings_.batch_size = 320;
+  settings_.workers = 3;
+  settings_.threads_per_worker = 1;
+  settings_.training_examples = 6'000;
+  EXPECT_THAT(ReservationsOf(settings_, state_),
+              HasSubstr("; the job has only 57 batches in all for 3 training threads: try more "
+                        "epochs (spec.runPolicy.epochs), smaller batches (spec.data.batchSize), "
+                        "fewer workers, or a lower spec.optimiser.rate"));
+}
+
 TEST_F(HighRateTest, WithoutASignTheDataMayBeWhy) {
   EXPECT_EQ(ReservationsOf(settings_, state_), "");
 }

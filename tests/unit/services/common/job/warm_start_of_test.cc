@@ -44,7 +44,7 @@ TEST(WarmStartOfTest, MoreThanTwoThreadsLetOneWorkerTrainAloneFirst) {
 }
 
 TEST(WarmStartOfTest, OfTwoThreadsOneBeginsAloneWhereTheJobIsShort) {
-  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 6'000, 3), 3'000U);
+  EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 6'000, 3), 6'400U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 1), 6'400U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", 60'000, 2), 0U);
   EXPECT_EQ(WarmStart("{workers: 2}", "Auto", std::numeric_limits<std::uint64_t>::max(), 1), 0U);
@@ -53,8 +53,9 @@ TEST(WarmStartOfTest, OfTwoThreadsOneBeginsAloneWhereTheJobIsShort) {
   EXPECT_EQ(WarmStart("{workers: 2, warmStart: {examples: 0}}", "Auto", 6'000, 3), 0U);
 }
 
-TEST(WarmStartOfTest, IsAtMostHalfAnEpoch) {
-  EXPECT_EQ(WarmStart("{workers: 3}", "Auto", 1000), 500U);
+TEST(WarmStartOfTest, IsNoShorterWhereAnEpochOrTheJobIs) {
+  EXPECT_EQ(WarmStart("{workers: 3}", "Auto", 1000, 10), 6400U);
+  EXPECT_EQ(WarmStart("{workers: 3}", "Auto", 1000, 1), 6400U);
 }
 
 TEST(WarmStartOfTest, ThereIsNoneWithoutCorrectionUnlessItIsWritten) {
