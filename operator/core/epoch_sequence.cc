@@ -115,6 +115,7 @@ void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
                                "them has opened epoch " + std::to_string(epoch));
   unflushed_workers_.clear();
   open_parts_.clear();
+  meter_.OnUnattended();
   state_.epoch = epoch - 1;
   OpenNext(now);
 }

@@ -68,6 +68,8 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
                   join.id.role == Role::kDataServer ? BindingFiles() : std::vector<DataFile>{}});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
+  } else if (join.id.role == Role::kWorker && join.incarnation != 0) {
+    meter_.OnRejoined(join.id.slot, join.incarnation);
   }
   PublishMembers(now);
   if (ready_) {

@@ -1,6 +1,7 @@
 #include "operator/core/training_meter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace adamant::controller {
 namespace {
@@ -30,6 +31,19 @@ void TrainingMeter::StartEpoch(std::uint64_t epoch) {
   sum_ = {};
 }
 
+void TrainingMeter::OnRejoined(std::uint32_t slot, std::uint64_t incarnation) {
+  WorkerTotals& totals = workers_[slot];
+  if (totals.incarnation != incarnation) {
+    totals = {.incarnation = incarnation, .last = {}, .next_is_of_before = true};
+  }
+}
+
+void TrainingMeter::OnUnattended() {
+  for (auto& [slot, totals] : workers_) {
+    totals.next_is_of_before = true;
+  }
+}
+
 void TrainingMeter::OnWorker(std::uint32_t slot,
                              std::uint64_t incarnation,
                              const WorkerProgress& progress,
@@ -38,6 +52,11 @@ void TrainingMeter::OnWorker(std::uint32_t slot,
   const bool is_new = totals.incarnation != incarnation;
   if (is_new) {
     totals = {.incarnation = incarnation, .last = {}};
+  }
+  if (std::exchange(totals.next_is_of_before, false)) {
+    const std::uint64_t updates_lost = totals.last.updates_lost;
+    totals.last = progress;
+    totals.last.updates_lost = updates_lost;
   }
   const WorkerProgress& last = totals.last;
   if (!is_new) {

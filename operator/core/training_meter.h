@@ -40,6 +40,13 @@ class TrainingMeter {
   /// Forgets what was counted of the last epoch.
   void StartEpoch(std::uint64_t epoch);
 
+  /// The worker was known to an earlier controller: what it says first it did before.
+  void OnRejoined(std::uint32_t slot, std::uint64_t incarnation);
+
+  /// Epochs have ended while this did not look on: what workers say next is of these. Of all that
+  /// only updates that were lost are counted.
+  void OnUnattended();
+
   void OnWorker(std::uint32_t slot,
                 std::uint64_t incarnation,
                 const WorkerProgress& progress,
@@ -85,6 +92,7 @@ class TrainingMeter {
   struct WorkerTotals {
     std::uint64_t incarnation = 0;
     WorkerProgress last;
+    bool next_is_of_before = false;
   };
   struct Sample {
     TimePoint time;
