@@ -74,14 +74,6 @@ bool IsOutOfRestarts(std::string_view message) {
   return message.find("the restart budget of ") != std::string_view::npos;
 }
 
-// As operator/core/chance.h, high_rate.h and poor_end.h put it, too.
-bool IsPoor(std::string_view message) {
-  return DidNotLearn(message) || HadDiverged(message) ||
-         message.find("has learned little") != std::string_view::npos ||
-         message.find("% of that of naming classes at random") != std::string_view::npos ||
-         message.find("training diverged, and ended at") != std::string_view::npos;
-}
-
 // A job that has gone back does so again, and lowers its rate by itself.
 std::string AtWhichRate(std::string_view message, const local::RunPaths& paths) {
   if (!HadDiverged(message)) {
@@ -454,6 +446,14 @@ std::string ProgressLine(const JobReport& report) {
 
 // As operator/core/chance.h puts it.
 bool DidNotLearn(std::string_view message) { return message.starts_with("training did not learn"); }
+
+// As operator/core/chance.h, high_rate.h and poor_end.h put it, too.
+bool IsPoor(std::string_view message) {
+  return DidNotLearn(message) || HadDiverged(message) ||
+         message.find("has learned little") != std::string_view::npos ||
+         message.find("% of that of naming classes at random") != std::string_view::npos ||
+         message.find("training diverged, and ended at") != std::string_view::npos;
+}
 
 bool MayDoBetter(std::string_view message) {
   return !DidNotLearn(message) && !IsToBeginAnew(message);

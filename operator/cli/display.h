@@ -60,6 +60,9 @@ std::string StartingText(const controller::JobReport& report);
 /// Whether a job with this message has learned nothing.
 bool DidNotLearn(std::string_view message);
 
+/// Whether a job with this message has ended with a model that is poor.
+bool IsPoor(std::string_view message);
+
 /// Whether a job that failed with this message may do better when it is resumed. One that learned
 /// nothing fails again, and so does one that diverged and is not to go back.
 bool MayDoBetter(std::string_view message);

@@ -5,8 +5,8 @@
 namespace adamant::cli {
 
 /// What to tell of a run's models where its job failed as training diverged, or as nothing was
-/// learned; "" of others, and where the run's status cannot be read: it may have a model all the
-/// same.
+/// learned, or where it succeeded with a poor model; "" of others, and where the run's status
+/// cannot be read: it may have a model all the same.
 std::string ModelWarning(const std::string& run_dir);
 
 }  // namespace adamant::cli

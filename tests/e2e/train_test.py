@@ -84,6 +84,15 @@ class TrainTest(adamant.TestCase):
         self.assertIn("warning: all epochs of the run are trained, and what has changed has no effect on its model: it trains on only "
                       f"with more spec.runPolicy.epochs in {manifest}, which has 1 now\n", again.stderr)
 
+    def test_a_poor_model_is_called_that_wherever_it_is_used(self):
+        run = self.run_in().train(self.job(epochs=2, optimiser="{kind: Sgd, rate: 0.01}"))
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
+        for result in (exported, adamant.adamant("eval", run.folder)):
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stderr, "^warning: the job succeeded with a poor model: .*; try ")
+
     def test_a_job_with_little_data_that_has_learned_nothing_fails_too(self):
         for rate, advice in (("50", "try a lower spec.optimiser.rate"), ("0.000001", "try a higher")):
             run = self.run_in(rate).train(self.job(epochs=5, optimiser=f"{{kind: Sgd, rate: {rate}}}",
