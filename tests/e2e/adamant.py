@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -69,6 +70,11 @@ def adamant(*arguments, timeout=60):
     """Runs a command to its end."""
     return subprocess.run([binary_folder() / "adamant", *map(str, arguments)], capture_output=True, text=True,
                           timeout=timeout, check=False)
+
+
+def but_poor(stderr):
+    """What a command said, without that the model is a poor one, as after so few examples."""
+    return re.sub("^warning: the job succeeded with a poor model: .*\n", "", stderr, flags=re.MULTILINE)
 
 
 def alive(pid):

@@ -46,7 +46,7 @@ class DiskTest(adamant.TestCase):
 
     def test_a_full_disk_raises_an_alarm_and_fails_the_job_only_when_the_model_must_be_stored(self):
         disk = self.folder / "disk"
-        self.mount(disk, "192m")
+        self.mount(disk, "768m")  # each of two servers takes at most two segments, of 64 MiB, and twice what it holds
         run = adamant.Run(disk / "run")
         self.addCleanup(run.end)
         # Shards that are large enough to need room of their own, an epoch of many seconds, and far fewer bytes pushed
