@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "services/common/base/checksum.h"
@@ -243,6 +244,7 @@ absl::Status SegmentFiles::List() {
 absl::StatusOr<SegmentFiles::File> SegmentFiles::FileToAppendTo() {
   std::uint64_t segment = 0;
   std::uint64_t reused = 0;
+  std::uint64_t reused_bytes = 0;
   {
     MutexLock lock(mutex_);
     ADAMANT_RETURN_IF_ERROR(failed_);
@@ -251,19 +253,25 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::FileToAppendTo() {
     }
     segment = next_;
     if (!free_.empty()) {
-      reused = free_.begin()->first;
+      std::tie(reused, reused_bytes) = *free_.begin();
       free_.erase(free_.begin());
     }
   }
   if (reused != 0 && !CheckIsFile(PathOf(reused)).ok()) {
     reused = 0;
   }
-  ADAMANT_ASSIGN_OR_RETURN(File file, Begin(segment, reused));
+  absl::StatusOr<File> file = Begin(segment, reused);
   MutexLock lock(mutex_);
+  if (!file.ok()) {
+    if (reused != 0) {
+      free_.emplace(reused, reused_bytes);  // for the next try
+    }
+    return file.status();
+  }
   if (open_ != nullptr) {
     unsynced_.push_back(std::move(open_));
   }
-  open_ = std::move(file);
+  open_ = *std::move(file);
   open_is_damaged_ = false;
   bytes_[segment] = 0;
   ++next_;
