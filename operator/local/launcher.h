@@ -26,6 +26,9 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
 
+  /// The processes that an earlier run's launcher has started and that live still.
+  [[nodiscard]] virtual std::vector<controller::StartProcess> Survivors() const { return {}; }
+
   /// Starts a process. Errors: those of the system, naming program or log.
   virtual absl::Status Start(const Command& command) = 0;
 

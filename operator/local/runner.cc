@@ -224,7 +224,7 @@ void Runner::Run() {
   TellWarnings();
   TellAlarms();
   const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
-  Perform(controller_->Begin(clock_.Now(), {.others = !ours}));
+  Perform(controller_->Begin(clock_.Now(), {.others = !ours, .running = launcher_.Survivors()}));
   while (!finished_) {
     Wait();
     gone_ = folder_->CheckInPlace();

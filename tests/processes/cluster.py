@@ -282,8 +282,8 @@ class Cluster:
         with self._lock, open(self.folder / "controller.log", "a") as log:
             popen = self.network.start(
                 CONTROLLER, _folder("ADAMANT_TEST_BIN_DIR") / "process_controller", self.folder / "job.yaml",
-                self.run_dir, binaries, listen, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-                env=self._environment_of(CONTROLLER))
+                self.run_dir, binaries, listen, json.dumps(self._survivors()), stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment_of(CONTROLLER))
             self._controller = Process(CONTROLLER, 0, popen)
         self._follower = threading.Thread(target=self._follow_orders, args=(self._controller,))
         self._follower.start()
@@ -292,6 +292,10 @@ class Cluster:
         """Suspends the job in good order; returns the controller's exit code."""
         self.signal(CONTROLLER, signal.SIGTERM)
         return self._controller.popen.wait(timeout=PATIENCE)
+
+    def _survivors(self):
+        """By name: the generations of the members that run."""
+        return {name: process.generation for name, process in self._processes.items() if self.pid(name) is not None}
 
     def _follow_orders(self, controller):
         for line in controller.popen.stdout:
@@ -319,9 +323,9 @@ class Cluster:
 
     def _start(self, order):
         name = order["start"]
-        if self.pid(name) is not None:
-            self._processes[name].generation = order["generation"]
-            return
+        if self.pid(name) is not None:  # given up by a controller that did not live to have it killed
+            self.kill(name)
+            self._processes[name].popen.wait()
         if name in self._held:
             self._waiting_starts[name] = order
             return

@@ -1,13 +1,13 @@
 // process_controller: a job's controller whose processes are started by somebody else, who lets
 // them outlive it.
 //
-// usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN
+// usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN SURVIVORS
 //
-// RUN_DIR is created, or gone on with if it holds a run. What to do is told on standard output, a
-// JSON object per line:
+// RUN_DIR is created, or gone on with if it holds a run. SURVIVORS are the processes that run
+// already, with the generations under which they were asked for: {"worker-0": 3}. What to do is
+// told on standard output, a JSON object per line:
 //
 //   {"start": "worker-0", "generation": 3, "arguments": [PROGRAM, …], "log": FILE}
-//       if the process of this name runs, that is it, under the new generation
 //   {"kill": "worker-0", "generation": 3}
 //   {"kill_all": true}
 //
@@ -22,9 +22,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "operator/local/run_dir.h"
 #include "operator/local/runner.h"
@@ -38,10 +40,33 @@ namespace {
 
 using nlohmann::json;
 
+// Of "parameter-server-2".
+controller::MemberId MemberOf(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  const auto slot = static_cast<std::uint32_t>(std::stoul(name.substr(dash + 1)));
+  for (const auto role : {controller::Role::kWorker,
+                          controller::Role::kDataServer,
+                          controller::Role::kParameterServer}) {
+    if (const controller::MemberId id{.role = role, .slot = slot}; ToString(id) == name) {
+      return id;
+    }
+  }
+  std::fprintf(stderr, "process_controller: %s is no process of a job\n", name.c_str());
+  std::exit(2);
+}
+
 // Whoever is at the other end of the standard streams starts the processes.
 class RemoteLauncher final : public local::Launcher {
  public:
-  RemoteLauncher() { fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK); }
+  explicit RemoteLauncher(const json& survivors) {
+    fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    for (const auto& [name, generation] : survivors.items()) {
+      ids_[name] = MemberOf(name);
+      survivors_.push_back({.id = ids_[name], .generation = generation.get<std::uint64_t>()});
+    }
+  }
+
+  std::vector<controller::StartProcess> Survivors() const override { return survivors_; }
 
   absl::Status Start(const local::Command& command) override {
     const std::string name = controller::ToString(command.id);
@@ -90,7 +115,8 @@ class RemoteLauncher final : public local::Launcher {
     std::fflush(stdout);
   }
 
-  std::map<std::string, controller::MemberId> ids_;
+  std::vector<controller::StartProcess> survivors_;
+  std::map<std::string, controller::MemberId> ids_;  // by name: of all that may yet end
   std::string input_;
   bool ended_ = false;
 };
@@ -108,7 +134,7 @@ absl::Status Run(char** arguments) {
   if (parsed.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
-  RemoteLauncher launcher;
+  RemoteLauncher launcher(json::parse(arguments[4]));
   const local::RunOptions options{.run_dir = arguments[1],
                                   .bin_dir = arguments[2],
                                   .listen = arguments[3],
@@ -125,8 +151,8 @@ absl::Status Run(char** arguments) {
 
 int main(int argc, char** argv) {
   adamant::local::BlockStopSignals();
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN\n");
+  if (argc != 6) {
+    std::fprintf(stderr, "usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN SURVIVORS\n");
     return 2;
   }
   const absl::Status status = adamant::processes::Run(argv + 1);
