@@ -59,13 +59,14 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
 // A server's disk may be bound to the node that is lost with it. Where it is needed, the next
 // process waits for it all the same; for one that was deleted nobody can wait. What the empty one
 // lacks comes from other copies; a bucket of which there is none is lost as with any lost disk.
+// Those copies go on without it: not in a job that has ended or is suspended.
 void JobController::LeaveVolume(const ProcessExited& event) {
   if (event.id.role != Role::kParameterServer) {
     return;
   }
   const bool may_leave = event.moves || event.cause == LossCause::kNodeLost;
-  const bool leaves =
-      may_leave && !state_.recovery.going_back && !placement_.NeedsDiskOf(event.id.slot);
+  const bool leaves = may_leave && !IsFinal(state_.phase) && !state_.recovery.going_back &&
+                      !placement_.NeedsDiskOf(event.id.slot);
   if (leaves || event.volume_deleted) {
     roster_.TakeNewVolume(event.id);
   }

@@ -26,7 +26,7 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
 }
 
 void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint now) {
-  if (roster_.Has(join.id) && join.generation > roster_.GenerationOf(join.id)) {
+  if (join.generation > (roster_.Has(join.id) ? roster_.GenerationOf(join.id) : 0)) {
     // Another controller has started it, and replaced this one, which must not even stop it.
     outbox_.Add(CloseConnection{connection});
     return;

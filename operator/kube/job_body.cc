@@ -132,14 +132,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   controller::JobReport report = controller_->Report();
   outage_.TellIn(report, now, context_.clock.WallNow());
   context_.control.SetReport(job_.uid, report);
-  v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
-  AnswerCheckpointRequest(told);
-  AddHistory(controller_->state(), report, told);
-  restarts_.Fill(report.restarts, told);
-  AddWrittenOutput(output_written_, *view_, Now(), told);
-  if (!finished_) {
-    told.set_last_report_time(Now());
-  }
+  v1::TrainingJobStatus told = StatusToTell(report, pods);
   TellFailures(told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
@@ -161,6 +154,23 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   timer = std::min(timer, now + retry_);
   retry_ = std::min(2 * retry_, kLastRetry);
   return timer;
+}
+
+// An end counts once it is stored: until then another controller may yet go on with the job.
+v1::TrainingJobStatus JobBody::StatusToTell(const controller::JobReport& report,
+                                            const PodViews& pods) {
+  if (controller::IsFinal(report.phase) && !held_.empty()) {
+    return *view_->status;
+  }
+  v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
+  AnswerCheckpointRequest(told);
+  AddHistory(controller_->state(), report, told);
+  restarts_.Fill(report.restarts, told);
+  AddWrittenOutput(output_written_, *view_, Now(), told);
+  if (!finished_) {
+    told.set_last_report_time(Now());
+  }
+  return told;
 }
 
 // Errors are tried again quietly, but each is told once.

@@ -182,6 +182,7 @@ class JobBody {
   // `what` begins with a verb: "create pod worker-0".
   void NoteWrite(const std::string& what, const absl::Status& status);
   void AskWhetherItAnswers();
+  v1::TrainingJobStatus StatusToTell(const controller::JobReport& report, const PodViews& pods);
   void TellFailures(v1::TrainingJobStatus& status);
   [[nodiscard]] std::string Now() const;  // as the API writes times
   absl::Status WriteStatus(const v1::TrainingJobStatus& status);

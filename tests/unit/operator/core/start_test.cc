@@ -68,18 +68,24 @@ TEST(StartTest, WhatIsNotAboutBucketsIsDecidedAtOnce) {
 TEST(StartTest, AProcessThatAnotherControllerHasStartedMeanwhileIsSentAwayAsItIs) {
   Harness job;
   job.Begin();
-  controller::Join join;
-  join.id = kWorker0;
-  join.uid = "of the next controller";
-  join.generation = job.state().slots[SlotIndex(SmallJob(), kWorker0)].generation + 1;
+  controller::Join known;
+  known.id = kWorker0;
+  known.uid = "of the next controller";
+  known.generation = job.state().slots[SlotIndex(SmallJob(), kWorker0)].generation + 1;
+  controller::Join added;  // in a slot that this controller has never heard of
+  added.id = {.role = Role::kWorker, .slot = SmallJob().workers};
+  added.uid = "of the next controller";
+  added.generation = 1;
   for (const bool suspended : {false, true}) {
     if (suspended) {
       job.Handle(SuspendRequested{.reason = "it is wanted"});
     }
-    const auto actions = job.Handle(Received{99, join});
-    EXPECT_THAT(Pick<Send>(actions), IsEmpty());
-    ASSERT_THAT(Pick<CloseConnection>(actions), SizeIs(1));
-    EXPECT_EQ(Pick<CloseConnection>(actions)[0].connection, 99u);
+    for (const controller::Join& join : {known, added}) {
+      const auto actions = job.Handle(Received{99, join});
+      EXPECT_THAT(Pick<Send>(actions), IsEmpty());
+      ASSERT_THAT(Pick<CloseConnection>(actions), SizeIs(1));
+      EXPECT_EQ(Pick<CloseConnection>(actions)[0].connection, 99u);
+    }
   }
 }
 
@@ -148,7 +154,10 @@ TEST(JoinTest, OtherFormatVersionsAndUnknownSlotsAreRefused) {
   EXPECT_THAT(refused[0].second.reason, HasSubstr("version 9"));
   EXPECT_THAT(refused[0].second.reason, HasSubstr("speaks 1"));
 
-  refused = Sent<Refused>(job.Join({Role::kWorker, 7}, "y"));
+  join = {};
+  join.id = {Role::kWorker, 7};
+  join.uid = "y";
+  refused = Sent<Refused>(job.Handle(Received{51, join}));
   ASSERT_THAT(refused, SizeIs(1));
   EXPECT_THAT(refused[0].second.reason, HasSubstr("no worker-7"));
 }

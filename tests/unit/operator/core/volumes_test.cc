@@ -177,6 +177,15 @@ TEST_F(VolumesTest, OfCopiesThatAreLostTogetherTheLastOneIsWaitedFor) {
   EXPECT_EQ(VolumeOf(kServer1), 1u) << "a bucket is on these two only";
 }
 
+// The other copy ends before it can drop the lost one, whose end nothing would prove then.
+TEST_F(VolumesTest, ASuspendedJobLeavesNoVolume) {
+  Begin(2);
+  job_->Handle(SuspendRequested{.reason = "by the user", .at_once = true});
+  ASSERT_EQ(job_->state().phase, Phase::kSuspended);
+  LoseNodeOf(kServer0);
+  EXPECT_EQ(VolumeOf(kServer0), 1u);
+}
+
 // Who opens the disk proves that the one before has ended, which alone lets the bucket go on.
 TEST_F(VolumesTest, ACopyThatMayNotBeLeftOutIsWaitedFor) {
   JobSettings settings = JobWithCopies(2);

@@ -37,6 +37,21 @@ class StateWritesTest : public JobBodyRig {
     control_.Tell(connection, join);
   }
 
+  void EndPods(int code) {
+    for (const Json& seen : List(kPods)) {
+      Json pod = seen;
+      pod["status"] = {{"phase", "Failed"},
+                       {"containerStatuses",
+                        Json::array({{{"name", "adamant"},
+                                      {"state", {{"terminated", {{"exitCode", code}}}}}}})}};
+      ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
+    }
+  }
+
+  [[nodiscard]] Json Status() const {
+    return client_.Get(kTrainingJobs, kJob.key).value()["status"];
+  }
+
   std::vector<std::size_t> welcomed_at_;  // how many members had been, at each write of the state
 };
 
@@ -66,15 +81,26 @@ TEST_F(StateWritesTest, WhatHappensDuringAWriteIsInTheNext) {
   EXPECT_THAT(control_.Sent<controller::Welcome>(), SizeIs(3));
 }
 
+// Another controller may yet go on with it; a job whose status says that it has ended has none.
+TEST_F(StateWritesTest, AnEndIsToldOnlyOnceItIsStored) {
+  server_.SetFaults([](const HttpRequest& request) {
+    return request.method != "GET" && request.target.find("/configmaps") != std::string::npos
+               ? MemoryApiServer::Fault::kRefuse
+               : MemoryApiServer::Fault::kNone;
+  });
+  EndPods(2);  // a configuration that is refused ends the job
+  WorkOn(Objects());
+  EXPECT_NE(Status()["phase"], "Failed");
+  EXPECT_FALSE(Status().contains("completionTime"));
+
+  server_.SetFaults(nullptr);
+  WorkAfter(std::chrono::minutes(1));
+  EXPECT_EQ(Status()["phase"], "Failed");
+  EXPECT_TRUE(Status().contains("completionTime"));
+}
+
 TEST_F(StateWritesTest, AllThatHaveEndedAreOneWrite) {
-  for (const Json& seen : List(kPods)) {
-    Json pod = seen;
-    pod["status"] = {
-        {"phase", "Failed"},
-        {"containerStatuses",
-         Json::array({{{"name", "adamant"}, {"state", {{"terminated", {{"exitCode", 1}}}}}}})}};
-    ASSERT_TRUE(client_.Update(kPods, pod, "status").ok());
-  }
+  EndPods(1);
   WorkOn(Objects());
   EXPECT_THAT(welcomed_at_, SizeIs(1));
 }
