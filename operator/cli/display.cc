@@ -40,23 +40,6 @@ bool IsWorthSaying(Note::Kind kind) {
 
 constexpr double kLeastShown = 0.05;  // seconds, with one digit
 
-constexpr std::size_t kLongMessage = 320;  // four lines of a terminal
-
-// A cause, what to do and what else there is: where that is long, a line each.
-std::string InLines(const std::string& message) {
-  if (message.size() <= kLongMessage) {
-    return message;
-  }
-  std::string lines = message;
-  constexpr std::string_view kBreak = "; ";
-  constexpr std::string_view kNewLine = ";\n  ";
-  for (std::size_t at = 0; (at = lines.find(kBreak, at)) != std::string::npos;
-       at += kNewLine.size()) {
-    lines.replace(at, kBreak.size(), kNewLine);
-  }
-  return lines;
-}
-
 // As operator/core/recovery.h puts it.
 bool HadDiverged(std::string_view message) { return message.starts_with("training diverged"); }
 

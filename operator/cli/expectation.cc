@@ -386,7 +386,7 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
 void PrintWarnings(const std::vector<std::string>& warnings) {
   FlushOutput().IgnoreError();
   for (const std::string& warning : warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "warning: %s\n", InLines(warning).c_str());
   }
 }
 

@@ -74,7 +74,7 @@ def adamant(*arguments, timeout=60):
 
 def but_poor(stderr):
     """What a command said, without that the model is a poor one, as after so few examples."""
-    return re.sub("^warning: the job succeeded with a poor model: .*\n", "", stderr, flags=re.MULTILINE)
+    return re.sub("^warning: the job succeeded with a poor model: .*\n(?:  .*\n)*", "", stderr, flags=re.MULTILINE)
 
 
 def alive(pid):

@@ -195,7 +195,7 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
   text += status.accuracy() > 0 ? Text("top-1 %.2f%%, ", 100 * status.accuracy()) : "";
   text += Counted(status.restarts(), "restart") + "\n";
   if (!status.message().empty()) {
-    text += status.message() + "\n";
+    text += InLines(status.message()) + "\n";
   }
   text += AttemptText(status);
   if (live) {

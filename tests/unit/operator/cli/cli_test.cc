@@ -9,8 +9,10 @@
 
 #include "operator/cli/commands.h"
 #include "operator/cli/completion.h"
+#include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
+#include "operator/cli/expectation.h"
 #include "operator/core/chance.h"
 #include "services/common/base/files.h"
 
@@ -36,6 +38,18 @@ TEST(FormatLatencyTest, HasMillisecondsBelowASecond) {
 
 TEST(TextTest, IsCutRatherThanOverrun) {
   EXPECT_EQ(Text("%s", std::string(1000, 'x').c_str()), std::string(511, 'x'));
+}
+
+TEST(TextTest, OfALongMessageEachPartHasALine) {
+  const std::string cause(310, 'x');
+  const std::string lines = cause + ";\n  try this;\n  or that";
+  EXPECT_EQ(InLines("cause; try this"), "cause; try this");
+  EXPECT_EQ(InLines(cause + "; try this; or that"), lines);
+  testing::internal::CaptureStderr();
+  PrintError(cause + "; try this; or that");
+  PrintWarnings({cause + "; try this; or that"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "adamant: " + lines + "\nwarning: " + lines + "\n");
 }
 
 TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
