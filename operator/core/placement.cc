@@ -290,7 +290,7 @@ void Placement::TellRestored() {
   const std::string uncounted =
       settings_.logged || ended_in_order_
           ? ""
-          : "; what servers had not flushed when they were killed is missing, and only in part "
+          : "; what servers had not flushed when they ended is missing, and only in part "
             "counted, unless a worker that lives sends it again";
   outbox_.Tell(Note::Kind::kRestored,
                state_.epoch,
