@@ -21,8 +21,8 @@ bool IsAboutBuckets(const Event& event) {
 }
 
 // A job that has learned nothing may have lost what it had learned.
-std::string OrLost(const JobState& state) {
-  if (const std::string lost = LostWithCopies(state); !lost.empty()) {
+std::string OrLost(const JobSettings& settings, const JobState& state) {
+  if (const std::string lost = LostWithCopies(settings, state); !lost.empty()) {
     return "; or begin the job anew: " + lost;
   }
   return state.restores > 0 && state.recovery.attempt == 1  // else as it went back
@@ -232,7 +232,7 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     End(Phase::kFailed,
         ChanceFailure(
             state_.row, state_.recovery, settings_.chance_loss, HindrancesOf(settings_, state_)) +
-            AfterGoingBack(settings_, state_) + OrLost(state_));
+            AfterGoingBack(settings_, state_) + OrLost(settings_, state_));
   } else if (event.status.ok()) {
     End(Phase::kSucceeded, ClosingWords(settings_, state_));
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {

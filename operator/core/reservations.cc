@@ -1,5 +1,6 @@
 #include "operator/core/reservations.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "operator/core/best_epoch.h"
@@ -41,11 +42,22 @@ std::string LittleLearned(const JobSettings& settings,
              : LearnedLittle(state.row, state.recovery, settings.chance_loss, hindrances);
 }
 
+// What one had died with nobody counts.
+bool HasWorkerEnded(const JobSettings& settings, const JobState& state) {
+  const std::size_t first = SlotIndex(settings, {Role::kWorker, 0});
+  for (std::size_t i = first; i < state.slots.size(); ++i) {
+    if (state.slots[i].incarnation > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // Workers count what they could not send again, all but what had died with one of them. The
 // controller knows what it had heard of, and of that not what was sent again.
-std::string LostWithCopies(const JobState& state) {
+std::string LostWithCopies(const JobSettings& settings, const JobState& state) {
   if (const std::uint64_t lost = state.updates_lost + state.lost_with_all; lost > 0) {
     return "at least " + std::to_string(lost) + (lost == 1 ? " update was" : " updates were") +
            " lost with all copies, and their examples count as trained";
@@ -56,12 +68,13 @@ std::string LostWithCopies(const JobState& state) {
     updates += history.rolled_back;
     buckets += history.rolled_back > 0 ? 1 : 0;
   }
-  return updates == 0 ? ""
-                      : std::to_string(updates) + (updates == 1 ? " update of " : " updates of ") +
-                            std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets") +
-                            (updates == 1 ? " was" : " were") +
-                            " rolled back with all copies; what no worker sent again of that "
-                            "counts as trained";
+  return updates == 0 || !HasWorkerEnded(settings, state)
+             ? ""
+             : std::to_string(updates) + (updates == 1 ? " update of " : " updates of ") +
+                   std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets") +
+                   (updates == 1 ? " was" : " were") +
+                   " rolled back with all copies; what no worker sent again of that "
+                   "counts as trained";
 }
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
@@ -80,7 +93,7 @@ std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
                                  by_heart,
                                  high,
                                  advised || !high.empty() ? "" : PoorEnd(settings, state),
-                                 LostWithCopies(state)}) {
+                                 LostWithCopies(settings, state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }
   return all;

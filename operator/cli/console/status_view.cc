@@ -71,7 +71,7 @@ std::string RollbackText(const v1::JobStatus& status) {
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
   const std::string lost = status.updates_lost() == 0
-                               ? ""
+                               ? updates == 0 ? "" : "lost         none that a worker knows of\n"
                                : "lost         at least " +
                                      Counted(status.updates_lost(), "update") +
                                      ", which no worker could send again\n";

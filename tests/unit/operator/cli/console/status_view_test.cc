@@ -142,7 +142,8 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   for (const bool live : {true, false}) {
     EXPECT_THAT(
         StatusText(status, live),
-        HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets restored from disk so far\n"));
+        HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets restored from disk so far\n"
+                  "lost         none that a worker knows of\n"));
   }
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
