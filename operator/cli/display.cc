@@ -52,6 +52,11 @@ bool IsToBeginAnew(std::string_view message) {
   return message.find("begin the job anew") != std::string_view::npos;
 }
 
+// As operator/core/best_epoch.cc puts it.
+bool WasBetter(std::string_view message) {
+  return message.find(" was the best, with top-1 ") != std::string_view::npos;
+}
+
 // As operator/core/roster.cc puts it.
 bool IsOutOfRestarts(std::string_view message) {
   return message.find("the restart budget of ") != std::string_view::npos;
@@ -184,14 +189,14 @@ class PlainDisplay : public Display {
 
   // What was told of the manifest at the start may be why.
   void RepeatWarnings(std::string_view message) {
-    if (!IsPoor(message)) {
+    if (!IsPoor(message) && !WasBetter(message)) {
       return;
     }
     std::fflush(stdout);
     for (const std::string& warning : warnings_) {
       if (warning.starts_with("spec.")) {
         const std::string brief = warning.substr(0, warning.find(';'));
-        std::fprintf(stderr, "it was warned of at the start: %s\n", brief.c_str());
+        std::fprintf(stderr, "it was warned of at the start, and may be why: %s\n", brief.c_str());
       }
     }
   }

@@ -241,7 +241,7 @@ void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
       facts.threads() > kMostThreadsTogether && facts.options.corrects) {
     warnings.push_back(
         Text("spec.distribution.warmStart.examples: 0 lets %llu threads fade in on weights that "
-             "nobody has trained, and these may then learn nothing; it is best left out",
+             "nobody has trained, and these may then learn little or nothing; it is best left out",
              Wide(facts.threads())));
   }
 }

@@ -79,8 +79,11 @@ std::string LostWithCopies(const JobSettings& settings, const JobState& state) {
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
   const Hindrances hindrances = HindrancesOf(settings, state);
-  const std::string worse = WorseThanBest(state, state.row, hindrances);
   const std::string little = LittleLearned(settings, state, hindrances);
+  std::string worse = WorseThanBest(state, state.row);
+  if (!worse.empty() && little.empty()) {  // else what is known of that is better advice
+    worse += TryToEndAtBest(hindrances);
+  }
   const std::string by_heart =
       state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss);
   const bool advised = !worse.empty() || !little.empty() || !by_heart.empty() || state.at_chance;

@@ -103,7 +103,7 @@ class TrainTest(adamant.TestCase):
             self.assertEqual(code, 1, output)
             self.assertIn("failed: training did not learn: the training loss", output)
             self.assertIn(advice, output)
-            self.assertIn("it was warned of at the start: spec.optimiser.rate: ", output[output.index("failed: training did"):])
+            self.assertIn("it was warned of at the start, and may be why: spec.optimiser.rate: ", output[output.index("failed: training did"):])
 
     def test_workers_with_no_room_for_what_is_not_on_disk_do_not_wait_for_the_interval(self):
         for copies in (1, 2):

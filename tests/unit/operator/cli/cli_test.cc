@@ -161,13 +161,15 @@ TEST(ProgressTest, OnlyALongStartIsTold) {
 
 TEST_F(EndingTest, WhatWasWarnedOfIsToldAgainWhereTheModelIsPoor) {
   const std::vector<std::string> warnings = {"spec.optimiser.rate: 9 is high; as a rule"};
-  const auto told = HasSubstr("it was warned of at the start: spec.optimiser.rate: 9 is high\n");
+  const auto told =
+      HasSubstr("it was warned of at the start, and may be why: spec.optimiser.rate: 9 is high\n");
   EXPECT_THAT(
       Failed("the training loss ended at 1.2, 60% of that of naming classes at random", warnings),
       told);
   EXPECT_THAT(Failed("the job went back 1 time as training diverged, and ended at learning rate 1",
                      warnings),
               told);
+  EXPECT_THAT(Failed("epoch 2 was the best, with top-1 80.00%; the model that is", warnings), told);
   EXPECT_THAT(Failed("worker-1 was killed by signal 9", warnings), testing::Not(told));
 }
 
