@@ -30,7 +30,6 @@ namespace {
 
 // Measured: docs/bench/scaling.md.
 constexpr std::uint64_t kMostThreads = 16;
-constexpr std::uint64_t kMostThreadsTogether = 2;  // from the first batch on
 constexpr std::int32_t kMostWorkersOff = 2;
 constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersWithoutMomentum = 4;
@@ -64,6 +63,7 @@ struct Facts {
   std::uint64_t epoch_batches = 0;       // with which one may end; 0: not known
   std::uint64_t warm_start_batches = 0;  // that one worker trains alone
   bool dense = false;                    // the net has no convolutions
+  bool fades_in_untrained = false;       // job::FadesInUntrained
   std::uint64_t push_bytes = 0;          // of all threads of a worker together
 
   [[nodiscard]] std::uint64_t batches() const {
@@ -236,9 +236,7 @@ void WarnOfCompletion(const Facts& facts, std::vector<std::string>& warnings) {
 }
 
 void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
-  const v1::WarmStart& written = facts.spec.distribution().warm_start();
-  if (written.has_examples() && written.examples() == 0 && facts.workers() > 1 &&
-      facts.threads() > kMostThreadsTogether && facts.options.corrects) {
+  if (facts.fades_in_untrained) {
     warnings.push_back(
         Text("spec.distribution.warmStart.examples: 0 lets %llu threads fade in on weights that "
              "nobody has trained, and these may then learn little or nothing; it is best left out",
@@ -358,6 +356,7 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::ui
           .dense = std::ranges::none_of(
               job::NetOf(job).layers,
               [](const model::Layer& layer) { return layer.kind == model::LayerKind::kConv2d; }),
+          .fades_in_untrained = job::FadesInUntrained(job),
           .push_bytes = worker::Accumulator::BytesOf(read.plan) * options.threads};
 }
 

@@ -58,7 +58,7 @@ std::string TryToEndAtBest(const Hindrances& hindrances) {
   return ": try " +
          std::string(IsTooShort(hindrances.length) ? TryLongerText(hindrances.length) + ", or "
                                                    : "") +
-         AboutSwings(hindrances) +
+         AboutStart(hindrances) + AboutSwings(hindrances) +
          "a lower spec.optimiser.rate, or one that falls (spec.optimiser.schedule)";
 }
 

@@ -48,6 +48,7 @@ struct Hindrances {
   bool all_frozen = false;            ///< no other layer has parameters
   double momentum = 0;                ///< 0: the rule has none
   bool uncorrected = false;           ///< several workers, and the numbers are taken as they are
+  bool untrained_start = false;       ///< several workers fade in on weights that nobody trained
   JobLength length{};                 ///< LengthOf, once a job ends
 };
 

@@ -106,6 +106,18 @@ TEST_F(PoorEndTest, WhatTheManifestHasOfItIsTheFirstAdvice) {
   EXPECT_THAT(EndsWith(1.8, 1.2), Not(HasSubstr("epochCompletion")));
 }
 
+TEST_F(PoorEndTest, WorkersThatBeganOnUntrainedWeightsMayBeWhy) {
+  EXPECT_EQ(EndsWith(0.5, 0.45), "");
+  settings_.hindrances.untrained_start = true;
+  EXPECT_THAT(EndsWith(0.5, 0.45),
+              HasSubstr("; try spec.distribution.warmStart left out (with 0, several workers begin "
+                        "on weights that nobody has trained), more epochs"));
+  EXPECT_EQ(EndsWith(0.4, 0.15), "");
+  state_.recovery.first_loss = kOfChance;
+  EXPECT_THAT(EndsWith(2, 1.99),
+              HasSubstr("the loss has hardly moved; try spec.distribution.warmStart left out"));
+}
+
 TEST_F(PoorEndTest, OneAdviceIsEnough) {
   state_.recovery.sign = "the weights of layer fc1 have grown to 12 times what they were";
   EXPECT_THAT(EndsWith(1.8, 1.2), HasSubstr("probably too high"));
