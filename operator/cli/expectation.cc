@@ -15,6 +15,7 @@
 #include "operator/cli/normalise_warning.h"
 #include "operator/cli/rate_warning.h"
 #include "operator/cli/schedule_warning.h"
+#include "operator/core/job_length.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -196,32 +197,23 @@ std::uint64_t FewestBatches(const Facts& facts) {
   return std::max(kFewestBatchesDense, kFewestBatchesOfThreadDense * threads);
 }
 
-// Workers that fade in train little of a short job at its rate.
+// Workers that fade in train little of a short job at its rate. In the words of a job that ends so.
 void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
-  const std::uint64_t batches = facts.batches();
+  const controller::JobLength length = {.batches = facts.batches(),
+                                        .batch_size = facts.options.batch_size,
+                                        .threads = facts.threads()};
+  const std::string few = "spec.distribution.workers: " + controller::ShortText(length);
+  const std::string longer = ": try " + controller::TryLongerText(length);
   const std::uint64_t fewest = FewestBatches(facts);
   if (facts.one_trains_all()) {
-    warnings.push_back(
-        Text("spec.distribution.workers: %llu %s in all %s more than one worker trains alone "
-             "before the others begin: these only wait. With one worker it is the same; %smore "
-             "epochs give the others something to do",
-             Wide(batches),
-             batches == 1 ? "batch" : "batches",
-             batches == 1 ? "is not" : "are not",
-             facts.options.batch_size > 1 ? "smaller batches or " : ""));
-    return;
-  }
-  if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
-    warnings.push_back(Text(
-        "spec.distribution.workers: %llu %s in all %s few for %llu threads that fade in; "
-        "below about %llu a job ends lower than with one worker: %smore epochs or fewer workers "
-        "help",
-        Wide(batches),
-        batches == 1 ? "batch" : "batches",
-        batches == 1 ? "is" : "are",
-        Wide(facts.threads()),
-        Wide(fewest),
-        facts.options.batch_size > 1 ? "smaller batches, " : ""));
+    warnings.push_back(few +
+                       ", no more than one worker trains alone before the others begin; these only "
+                       "wait, and with one worker it is the same" +
+                       longer);
+  } else if (facts.workers() > 1 && facts.options.corrects && length.batches > 0 &&
+             length.batches < fewest) {
+    warnings.push_back(few + ", which fade in; below about " + std::to_string(fewest) +
+                       " it ends lower than with one worker" + longer);
   }
 }
 
