@@ -14,15 +14,17 @@ std::string Updates(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " update" : " updates");
 }
 
-/// "all 10 buckets that hold parameters": of a small net most hold none, and are not counted.
+/// "all 10 buckets that hold parameters, of 64 in all": of a small net most hold none, and are not
+/// counted.
 std::string WhichBuckets(std::size_t some, std::size_t holding, std::size_t all) {
+  const std::string which = holding == all ? ""
+                            : holding == 1 ? " that holds parameters"
+                                           : " that hold parameters";
   return (some < holding ? std::to_string(some) + " of the "
           : holding == 1 ? "the "
                          : "all ") +
-         Counted(holding, "bucket") +
-         (holding == all ? ""
-          : holding == 1 ? " that holds parameters"
-                         : " that hold parameters");
+         Counted(holding, "bucket") + which +
+         (holding == all ? "" : ", of " + std::to_string(all) + " in all");
 }
 
 }  // namespace
