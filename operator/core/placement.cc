@@ -433,15 +433,18 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why, bool disks_have_che
   return absl::OkStatus();
 }
 
+bool Placement::MayGoBackLater() const {
+  return !state_.checkpoint.buckets.empty() && !at_checkpoint_;
+}
+
 std::string Placement::WhatHelps(const absl::Status& why) const {
   const std::string checkpoint = CheckpointName(state_);
-  const bool any = !state_.checkpoint.buckets.empty();
   std::string text(why.message());
-  if (any && !at_checkpoint_) {
+  if (MayGoBackLater()) {
     return text + "; --resume goes back to " + checkpoint +
            ", if it is still on the servers' disks";
   }
-  if (any) {
+  if (!state_.checkpoint.buckets.empty()) {
     text = checkpoint + " cannot be restored either: " + text;
   }
   return text +

@@ -42,6 +42,34 @@ std::string LittleLearned(const JobSettings& settings,
              : LearnedLittle(state.row, state.recovery, settings.chance_loss, hindrances);
 }
 
+// What is to be said of it; "" each where there is nothing.
+struct Model {
+  std::string worse;
+  std::string went_back;
+  std::string little;
+  std::string by_heart;
+  std::string poor;
+};
+
+// One advice is enough.
+Model Judge(const JobSettings& settings, const JobState& state) {
+  const Hindrances hindrances = HindrancesOf(settings, state);
+  Model model{.worse = WorseThanBest(state, state.row),
+              .went_back = WentBack(settings, state),
+              .little = LittleLearned(settings, state, hindrances),
+              .by_heart = state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss),
+              .poor = ""};
+  if (!model.worse.empty() && model.little.empty()) {
+    model.worse += TryToEndAtBest(hindrances);
+  }
+  const bool advised = !model.worse.empty() || !model.little.empty() || !model.by_heart.empty();
+  if (!advised && !state.at_chance) {
+    const std::string high = HighRate(settings, state);
+    model.poor = high.empty() ? PoorEnd(settings, state) : high;
+  }
+  return model;
+}
+
 // What one had died with nobody counts.
 bool HasWorkerEnded(const JobSettings& settings, const JobState& state) {
   const std::size_t first = SlotIndex(settings, {Role::kWorker, 0});
@@ -78,28 +106,24 @@ std::string LostWithCopies(const JobSettings& settings, const JobState& state) {
 }
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
-  const Hindrances hindrances = HindrancesOf(settings, state);
-  const std::string little = LittleLearned(settings, state, hindrances);
-  std::string worse = WorseThanBest(state, state.row);
-  if (!worse.empty() && little.empty()) {  // else what is known of that is better advice
-    worse += TryToEndAtBest(hindrances);
-  }
-  const std::string by_heart =
-      state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss);
-  const bool advised = !worse.empty() || !little.empty() || !by_heart.empty() || state.at_chance;
-  const std::string high = advised ? "" : HighRate(settings, state);
+  const Model model = Judge(settings, state);
   std::string all;
   for (const std::string& one : {MissedTarget(settings, state),
-                                 worse,
-                                 WentBack(settings, state),
-                                 little,
-                                 by_heart,
-                                 high,
-                                 advised || !high.empty() ? "" : PoorEnd(settings, state),
+                                 model.worse,
+                                 model.went_back,
+                                 model.little,
+                                 model.by_heart,
+                                 model.poor,
                                  LostWithCopies(settings, state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }
   return all;
+}
+
+EndKind EndOfSuccess(const JobSettings& settings, const JobState& state) {
+  const Model model = Judge(settings, state);
+  const bool is_poor = !model.went_back.empty() || !model.little.empty() || !model.poor.empty();
+  return is_poor ? EndKind::kPoor : !model.worse.empty() ? EndKind::kWorse : EndKind::kOther;
 }
 
 std::string ClosingWords(const JobSettings& settings, const JobState& state) {

@@ -17,6 +17,9 @@ namespace adamant::controller {
 /// nothing to say.
 [[nodiscard]] std::string ReservationsOf(const JobSettings& settings, const JobState& state);
 
+/// Of a job that succeeds: kPoor, kWorse or kOther.
+[[nodiscard]] EndKind EndOfSuccess(const JobSettings& settings, const JobState& state);
+
 /// The message of a job that succeeds: why it has ended before its last epoch, if it has, and the
 /// reservations.
 [[nodiscard]] std::string ClosingWords(const JobSettings& settings, const JobState& state);

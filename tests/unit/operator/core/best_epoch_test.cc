@@ -56,6 +56,10 @@ TEST(BestEpochTest, WhereLittleWasLearnedTheRateIsNotToldToBeLowerAndHigher) {
                                "little"),
                     HasSubstr("; try a higher spec.optimiser.rate"),
                     Not(HasSubstr("try a lower"))));
+  EXPECT_EQ(EndOfSuccess(settings, state), EndKind::kPoor);
+  state.row.training_loss = 0.5;
+  EXPECT_EQ(EndOfSuccess(settings, state), EndKind::kWorse);
+  EXPECT_THAT(ReservationsOf(settings, state), HasSubstr("with 20.00%: try a lower"));
 }
 
 TEST(BestEpochTest, ADifferenceThatChanceMakesIsNot) {

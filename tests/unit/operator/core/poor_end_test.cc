@@ -45,6 +45,7 @@ TEST_F(PoorEndTest, ALossThatStillFallsAsksForMoreEpochsOrAHigherRate) {
             "the training loss ended at 1.2, 60% of that of naming classes at random; try more "
             "epochs (spec.runPolicy.epochs) or another spec.optimiser.rate")
       << "of one epoch";
+  EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kPoor);
 }
 
 TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
@@ -58,6 +59,7 @@ TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
 
 TEST_F(PoorEndTest, WhatIsUsefulIsQuietUnlessTheLossFallsSteeply) {
   EXPECT_EQ(EndsWith(1, 0.99), "");
+  EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kOther);
   EXPECT_NE(EndsWith(1.1, 1), "");
   EXPECT_NE(EndsWith(0.6, 0.53), "") << "it fell by more than a tenth";
   EXPECT_EQ(EndsWith(0.6, 0.55), "");
