@@ -26,6 +26,7 @@
 namespace adamant::cli {
 namespace {
 
+using controller::EndKind;
 using controller::EpochResult;
 using controller::JobReport;
 using controller::Note;
@@ -40,48 +41,15 @@ bool IsWorthSaying(Note::Kind kind) {
 
 constexpr double kLeastShown = 0.05;  // seconds, with one digit
 
-constexpr std::size_t kLongMessage = 320;  // four lines of a terminal
-
-// A cause, what to do and what else there is: where that is long, a line each.
-std::string InLines(const std::string& message) {
-  if (message.size() <= kLongMessage) {
-    return message;
-  }
-  std::string lines = message;
-  constexpr std::string_view kBreak = "; ";
-  constexpr std::string_view kNewLine = ";\n  ";
-  for (std::size_t at = 0; (at = lines.find(kBreak, at)) != std::string::npos;
-       at += kNewLine.size()) {
-    lines.replace(at, kBreak.size(), kNewLine);
-  }
-  return lines;
-}
-
-// As operator/core/recovery.h puts it.
-bool HadDiverged(std::string_view message) { return message.starts_with("training diverged"); }
-
-bool HadGoneBack(std::string_view message) {
-  return message.find("the job had gone back") != std::string_view::npos;
-}
-
-// As operator/core/placement.cc and job_controller.cc put it.
-bool IsToBeginAnew(std::string_view message) {
-  return message.find("begin the job anew") != std::string_view::npos;
-}
-
-// As operator/core/roster.cc puts it.
-bool IsOutOfRestarts(std::string_view message) {
-  return message.find("the restart budget of ") != std::string_view::npos;
-}
-
 // A job that has gone back does so again, and lowers its rate by itself.
-std::string AtWhichRate(std::string_view message, const local::RunPaths& paths) {
-  if (!HadDiverged(message)) {
-    return "";
+std::string AtWhichRate(EndKind end, const local::RunPaths& paths) {
+  if (end == EndKind::kDiverged) {
+    return " --accept-changes";
   }
-  return HadGoneBack(message) ? " (at half the learning rate; or write a lower one into " +
-                                    paths.job().string() + " and add --accept-changes)"
-                              : " --accept-changes";
+  return end == EndKind::kDivergedAgain
+             ? " (at half the learning rate; or write a lower one into " + paths.job().string() +
+                   " and add --accept-changes)"
+             : "";
 }
 
 // A deadline that is over is to be raised first: all the time that the job has run counts. What
@@ -94,7 +62,7 @@ std::string WhatFirst(const JobReport& report, const local::RunPaths& paths) {
   if (report.message.find("where a file belongs") != std::string::npos) {
     return "move it away, then ";
   }
-  if (HadDiverged(report.message) && !HadGoneBack(report.message)) {
+  if (report.end == EndKind::kDiverged) {
     return "write a lower spec.optimiser.rate into " + paths.job().string() + ", then ";
   }
   return report.over_deadline.empty() ? ""
@@ -163,7 +131,7 @@ class PlainDisplay : public Display {
           Say("model: " + model.string());
         }
       }
-      RepeatWarnings(report.message);
+      RepeatWarnings(report.end);
       return;
     }
     if (report.phase == Phase::kSuspended) {
@@ -172,8 +140,8 @@ class PlainDisplay : public Display {
     }
     std::fflush(stdout);
     std::fprintf(stderr, "adamant: the job failed: %s\n", InLines(report.message).c_str());
-    RepeatWarnings(report.message);
-    if (IsOutOfRestarts(report.message) && !crowd_.empty()) {
+    RepeatWarnings(report.end);
+    if (report.end == EndKind::kOutOfRestarts && !crowd_.empty()) {
       std::fprintf(stderr, "%s\n", crowd_.c_str());
     }
     std::fprintf(stderr, "logs: %s\n", paths.logs().c_str());
@@ -200,15 +168,15 @@ class PlainDisplay : public Display {
   static constexpr std::chrono::seconds kLineInterval{15};
 
   // What was told of the manifest at the start may be why.
-  void RepeatWarnings(std::string_view message) {
-    if (!IsPoor(message)) {
+  void RepeatWarnings(EndKind end) {
+    if (!IsPoor(end) && end != EndKind::kWorse) {
       return;
     }
     std::fflush(stdout);
     for (const std::string& warning : warnings_) {
       if (warning.starts_with("spec.")) {
         const std::string brief = warning.substr(0, warning.find(';'));
-        std::fprintf(stderr, "it was warned of at the start: %s\n", brief.c_str());
+        std::fprintf(stderr, "it was warned of at the start, and may be why: %s\n", brief.c_str());
       }
     }
   }
@@ -391,7 +359,7 @@ std::string HowToGoOn(const JobReport& report, const std::string& run_dir) {
   const local::RunPaths paths(run_dir);
   return local::CanBeResumed(paths)
              ? WhatFirst(report, paths) + "go on with: adamant train --resume " + run_dir +
-                   AtWhichRate(report.message, paths)
+                   AtWhichRate(report.end, paths)
              : "the folder of the run is not there any more: " + run_dir;
 }
 
@@ -444,25 +412,22 @@ std::string ProgressLine(const JobReport& report) {
          Text("%.0f examples/s", report.examples_per_second);
 }
 
-// As operator/core/chance.h puts it.
-bool DidNotLearn(std::string_view message) { return message.starts_with("training did not learn"); }
-
-// As operator/core/chance.h, high_rate.h and poor_end.h put it, too.
-bool IsPoor(std::string_view message) {
-  return DidNotLearn(message) || HadDiverged(message) ||
-         message.find("has learned little") != std::string_view::npos ||
-         message.find("% of that of naming classes at random") != std::string_view::npos ||
-         message.find("training diverged, and ended at") != std::string_view::npos;
+bool DidNotLearn(EndKind end) {
+  return end == EndKind::kDidNotLearn || end == EndKind::kLostLearned;
 }
 
-bool MayDoBetter(std::string_view message) {
-  return !DidNotLearn(message) && !IsToBeginAnew(message);
+bool HadDiverged(EndKind end) {
+  return end == EndKind::kDiverged || end == EndKind::kDivergedAgain;
 }
+
+bool IsPoor(EndKind end) { return end == EndKind::kPoor || DidNotLearn(end) || HadDiverged(end); }
+
+bool MayDoBetter(EndKind end) { return !DidNotLearn(end) && end != EndKind::kAllLost; }
 
 std::string WhatNext(const JobReport& report, const std::string& run_dir) {
-  return MayDoBetter(report.message)     ? HowToGoOn(report, run_dir)
-         : IsToBeginAnew(report.message) ? HowToBeginAnew(run_dir)
-                                         : "";
+  return MayDoBetter(report.end)               ? HowToGoOn(report, run_dir)
+         : report.end != EndKind::kDidNotLearn ? HowToBeginAnew(run_dir)
+                                               : "";
 }
 
 std::string HowToBeginAnew(const std::string& run_dir) {

@@ -57,15 +57,18 @@ std::string ProgressLine(const controller::JobReport& report);
 /// "3120 of 8192 buckets ready", of a job that is starting; else, or before there are any, "".
 std::string StartingText(const controller::JobReport& report);
 
-/// Whether a job with this message has learned nothing.
-bool DidNotLearn(std::string_view message);
+/// Whether a job that has ended so has learned nothing.
+bool DidNotLearn(controller::EndKind end);
 
-/// Whether a job with this message has ended with a model that is poor.
-bool IsPoor(std::string_view message);
+/// Whether it failed as training diverged.
+bool HadDiverged(controller::EndKind end);
 
-/// Whether a job that failed with this message may do better when it is resumed. One that learned
-/// nothing fails again, and so does one that diverged and is not to go back.
-bool MayDoBetter(std::string_view message);
+/// Whether its model is poor, or it has none for such a reason.
+bool IsPoor(controller::EndKind end);
+
+/// Whether a job that has failed so may do better when it is resumed. One that learned nothing
+/// fails again, and of one that has lost all nothing goes on.
+bool MayDoBetter(controller::EndKind end);
 
 /// How a run that has ended so goes on, or begins anew where that alone helps; "" where a message
 /// says all there is to do.

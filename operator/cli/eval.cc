@@ -170,7 +170,7 @@ std::string WhyNoModel(const std::string& run_dir) {
       return " holds its model no more: model.safetensors was removed";
     case controller::Phase::kFailed:
       return " holds no model, as the job failed (" + report.message + ")" +
-             (MayDoBetter(report.message) ? "; " + HowToGoOn(report, run_dir) : "");
+             (MayDoBetter(report.end) ? "; " + HowToGoOn(report, run_dir) : "");
     default:
       return " holds no model yet: a job writes model.safetensors when it has succeeded, and this "
              "one " +

@@ -15,6 +15,7 @@
 #include "operator/cli/normalise_warning.h"
 #include "operator/cli/rate_warning.h"
 #include "operator/cli/schedule_warning.h"
+#include "operator/core/job_length.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -30,7 +31,6 @@ namespace {
 
 // Measured: docs/bench/scaling.md.
 constexpr std::uint64_t kMostThreads = 16;
-constexpr std::uint64_t kMostThreadsTogether = 2;  // from the first batch on
 constexpr std::int32_t kMostWorkersOff = 2;
 constexpr std::int32_t kMostWorkersWritten = 2;
 constexpr std::int32_t kMostWorkersWithoutMomentum = 4;
@@ -64,6 +64,7 @@ struct Facts {
   std::uint64_t epoch_batches = 0;       // with which one may end; 0: not known
   std::uint64_t warm_start_batches = 0;  // that one worker trains alone
   bool dense = false;                    // the net has no convolutions
+  bool fades_in_untrained = false;       // job::FadesInUntrained
   std::uint64_t push_bytes = 0;          // of all threads of a worker together
 
   [[nodiscard]] std::uint64_t batches() const {
@@ -196,32 +197,23 @@ std::uint64_t FewestBatches(const Facts& facts) {
   return std::max(kFewestBatchesDense, kFewestBatchesOfThreadDense * threads);
 }
 
-// Workers that fade in train little of a short job at its rate.
+// Workers that fade in train little of a short job at its rate. In the words of a job that ends so.
 void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
-  const std::uint64_t batches = facts.batches();
+  const controller::JobLength length = {.batches = facts.batches(),
+                                        .batch_size = facts.options.batch_size,
+                                        .threads = facts.threads()};
+  const std::string few = "spec.distribution.workers: " + controller::ShortText(length);
+  const std::string longer = ": try " + controller::TryLongerText(length);
   const std::uint64_t fewest = FewestBatches(facts);
   if (facts.one_trains_all()) {
-    warnings.push_back(
-        Text("spec.distribution.workers: %llu %s in all %s more than one worker trains alone "
-             "before the others begin: these only wait. With one worker it is the same; %smore "
-             "epochs give the others something to do",
-             Wide(batches),
-             batches == 1 ? "batch" : "batches",
-             batches == 1 ? "is not" : "are not",
-             facts.options.batch_size > 1 ? "smaller batches or " : ""));
-    return;
-  }
-  if (facts.workers() > 1 && facts.options.corrects && batches > 0 && batches < fewest) {
-    warnings.push_back(Text(
-        "spec.distribution.workers: %llu %s in all %s few for %llu threads that fade in; "
-        "below about %llu a job ends lower than with one worker: %smore epochs or fewer workers "
-        "help",
-        Wide(batches),
-        batches == 1 ? "batch" : "batches",
-        batches == 1 ? "is" : "are",
-        Wide(facts.threads()),
-        Wide(fewest),
-        facts.options.batch_size > 1 ? "smaller batches, " : ""));
+    warnings.push_back(few +
+                       ", no more than one worker trains alone before the others begin; these only "
+                       "wait, and with one worker it is the same" +
+                       longer);
+  } else if (facts.workers() > 1 && facts.options.corrects && length.batches > 0 &&
+             length.batches < fewest) {
+    warnings.push_back(few + ", which fade in; below about " + std::to_string(fewest) +
+                       " it ends lower than with one worker" + longer);
   }
 }
 
@@ -236,12 +228,10 @@ void WarnOfCompletion(const Facts& facts, std::vector<std::string>& warnings) {
 }
 
 void WarnOfWarmStart(const Facts& facts, std::vector<std::string>& warnings) {
-  const v1::WarmStart& written = facts.spec.distribution().warm_start();
-  if (written.has_examples() && written.examples() == 0 && facts.workers() > 1 &&
-      facts.threads() > kMostThreadsTogether && facts.options.corrects) {
+  if (facts.fades_in_untrained) {
     warnings.push_back(
         Text("spec.distribution.warmStart.examples: 0 lets %llu threads fade in on weights that "
-             "nobody has trained, and these may then learn nothing; it is best left out",
+             "nobody has trained, and these may then learn little or nothing; it is best left out",
              Wide(facts.threads())));
   }
 }
@@ -358,6 +348,7 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::ui
           .dense = std::ranges::none_of(
               job::NetOf(job).layers,
               [](const model::Layer& layer) { return layer.kind == model::LayerKind::kConv2d; }),
+          .fades_in_untrained = job::FadesInUntrained(job),
           .push_bytes = worker::Accumulator::BytesOf(read.plan) * options.threads};
 }
 
@@ -386,7 +377,7 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
 void PrintWarnings(const std::vector<std::string>& warnings) {
   FlushOutput().IgnoreError();
   for (const std::string& warning : warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "warning: %s\n", InLines(warning).c_str());
   }
 }
 

@@ -18,7 +18,7 @@ struct ExpectationText {
 /// `job` has its defaults; its workers are taken to be equally fast.
 ExpectationText ExpectationOf(v1::TrainingJob job);
 
-/// Prints "warning: WARNING" for each to standard error.
+/// Prints "warning: WARNING" for each to standard error, as InLines breaks it.
 void PrintWarnings(const std::vector<std::string>& warnings);
 
 }  // namespace adamant::cli

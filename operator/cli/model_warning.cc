@@ -11,16 +11,12 @@ std::string ModelWarning(const std::string& run_dir) {
   if (!status.ok()) {
     return "";
   }
-  const std::string& message = status->report.message;
-  if (status->report.phase == controller::Phase::kSucceeded && IsPoor(message)) {
-    return "the job succeeded with a poor model: " + message;
+  const controller::JobReport& report = status->report;
+  if (report.phase == controller::Phase::kSucceeded && IsPoor(report.end)) {
+    return "the job succeeded with a poor model: " + report.message;
   }
-  if (status->report.phase != controller::Phase::kFailed) {
-    return "";
-  }
-  const bool diverged = message.find("training diverged") != std::string::npos;
-  return diverged || DidNotLearn(message)
-             ? "the job failed, and its newest model may be of no use: " + message
+  return HadDiverged(report.end) || DidNotLearn(report.end)
+             ? "the job failed, and its newest model may be of no use: " + report.message
              : "";
 }
 

@@ -59,8 +59,10 @@ int Status(const StatusFlags& flags) {
   if (!run->damage.empty()) {
     std::fprintf(stderr, "warning: shown from the copy: %s\n", run->damage.c_str());
   }
-  if (!run->not_taken.empty()) {
-    PrintWarnings({run->not_taken});
+  for (const std::string& warning : {run->gone_back, run->not_taken}) {
+    if (!warning.empty()) {
+      PrintWarnings({warning});
+    }
   }
   v1::JobStatus status = control::Encode(run->report);
   if (!run->live && !controller::IsFinal(run->report.phase)) {

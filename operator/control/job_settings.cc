@@ -9,6 +9,7 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 #include "services/common/job/replication_of.h"
+#include "services/common/job/warm_start_of.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
 
@@ -109,6 +110,7 @@ controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
   found.momentum = optimiser.momentum();
   found.uncorrected = optimiser.asynchrony() == v1::Optimiser::ASYNCHRONY_OFF &&
                       job.spec().distribution().workers() > 1;
+  found.untrained_start = job::FadesInUntrained(job);
   std::set<std::string> trained;
   std::set<std::string> frozen;
   for (const Parameter& parameter : graph->parameters) {

@@ -50,6 +50,13 @@ std::string AboutFrozen(const Hindrances& hindrances) {
 
 }  // namespace
 
+std::string AboutStart(const Hindrances& hindrances) {
+  return hindrances.untrained_start
+             ? "spec.distribution.warmStart left out (with 0, several workers begin on weights "
+               "that nobody has trained), "
+             : "";
+}
+
 std::string AboutSwings(const Hindrances& hindrances) {
   return std::string(hindrances.uncorrected
                          ? "spec.optimiser.asynchrony: Auto (it is Off, with several workers), "
@@ -60,7 +67,7 @@ std::string AboutSwings(const Hindrances& hindrances) {
 }
 
 std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
-  return "; try " + AboutDecay(hindrances) +
+  return "; try " + AboutDecay(hindrances) + AboutStart(hindrances) +
          (rate == RateAdvice::kHigher ? "" : AboutSwings(hindrances)) + AboutRate(rate);
 }
 

@@ -19,6 +19,10 @@ enum class RateAdvice {
   kUnknown,  ///< a lower one, or else a higher
 };
 
+/// What keeps several workers from learning together: "spec.distribution.warmStart left out (…), ";
+/// "" where nothing of the manifest does.
+[[nodiscard]] std::string AboutStart(const Hindrances& hindrances);
+
 /// What beside the rate makes training swing: "a lower spec.optimiser.momentum than 0.99, "; ""
 /// where there is nothing unusual.
 [[nodiscard]] std::string AboutSwings(const Hindrances& hindrances);

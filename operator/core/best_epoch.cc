@@ -44,18 +44,21 @@ void ForgetUndone(JobState& state) {
   }
 }
 
-std::string WorseThanBest(const JobState& state,
-                          const EpochResult& last,
-                          const Hindrances& hindrances) {
+std::string WorseThanBest(const JobState& state, const EpochResult& last) {
   if (state.best_epoch == 0 || last.validated < kFewestCompared ||
       !IsClearlyWorse(last.top1, state.best_accuracy, last.validated)) {
     return "";
   }
   return "epoch " + std::to_string(state.best_epoch) + " was the best, with top-1 " +
          Percent(state.best_accuracy) + "; the model that is written is that of the last, epoch " +
-         std::to_string(last.epoch) + ", with " + Percent(last.top1) + ": try " +
-         (IsTooShort(hindrances.length) ? TryLongerText(hindrances.length) + ", or " : "") +
-         AboutSwings(hindrances) +
+         std::to_string(last.epoch) + ", with " + Percent(last.top1);
+}
+
+std::string TryToEndAtBest(const Hindrances& hindrances) {
+  return ": try " +
+         std::string(IsTooShort(hindrances.length) ? TryLongerText(hindrances.length) + ", or "
+                                                   : "") +
+         AboutStart(hindrances) + AboutSwings(hindrances) +
          "a lower spec.optimiser.rate, or one that falls (spec.optimiser.schedule)";
 }
 

@@ -14,11 +14,12 @@ void NoteResult(JobState& state, const EpochResult& row);
 /// `state.epoch` and `state.accuracy` are those of that model.
 void ForgetUndone(JobState& state);
 
-/// What to tell the user of a last epoch that is clearly worse than the best one: by three standard
+/// That a last epoch is clearly worse than the best one: by three standard
 /// deviations of the difference of two shares of so many validation examples, and by two points at
 /// least. "" if it is not, or where there are too few of them to tell.
-[[nodiscard]] std::string WorseThanBest(const JobState& state,
-                                        const EpochResult& last,
-                                        const Hindrances& hindrances = {});
+[[nodiscard]] std::string WorseThanBest(const JobState& state, const EpochResult& last);
+
+/// ": try a lower spec.optimiser.rate …", of such a job of which nothing more is known.
+[[nodiscard]] std::string TryToEndAtBest(const Hindrances& hindrances);
 
 }  // namespace adamant::controller

@@ -21,8 +21,8 @@ bool IsAboutBuckets(const Event& event) {
 }
 
 // A job that has learned nothing may have lost what it had learned.
-std::string OrLost(const JobState& state) {
-  if (const std::string lost = LostWithCopies(state); !lost.empty()) {
+std::string OrLost(const JobSettings& settings, const JobState& state) {
+  if (const std::string lost = LostWithCopies(settings, state); !lost.empty()) {
     return "; or begin the job anew: " + lost;
   }
   return state.restores > 0 && state.recovery.attempt == 1  // else as it went back
@@ -118,6 +118,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   state_.phase = Phase::kStarting;
   state_.message.clear();
   state_.invalid = false;
+  state_.end = EndKind::kOther;
   outbox_.StateChanged();
   outbox_.Tell(Note::Kind::kPhase, state_.epoch, std::string(PhaseName(state_.phase)));
   if (!survivors.running.empty()) {
@@ -136,7 +137,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
       roster_.StartRole(Role::kWorker, survivors.running, now);
     }
   }
-  FailOn(judged);
+  FailOnLoss(judged);
   placement_.Begin(none_lives, in_order, now);
   outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
@@ -229,12 +230,14 @@ void JobController::OnExported(const Exported& event, TimePoint now) {
     return;
   }
   if (event.status.ok() && state_.at_chance) {
+    const std::string lost = OrLost(settings_, state_);
     End(Phase::kFailed,
         ChanceFailure(
             state_.row, state_.recovery, settings_.chance_loss, HindrancesOf(settings_, state_)) +
-            AfterGoingBack(settings_, state_) + OrLost(state_));
+            AfterGoingBack(settings_, state_) + lost,
+        lost.empty() ? EndKind::kDidNotLearn : EndKind::kLostLearned);
   } else if (event.status.ok()) {
-    End(Phase::kSucceeded, ClosingWords(settings_, state_));
+    End(Phase::kSucceeded, ClosingWords(settings_, state_), EndOfSuccess(settings_, state_));
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
     sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
   } else {
@@ -319,13 +322,15 @@ void JobController::OnDiverged(const std::string& found, TimePoint now) {
   if (IsFinal(state_.phase) || !ready_) {
     return;  // it is of what has been undone
   }
-  FailOn(going_back_.OnDiverged(found, now));
+  const absl::Status failed = going_back_.OnDiverged(found, now);
+  FailOn(failed, EndOfDivergence(settings_, state_));
   StopIfEnding();
 }
 
 void JobController::OnSettled(const absl::Status& status, TimePoint now) {
   if (!status.ok()) {
-    FailOn(going_back_.OnLostBucket(status, now));
+    const bool any_left = placement_.MayGoBackLater();
+    FailOn(going_back_.OnLostBucket(status, now), any_left ? EndKind::kOther : EndKind::kAllLost);
     StopIfEnding();
   }
 }
@@ -353,18 +358,23 @@ void JobController::OnSpecChanged(const JobSettings& settings, TimePoint now) {
   Scale(settings.workers, now);
 }
 
-void JobController::FailOn(const absl::Status& status) {
+void JobController::FailOn(const absl::Status& status, EndKind end) {
   if (!status.ok()) {
-    End(Phase::kFailed, std::string(status.message()));
+    End(Phase::kFailed, std::string(status.message()), end);
   }
 }
 
-void JobController::End(Phase phase, std::string message) {
+void JobController::FailOnLoss(const absl::Status& status) {
+  FailOn(status, absl::IsResourceExhausted(status) ? EndKind::kOutOfRestarts : EndKind::kOther);
+}
+
+void JobController::End(Phase phase, std::string message, EndKind end) {
   if (IsFinal(state_.phase)) {
     return;
   }
   state_.phase = phase;
   state_.message = std::move(message);
+  state_.end = end;
   outbox_.StateChanged();
 }
 

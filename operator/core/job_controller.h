@@ -52,6 +52,7 @@ struct JobReport {
   std::string message;
   bool invalid = false;   ///< failed because the data does not fit the manifest
   bool released = false;  ///< suspended as it could not start, not by the user
+  EndKind end = EndKind::kOther;
   /// Of a job that failed: the field of its manifest that holds the deadline which is over, and
   /// must change before it can go on. Empty: none, or it was asked of another process.
   std::string over_deadline{};
@@ -230,8 +231,9 @@ class JobController {
   void CheckStart(TimePoint now);
   void Release(const std::string& why);
   void BeginWhenReady(TimePoint now);
-  void FailOn(const absl::Status& status);
-  void End(Phase phase, std::string message);
+  void FailOn(const absl::Status& status, EndKind end = EndKind::kOther);
+  void FailOnLoss(const absl::Status& status);
+  void End(Phase phase, std::string message, EndKind end = EndKind::kOther);
   void Advance(TimePoint now);
 
   JobSettings settings_;

@@ -52,7 +52,7 @@ void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
         .how = event.how, .cause = event.cause, .reason = event.reason, .intended = event.moves};
   }
   if (slot.loss && !IsFinal(state_.phase)) {
-    FailOn(roster_.Conclude(slot));
+    FailOnLoss(roster_.Conclude(slot));
   }
 }
 

@@ -40,6 +40,7 @@ JobReport JobController::Report() const {
       .message = state_.message,
       .invalid = state_.invalid,
       .released = state_.released,
+      .end = state_.end,
       .over_deadline = state_.phase == Phase::kFailed ? std::string(OverDeadline()) : "",
       .members = {}};
   const Load load = placement_.LoadOfServers();

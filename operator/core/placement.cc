@@ -14,15 +14,17 @@ std::string Updates(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " update" : " updates");
 }
 
-/// "all 10 buckets that hold parameters": of a small net most hold none, and are not counted.
+/// "all 10 buckets that hold parameters, of 64 in all": of a small net most hold none, and are not
+/// counted.
 std::string WhichBuckets(std::size_t some, std::size_t holding, std::size_t all) {
+  const std::string which = holding == all ? ""
+                            : holding == 1 ? " that holds parameters"
+                                           : " that hold parameters";
   return (some < holding ? std::to_string(some) + " of the "
           : holding == 1 ? "the "
                          : "all ") +
-         Counted(holding, "bucket") +
-         (holding == all ? ""
-          : holding == 1 ? " that holds parameters"
-                         : " that hold parameters");
+         Counted(holding, "bucket") + which +
+         (holding == all ? "" : ", of " + std::to_string(all) + " in all");
 }
 
 }  // namespace
@@ -290,7 +292,7 @@ void Placement::TellRestored() {
   const std::string uncounted =
       settings_.logged || ended_in_order_
           ? ""
-          : "; what servers had not flushed when they were killed is missing, and only in part "
+          : "; what servers had not flushed when they ended is missing, and only in part "
             "counted, unless a worker that lives sends it again";
   outbox_.Tell(Note::Kind::kRestored,
                state_.epoch,
@@ -431,15 +433,18 @@ absl::Status Placement::OnNobodyHas(const absl::Status& why, bool disks_have_che
   return absl::OkStatus();
 }
 
+bool Placement::MayGoBackLater() const {
+  return !state_.checkpoint.buckets.empty() && !at_checkpoint_;
+}
+
 std::string Placement::WhatHelps(const absl::Status& why) const {
   const std::string checkpoint = CheckpointName(state_);
-  const bool any = !state_.checkpoint.buckets.empty();
   std::string text(why.message());
-  if (any && !at_checkpoint_) {
+  if (MayGoBackLater()) {
     return text + "; --resume goes back to " + checkpoint +
            ", if it is still on the servers' disks";
   }
-  if (any) {
+  if (!state_.checkpoint.buckets.empty()) {
     text = checkpoint + " cannot be restored either: " + text;
   }
   return text +

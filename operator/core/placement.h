@@ -59,6 +59,9 @@ class Placement {
   /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
+  /// Whether a job that ends now has a checkpoint to go back to when it is resumed.
+  [[nodiscard]] bool MayGoBackLater() const;
+
   /// The message of Settle's error, and what a person can do where the job does not help itself.
   [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
 

@@ -14,7 +14,8 @@ inline constexpr double kPoorEndShare = 0.5;
 /// The same of one that has fallen by `kFallen` from one epoch to the last.
 inline constexpr double kPoorFallingShare = 0.25;
 inline constexpr double kFallen = 0.1;
-// A job whose epochs leave out most of their examples is told so from kPoorShare on (high_rate.h).
+// A job whose epochs leave out most of their examples, or whose workers began on weights that
+// nobody had trained, is told so from kPoorShare on (high_rate.h).
 
 /// "the training loss ended at 1.2, 52% of that of naming classes at random, and still fell: …",
 /// with what to try, of a job whose row is its last; "" where that or the validation loss ended

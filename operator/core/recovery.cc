@@ -69,6 +69,12 @@ void BecomeHealthy(JobState& state, std::uint64_t counted) {
   state.recovery.newest = model;
 }
 
+// What a user had it go back for says nothing of a next time.
+bool HasGoneBackByItself(const JobSettings& settings, const JobState& state) {
+  return settings.on_divergence.action == OnDivergence::Action::kRecover &&
+         state.recovery.attempt > 1;
+}
+
 }  // namespace
 
 void KeepFirst(JobState& state) {
@@ -261,10 +267,12 @@ std::string DivergenceFailure(const JobSettings& settings,
   if (text.find("learning rate") == std::string::npos) {
     text += ", at " + RateOf(settings, state);
   }
-  // What a user had it go back for says nothing of a next time.
-  const bool by_itself = settings.on_divergence.action == OnDivergence::Action::kRecover;
-  return text + (by_itself ? AfterGoingBack(settings, state) : "") +
+  return text + (HasGoneBackByItself(settings, state) ? AfterGoingBack(settings, state) : "") +
          TryText(RateAdvice::kLower, settings.hindrances);
+}
+
+EndKind EndOfDivergence(const JobSettings& settings, const JobState& state) {
+  return HasGoneBackByItself(settings, state) ? EndKind::kDivergedAgain : EndKind::kDiverged;
 }
 
 }  // namespace adamant::controller

@@ -88,4 +88,7 @@ bool FallBack(JobState& state);
 /// The learning rate of this attempt, for people: "learning rate 0.01".
 [[nodiscard]] std::string RateOf(const JobSettings& settings, const JobState& state);
 
+/// Of a job that fails with that.
+[[nodiscard]] EndKind EndOfDivergence(const JobSettings& settings, const JobState& state);
+
 }  // namespace adamant::controller

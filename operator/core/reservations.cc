@@ -1,5 +1,6 @@
 #include "operator/core/reservations.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "operator/core/best_epoch.h"
@@ -41,11 +42,50 @@ std::string LittleLearned(const JobSettings& settings,
              : LearnedLittle(state.row, state.recovery, settings.chance_loss, hindrances);
 }
 
+// What is to be said of it; "" each where there is nothing.
+struct Model {
+  std::string worse;
+  std::string went_back;
+  std::string little;
+  std::string by_heart;
+  std::string poor;
+};
+
+// One advice is enough.
+Model Judge(const JobSettings& settings, const JobState& state) {
+  const Hindrances hindrances = HindrancesOf(settings, state);
+  Model model{.worse = WorseThanBest(state, state.row),
+              .went_back = WentBack(settings, state),
+              .little = LittleLearned(settings, state, hindrances),
+              .by_heart = state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss),
+              .poor = ""};
+  if (!model.worse.empty() && model.little.empty()) {
+    model.worse += TryToEndAtBest(hindrances);
+  }
+  const bool advised = !model.worse.empty() || !model.little.empty() || !model.by_heart.empty();
+  if (!advised && !state.at_chance) {
+    const std::string high = HighRate(settings, state);
+    model.poor = high.empty() ? PoorEnd(settings, state) : high;
+  }
+  return model;
+}
+
+// What one had died with nobody counts.
+bool HasWorkerEnded(const JobSettings& settings, const JobState& state) {
+  const std::size_t first = SlotIndex(settings, {Role::kWorker, 0});
+  for (std::size_t i = first; i < state.slots.size(); ++i) {
+    if (state.slots[i].incarnation > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // Workers count what they could not send again, all but what had died with one of them. The
 // controller knows what it had heard of, and of that not what was sent again.
-std::string LostWithCopies(const JobState& state) {
+std::string LostWithCopies(const JobSettings& settings, const JobState& state) {
   if (const std::uint64_t lost = state.updates_lost + state.lost_with_all; lost > 0) {
     return "at least " + std::to_string(lost) + (lost == 1 ? " update was" : " updates were") +
            " lost with all copies, and their examples count as trained";
@@ -56,34 +96,34 @@ std::string LostWithCopies(const JobState& state) {
     updates += history.rolled_back;
     buckets += history.rolled_back > 0 ? 1 : 0;
   }
-  return updates == 0 ? ""
-                      : std::to_string(updates) + (updates == 1 ? " update of " : " updates of ") +
-                            std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets") +
-                            (updates == 1 ? " was" : " were") +
-                            " rolled back with all copies; what no worker sent again of that "
-                            "counts as trained";
+  return updates == 0 || !HasWorkerEnded(settings, state)
+             ? ""
+             : std::to_string(updates) + (updates == 1 ? " update of " : " updates of ") +
+                   std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets") +
+                   (updates == 1 ? " was" : " were") +
+                   " rolled back with all copies; what no worker sent again of that "
+                   "counts as trained";
 }
 
 std::string ReservationsOf(const JobSettings& settings, const JobState& state) {
-  const Hindrances hindrances = HindrancesOf(settings, state);
-  const std::string worse = WorseThanBest(state, state.row, hindrances);
-  const std::string little = LittleLearned(settings, state, hindrances);
-  const std::string by_heart =
-      state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss);
-  const bool advised = !worse.empty() || !little.empty() || !by_heart.empty() || state.at_chance;
-  const std::string high = advised ? "" : HighRate(settings, state);
+  const Model model = Judge(settings, state);
   std::string all;
   for (const std::string& one : {MissedTarget(settings, state),
-                                 worse,
-                                 WentBack(settings, state),
-                                 little,
-                                 by_heart,
-                                 high,
-                                 advised || !high.empty() ? "" : PoorEnd(settings, state),
-                                 LostWithCopies(state)}) {
+                                 model.worse,
+                                 model.went_back,
+                                 model.little,
+                                 model.by_heart,
+                                 model.poor,
+                                 LostWithCopies(settings, state)}) {
     all += (all.empty() || one.empty() ? "" : "; ") + one;
   }
   return all;
+}
+
+EndKind EndOfSuccess(const JobSettings& settings, const JobState& state) {
+  const Model model = Judge(settings, state);
+  const bool is_poor = !model.went_back.empty() || !model.little.empty() || !model.poor.empty();
+  return is_poor ? EndKind::kPoor : !model.worse.empty() ? EndKind::kWorse : EndKind::kOther;
 }
 
 std::string ClosingWords(const JobSettings& settings, const JobState& state) {

@@ -48,6 +48,7 @@ struct Hindrances {
   bool all_frozen = false;            ///< no other layer has parameters
   double momentum = 0;                ///< 0: the rule has none
   bool uncorrected = false;           ///< several workers, and the numbers are taken as they are
+  bool untrained_start = false;       ///< several workers fade in on weights that nobody trained
   JobLength length{};                 ///< LengthOf, once a job ends
 };
 
@@ -263,6 +264,19 @@ struct Recovery {
 
 /// All that survives the controller's process, besides the EpochResults, which are stored one by
 /// one.
+/// How a job has ended, for those who say what to do next; its message says it in words.
+enum class EndKind : std::uint8_t {
+  kOther,          ///< none of these; or it has not ended
+  kWorse,          ///< succeeded, clearly worse than in its best epoch
+  kPoor,           ///< succeeded, with a model that nobody calls good
+  kDidNotLearn,    ///< failed, and would again
+  kLostLearned,    ///< the same, perhaps as updates were lost: it is to begin anew
+  kDiverged,       ///< failed: its rate is to be lowered first
+  kDivergedAgain,  ///< failed, having gone back: it does so again, at half the rate
+  kAllLost,        ///< failed, with nothing to go back to: it is to begin anew
+  kOutOfRestarts,  ///< failed
+};
+
 struct JobState {
   std::uint64_t job_uid = 0;
   std::uint64_t term = 0;
@@ -301,6 +315,7 @@ struct JobState {
   std::uint64_t lost_with_all = 0;
   std::uint64_t updates_lost = 0;  ///< EpochResult's, over all results
   double earlier_loss = 0;         ///< of training, in the epoch before that of `row`; 0: not known
+  EndKind end = EndKind::kOther;   ///< of states before version 16 it is not known
 
   bool operator==(const JobState&) const = default;
 };
@@ -316,9 +331,9 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 /// healthy model and no loss, 6, which did not know the best epoch, 7, and 8, which were never
 /// released, 9, which did not know the rates that the factor is on, 10, which did not know the
 /// data's files, 11, which knew no sign of a rate that is too high, 12, which did not count what
-/// was lost with all processes, 13, which did not count what was lost over the job, and 14, which
-/// knew no earlier loss. Errors: DataLoss when the bytes are damaged; FailedPrecondition for
-/// another format version, naming both.
+/// was lost with all processes, 13, which did not count what was lost over the job, 14, which knew
+/// no earlier loss, and 15, which knew no kind of end. Errors: DataLoss when the bytes are damaged;
+/// FailedPrecondition for another format version, naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
 

@@ -11,7 +11,7 @@
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 15;
+constexpr std::uint64_t kStateVersion = 16;
 constexpr std::uint64_t kOldestVersion = 3;  // that is still read
 
 // Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
@@ -238,6 +238,9 @@ void WalkState(Codec& codec, Value& value) {
   }
   if (codec.version() >= 15) {
     codec.Field(value.earlier_loss);
+  }
+  if (codec.version() >= 16) {
+    Narrow(codec, value.end);
   }
 }
 

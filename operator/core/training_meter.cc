@@ -25,8 +25,13 @@ void AddGrowth(const std::vector<std::uint64_t>& now,
 
 void TrainingMeter::StartEpoch(std::uint64_t epoch) {
   before_ = OverAllEpochs();
+  is_first_ = epoch_ == 0;
+  if (is_first_) {
+    recent_.clear();  // processes that only started
+  }
   epoch_ = epoch;
   counted_ = 0;
+  counted_before_ = 0;
   parts_.clear();
   sum_ = {};
 }
@@ -80,6 +85,8 @@ void TrainingMeter::OnDataServer(std::uint32_t slot,
   if (progress.epoch != epoch_) {
     return;
   }
+  const bool is_new = heard_.insert(slot).second;
+  const std::uint64_t known = counted_;
   parts_[slot] = progress;
   std::uint64_t counted = 0;
   std::uint64_t total = 0;
@@ -89,6 +96,9 @@ void TrainingMeter::OnDataServer(std::uint32_t slot,
   }
   // While a lost server's parts have no owner their counts are missing; they are not gone.
   counted_ = std::max(counted_, counted);
+  if (is_first_ && is_new) {
+    counted_before_ += counted_ - known;
+  }
   total_ = std::max(total_, total);
   Remember(now);
 }
@@ -103,7 +113,7 @@ void TrainingMeter::Remember(TimePoint now) {
 }
 
 TrainingMeter::Totals TrainingMeter::OverAllEpochs() const {
-  return {.counted = before_.counted + counted_,
+  return {.counted = before_.counted + counted_ - counted_before_,
           .trained = before_.trained + sum_.trained_examples,
           .loss_sum = before_.loss_sum + sum_.loss_sum};
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ class TrainingMeter {
     }
   };
 
-  /// Forgets what was counted of the last epoch.
+  /// Forgets what was counted of the last epoch. The first one may have been begun before.
   void StartEpoch(std::uint64_t epoch);
 
   /// The worker was known to an earlier controller: what it says first it did before.
@@ -69,7 +70,8 @@ class TrainingMeter {
   /// Which are still to be taken.
   [[nodiscard]] std::uint64_t updates_lost() const { return sum_.updates_lost; }
 
-  /// Of all epochs that this has metered.
+  /// Of all epochs that this has metered. What data servers say first in the first of them was
+  /// counted before.
   [[nodiscard]] Totals OverAllEpochs() const;
 
   /// What was trained while this looked on: without what a process had done before it was first
@@ -104,8 +106,11 @@ class TrainingMeter {
 
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;
+  std::set<std::uint32_t> heard_;  // data servers
   std::uint64_t epoch_ = 0;
+  bool is_first_ = false;
   std::uint64_t counted_ = 0;
+  std::uint64_t counted_before_ = 0;  // of it: before this looked on
   std::uint64_t total_ = 0;
   WorkerProgress sum_;  // over all workers, since the epoch started
   Totals before_;       // over the epochs before

@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
 
+#include "operator/core/actions.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/kv_store.h"
@@ -71,6 +73,18 @@ absl::StatusOr<bool> KvStateStore::IsOwnUnconfirmedWrite(std::uint64_t stored,
   }
   ADAMANT_ASSIGN_OR_RETURN(const std::string writer, store_.Get(kWriter));
   return writer == writer_;
+}
+
+absl::StatusOr<std::vector<controller::EpochResult>> StoredResults(
+    const controller::StateStore::Snapshot& snapshot) {
+  std::vector<controller::EpochResult> results;
+  for (const auto& [key, value] : snapshot.entries) {
+    if (key.starts_with(controller::kResultPrefix)) {
+      ADAMANT_ASSIGN_OR_RETURN(controller::EpochResult result, controller::DecodeResult(value));
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
 }
 
 }  // namespace adamant::local

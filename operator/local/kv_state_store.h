@@ -38,4 +38,8 @@ class KvStateStore final : public controller::StateStore {
   std::vector<controller::Persist::Entry> unconfirmed_;  // of writes that have failed
 };
 
+/// Results of epochs that are stored, in any order. Errors: those of DecodeResult.
+absl::StatusOr<std::vector<controller::EpochResult>> StoredResults(
+    const controller::StateStore::Snapshot& snapshot);
+
 }  // namespace adamant::local

@@ -15,6 +15,7 @@
 #include "operator/local/learning_curve.h"
 #include "operator/local/record.h"
 #include "operator/local/run_folder.h"
+#include "services/common/base/counted.h"
 #include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
 
@@ -111,12 +112,20 @@ Recorder::Recorder(Recorder&& other) noexcept
       drawn_(other.drawn_),
       last_drawn_(other.last_drawn_) {}
 
+std::string Recorder::CheckRows(const RunPaths& paths,
+                                const std::vector<controller::EpochResult>& results) {
+  return BeyondText(paths, RowsBeyond(paths.metrics(), results));
+}
+
 std::string Recorder::TakeAlarm() {
-  return std::exchange(told_, true)
-             ? ""
-             : paths_.metrics().string() + " has " + std::to_string(beyond_.size()) +
-                   " rows that the controller's state lacks: it has gone back, or could not be "
-                   "stored. They are kept until their epochs have ended again";
+  return std::exchange(told_, true) ? "" : BeyondText(paths_, beyond_);
+}
+
+std::string Recorder::BeyondText(const RunPaths& paths, const Rows& rows) {
+  return rows.empty() ? ""
+                      : paths.metrics().string() + " has " + Counted(rows.size(), "row") +
+                            " that the controller's state lacks: it has gone back, or could not be "
+                            "stored. What is there is kept until these epochs have ended again";
 }
 
 // They stand in the order of time, so that what a state lacks that has gone back is behind the rows

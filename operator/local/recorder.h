@@ -42,7 +42,11 @@ class Recorder {
   /// the file that was written any more.
   absl::Status Finish();
 
-  /// That there were such rows; empty: none, or it was told.
+  /// That metrics.csv has rows of epochs that `results` lacks; "" where it has none.
+  static std::string CheckRows(const RunPaths& paths,
+                               const std::vector<controller::EpochResult>& results);
+
+  /// CheckRows of what there was at the start; empty where it was told.
   std::string TakeAlarm();
 
   /// Those of all attempts, in the order in which their epochs ended.
@@ -59,6 +63,7 @@ class Recorder {
 
   static Rows RowsBeyond(const std::filesystem::path& path,
                          const std::vector<controller::EpochResult>& results);
+  static std::string BeyondText(const RunPaths& paths, const Rows& rows);
   absl::Status WriteMetrics();
   absl::Status AppendRow(const controller::EpochResult& result);
   absl::Status DrawCurve();

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "operator/control/codec.h"
+#include "operator/local/kv_state_store.h"
+#include "operator/local/recorder.h"
 #include "operator/local/resumption.h"
 #include "operator/local/run_dir.h"
 #include "operator/local/state_copies.h"
@@ -63,6 +65,7 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   }
   ADAMANT_ASSIGN_OR_RETURN(StateCopies::Stored stored,
                            StateCopies::Read({paths.controller(), paths.controller_copy()}));
+  ADAMANT_ASSIGN_OR_RETURN(const auto results, StoredResults(stored.snapshot));
   const auto state = stored.snapshot.entries.find(controller::kStateKey);
   if (state == stored.snapshot.entries.end()) {
     return none;
@@ -73,6 +76,7 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   return RunStatus{.live = false,
                    .report = job->Report(),
                    .damage = std::move(stored.damage),
+                   .gone_back = Recorder::CheckRows(paths, results),
                    .not_taken = NotTaken(manifest)};
 }
 

@@ -14,6 +14,7 @@ struct RunStatus {
   bool live = false;
   controller::JobReport report;
   std::string damage = {};     ///< of what is stored, and is not needed as there is a copy
+  std::string gone_back = {};  ///< that what is stored lacks epochs that have ended
   std::string not_taken = {};  ///< of a job.yaml that is not taken, as NotTaken
 };
 

@@ -191,13 +191,7 @@ absl::Status Runner::Open() {
 absl::Status Runner::OpenController(const controller::JobSettings& settings) {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, state_->Load());
   version_ = stored.version;
-  std::vector<EpochResult> results;
-  for (const auto& [key, value] : stored.entries) {
-    if (key.starts_with(controller::kResultPrefix)) {
-      ADAMANT_ASSIGN_OR_RETURN(EpochResult result, controller::DecodeResult(value));
-      results.push_back(std::move(result));
-    }
-  }
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<EpochResult> results, StoredResults(stored));
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));

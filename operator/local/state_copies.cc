@@ -44,6 +44,19 @@ bool IsLocked(const absl::Status& status) {
          status.message().find("temporarily unavailable") != std::string_view::npos;
 }
 
+// The first one is written first: it is as late as the second, or one change ahead. Else this says
+// which lacks more; "" where the second one is there not at all.
+std::string Behind(const std::array<std::uint64_t, kCopies>& versions,
+                   const StateCopies::Folders& folders) {
+  const std::size_t behind = versions[0] < versions[1] ? 0 : 1;
+  const bool is_usual = behind == 1 && (versions[1] == 0 || versions[0] - versions[1] <= 1);
+  return is_usual
+             ? ""
+             : folders[behind].string() + ": has only version " + std::to_string(versions[behind]) +
+                   " of the controller's state, and " + folders[1 - behind].string() + " has " +
+                   std::to_string(versions[1 - behind]) + ": it has lost changes";
+}
+
 }  // namespace
 
 std::string WithoutState(const RunPaths& paths) {
@@ -82,14 +95,16 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
   Stored latest;
   absl::Status problem;  // the first
   std::size_t damaged = 0;
-  for (const std::filesystem::path& folder : folders) {
-    const auto store = storage::RocksDbStore::OpenToRead(folder);
+  std::array<std::uint64_t, kCopies> versions{};
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    const auto store = storage::RocksDbStore::OpenToRead(folders[i]);
     auto snapshot = store.ok() ? SnapshotOf(**store) : store.status();
     if (absl::IsDataLoss(snapshot.status()) && ++damaged == kCopies) {
       return BothDamaged(problem, snapshot.status(), folders);
     }
     problem.Update(snapshot.status());
-    if (snapshot.ok() && snapshot->version >= latest.snapshot.version) {
+    versions[i] = snapshot.ok() ? snapshot->version : 0;
+    if (snapshot.ok() && versions[i] >= latest.snapshot.version) {
       latest.snapshot = *std::move(snapshot);
     }
   }
@@ -98,6 +113,9 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
   }
   if (absl::IsDataLoss(problem)) {  // a run of an earlier version has no second one
     latest.damage = std::string(problem.message());
+  } else if (const std::string lost = problem.ok() ? Behind(versions, folders) : "";
+             !lost.empty()) {
+    latest.damage = lost + ". Check the disk";
   }
   return latest;
 }
@@ -105,7 +123,6 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
 StateCopies::StateCopies(const Folders& folders, const Opener& opener)
     : folders_(folders), opener_(opener) {}
 
-// The first one is written first: it is as late as the second, or one change ahead.
 absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& opened) {
   std::array<absl::Status, kCopies> readable = opened;
   std::array<std::uint64_t, kCopies> versions{};
@@ -129,12 +146,8 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
     return absl::OkStatus();
   }
   const std::size_t behind = versions[0] < versions[1] ? 0 : 1;
-  if (behind == 0 || (versions[1] > 0 && versions[0] - versions[1] > 1)) {
-    alarms_.push_back(folders_[behind].string() + ": has only version " +
-                      std::to_string(versions[behind]) + " of the controller's state, and " +
-                      folders_[1 - behind].string() + " has " +
-                      std::to_string(versions[1 - behind]) +
-                      ": it has lost changes, and got them anew. Check the disk");
+  if (const std::string lost = Behind(versions, folders_); !lost.empty()) {
+    alarms_.push_back(lost + ", and got them anew. Check the disk");
   }
   return Fill(behind);
 }

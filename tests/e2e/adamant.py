@@ -72,9 +72,14 @@ def adamant(*arguments, timeout=60):
                           timeout=timeout, check=False)
 
 
+def in_one_line(said):
+    """What a command said, of which long messages are broken into lines."""
+    return said.replace(";\n  ", "; ")
+
+
 def but_poor(stderr):
     """What a command said, without that the model is a poor one, as after so few examples."""
-    return re.sub("^warning: the job succeeded with a poor model: .*\n", "", stderr, flags=re.MULTILINE)
+    return re.sub("^warning: the job succeeded with a poor model: .*\n(?:  .*\n)*", "", stderr, flags=re.MULTILINE)
 
 
 def alive(pid):

@@ -87,6 +87,18 @@ class DamageTest(adamant.TestCase):
             with self.subTest(cell=cell):
                 self.check_state(run, *cell)
 
+    def test_status_says_where_the_state_has_gone_back(self):
+        """The ends of both logs are gone, as after a loss of power on a disk that does not sync."""
+        run = self.run_to_damage()
+        run.await_epoch(3)
+        self.stop(run, "killed")
+        for copy in ("controller", "controller.copy"):
+            log = damage.files(run.folder / copy, "*.log")[-1]
+            os.truncate(log, log.stat().st_size // 2)
+        status = adamant.adamant("status", run.folder)
+        self.assertEqual(status.returncode, 0, status.stderr)
+        self.assertRegex(status.stderr, r"warning: .*metrics\.csv has \d+ rows? that the controller's state lacks")
+
     def check_state(self, run, kind, how, when, copy):
         folder = run.folder / copy
         aside = run.folder / f"{copy}.damaged"

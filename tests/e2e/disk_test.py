@@ -22,7 +22,7 @@ class DiskTest(adamant.TestCase):
         code, output = run.train(self.job(epochs=1)).wait()
         self.assertEqual(code, 4, output)
         self.assertIn("No space left on device (there is room, but no inode: too many files); remove files from that disk, then go on with: "
-                      f"adamant train --resume {run.folder}\n", output)
+                      f"adamant train --resume {run.folder}\n", adamant.in_one_line(output))
 
     def mount(self, folder, size):
         """A small disk in `folder`."""
@@ -118,7 +118,7 @@ class DiskTest(adamant.TestCase):
         self.addCleanup(run.end)
         code, output = run.train(job).wait()
         self.assertEqual(code, 4, output)
-        self.assertRegex(output, f"{run.folder}/job.yaml.*No space left on device; make room on that disk, then begin again")
+        self.assertRegex(adamant.in_one_line(output), f"{run.folder}/job.yaml.*No space left on device; make room on that disk, then begin again")
         self.assertEqual([path.name for path in disk.iterdir()], ["ballast"])
         ballast.unlink()
         code, output = run.train(job).wait()
@@ -152,8 +152,8 @@ class DiskTest(adamant.TestCase):
 
     def assert_room_is_asked_for(self, code, output, folder):
         self.assertEqual(code, 4, output)
-        self.assertRegex(output, f"{folder}: .*No space left on device.*; make room on that disk, then go on with: adamant train --resume "
-                                 f"{self.folder}/")
+        self.assertRegex(adamant.in_one_line(output), f"{folder}: .*No space left on device.*; make room on that disk, then go on with: "
+                                                      f"adamant train --resume {self.folder}/")
 
     def await_alarm(self, run):
         """The status in which a parameter server says that its disk is full."""

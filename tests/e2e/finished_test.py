@@ -134,7 +134,8 @@ class FinishedTest(adamant.TestCase):
         run.resume().await_epoch(1)
         run.process.send_signal(signal.SIGINT)
         self.assertEqual(run.wait()[0], 3)
-        self.assertIn("this one was stopped; go on with", adamant.adamant("eval", run.folder).stderr)
+        stopped = adamant.in_one_line(adamant.adamant("eval", run.folder).stderr)
+        self.assertIn("this one was stopped; go on with", stopped)
 
     def test_a_lost_checkpoint_is_only_made_again_by_a_run_that_goes_on(self):
         number = next((self.trained.folder / "checkpoints").glob("*.json")).stem

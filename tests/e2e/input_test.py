@@ -157,7 +157,7 @@ class InputTest(adamant.TestCase):
             self.assert_refused(result, 0, "workers: 20 x 1 thread, batches of 32: 640 examples at a time",
                                 "learning rate 0.005 -> ", "momentum 0.9 -> ")
             self.assertRegex(result.stderr, r"^warning: spec\.distribution\.workers: 20 threads in all; .*\n"
-                                            r"warning: spec\.distribution\.workers: \d+ batches in all are few .*\n$")
+                                            r"warning: spec\.distribution\.workers: the job has only \d+ batches in all .*\n$")
             result = adamant.adamant(command, self.job(workers=1))
             self.assertNotIn("staleness", result.stdout)
             self.assertEqual(result.stderr, "")

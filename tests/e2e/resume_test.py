@@ -200,7 +200,7 @@ class ResumeTest(adamant.TestCase):
         evaluated = adamant.adamant("eval", run.folder)
         self.assertEqual(evaluated.returncode, 2)
         self.assertIn("holds no model, as the job failed (the job ran longer", evaluated.stderr)
-        self.assertIn(advice, evaluated.stderr)
+        self.assertIn(advice, adamant.in_one_line(evaluated.stderr))
         self.edit(run, ("activeDeadline: 4s", "activeDeadline: 1h"), ("epochs: 1000", "epochs: 1"))
         code, output = run.resume().wait()
         self.assertEqual(code, 0, output)

@@ -37,7 +37,7 @@ class TerminalTest(adamant.TestCase):
         lines = [line for line in re.split(r"[\r\n]+", shown) if re.match(r"(\x1b\[K)?epoch \d+/\d+  ", line)]
         self.assertEqual([re.search(r"epoch (\d+/\d+)", line)[1] for line in lines], ["1/2", "2/2"], shown)
         self.assertRegex(shown, r"\r\x1b\[Kepoch 1/2 \[.*\] +\d+%")
-        self.assertRegex(shown, r"model: .*/model\.onnx\r\n(it was warned of at the start: .*\r\n)?$")
+        self.assertRegex(shown, r"model: .*/model\.onnx\r\n(it was warned of at the start, and may be why: .*\r\n)?$")
 
     def test_who_stops_a_run_is_told_so_by_one_word(self):
         run = self.folder / "run"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <string>
 
 #include "operator/cli/console/output_file.h"
+#include "operator/cli/console/text.h"
 
 namespace adamant::cli {
 namespace {
@@ -15,7 +17,7 @@ constexpr std::size_t kMostProblems = 20;  // what fits a screen
 
 void PrintError(std::string_view message) {
   FlushOutput().IgnoreError();  // at the end somebody looks
-  std::fprintf(stderr, "adamant: %.*s\n", static_cast<int>(message.size()), message.data());
+  std::fprintf(stderr, "adamant: %s\n", InLines(std::string(message)).c_str());
 }
 
 void PrintProblems(const std::vector<job::Diagnostic>& problems) {

@@ -7,7 +7,7 @@
 
 namespace adamant::cli {
 
-/// Prints "adamant: MESSAGE" to standard error.
+/// Prints "adamant: MESSAGE" to standard error, as InLines breaks it.
 void PrintError(std::string_view message);
 
 /// Prints what is wrong with a manifest to standard error: a line for each of the first 20

@@ -67,21 +67,21 @@ std::string FailoverText(const v1::FailoverStatus& failover) {
 
 /// What came back from disk, and what was lost with all members of a bucket; "" if there was none.
 std::string RollbackText(const v1::JobStatus& status) {
+  constexpr char kCameBack[] = " a bucket came back from disk so far";
   const std::uint64_t updates = status.bucket_summary().rolled_back();
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
   const std::string lost = status.updates_lost() == 0
-                               ? ""
+                               ? updates == 0 ? "" : "lost         none that a worker knows of\n"
                                : "lost         at least " +
                                      Counted(status.updates_lost(), "update") +
                                      ", which no worker could send again\n";
   if (updates == 0) {
-    return (restores == 0 ? ""
-                          : "restored     " + Counted(restores, "bucket") + " from disk so far\n") +
+    return (restores == 0 ? "" : "restored     " + Counted(restores, "time") + kCameBack + "\n") +
            lost;
   }
   return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") + "; " +
-         Counted(restores, "bucket") + " restored from disk so far\n" + lost;
+         Counted(restores, "time") + kCameBack + "\n" + lost;
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
@@ -120,7 +120,7 @@ std::string MemberLine(const v1::MemberStatus& member) {
     line += "  http://" + member.metrics_address() + "/metrics";
   }
   if (member.role() == v1::PARAMETER_SERVER) {
-    line += Text("  primary of %u, copies %u, oldest unflushed %s",
+    line += Text("  primary of %u buckets, copies of %u, oldest unflushed %s",
                  member.buckets(),
                  member.copies(),
                  FormatLatency(member.oldest_unflushed_seconds()).c_str());
@@ -195,7 +195,7 @@ std::string StatusText(const v1::JobStatus& status, bool live) {
   text += status.accuracy() > 0 ? Text("top-1 %.2f%%, ", 100 * status.accuracy()) : "";
   text += Counted(status.restarts(), "restart") + "\n";
   if (!status.message().empty()) {
-    text += status.message() + "\n";
+    text += InLines(status.message()) + "\n";
   }
   text += AttemptText(status);
   if (live) {

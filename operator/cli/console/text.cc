@@ -4,8 +4,14 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <string_view>
 
 namespace adamant::cli {
+namespace {
+
+constexpr std::size_t kLongMessage = 320;  // four lines of a terminal
+
+}  // namespace
 
 std::string Text(const char* format, ...) {
   va_list arguments;
@@ -14,6 +20,19 @@ std::string Text(const char* format, ...) {
   std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
   return text;
+}
+
+std::string InLines(std::string message) {
+  if (message.size() <= kLongMessage) {
+    return message;
+  }
+  constexpr std::string_view kBreak = "; ";
+  constexpr std::string_view kNewLine = ";\n  ";
+  for (std::size_t at = 0; (at = message.find(kBreak, at)) != std::string::npos;
+       at += kNewLine.size()) {
+    message.replace(at, kBreak.size(), kNewLine);
+  }
+  return message;
 }
 
 std::string FormatSeconds(double seconds) {

@@ -248,7 +248,10 @@ Explanation Failed(const Observed& observed) {
     found.advice.emplace_back("raise the deadline that its message names, or take it out");
   }
   found.advice.push_back("once that is put right, start it anew: kubectl delete trainingjob " +
-                         name + ", and apply its manifest again");
+                         name +
+                         " (its claims, with the checkpoints on them, go with it), and apply its "
+                         "manifest again; or leave it, and apply the manifest under another "
+                         "metadata.name");
   return found;
 }
 

@@ -9,14 +9,16 @@
 
 #include "operator/cli/commands.h"
 #include "operator/cli/completion.h"
+#include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/display.h"
-#include "operator/core/chance.h"
+#include "operator/cli/expectation.h"
 #include "services/common/base/files.h"
 
 namespace adamant::cli {
 namespace {
 
+using controller::EndKind;
 using testing::HasSubstr;
 
 TEST(FormatSecondsTest, IsShortAtEverySize) {
@@ -36,6 +38,18 @@ TEST(FormatLatencyTest, HasMillisecondsBelowASecond) {
 
 TEST(TextTest, IsCutRatherThanOverrun) {
   EXPECT_EQ(Text("%s", std::string(1000, 'x').c_str()), std::string(511, 'x'));
+}
+
+TEST(TextTest, OfALongMessageEachPartHasALine) {
+  const std::string cause(310, 'x');
+  const std::string lines = cause + ";\n  try this;\n  or that";
+  EXPECT_EQ(InLines("cause; try this"), "cause; try this");
+  EXPECT_EQ(InLines(cause + "; try this; or that"), lines);
+  testing::internal::CaptureStderr();
+  PrintError(cause + "; try this; or that");
+  PrintWarnings({cause + "; try this; or that"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "adamant: " + lines + "\nwarning: " + lines + "\n");
 }
 
 TEST(SecondsLeftTest, CountsThisEpochThoseToComeAndTheirEvaluations) {
@@ -79,10 +93,11 @@ TEST(LineTest, WhatIsNotKnownIsLeftOut) {
 }
 
 TEST(MayDoBetterTest, AJobThatWouldFailAgainIsNotResumed) {
-  EXPECT_TRUE(MayDoBetter(""));
-  EXPECT_TRUE(MayDoBetter("worker-1 was killed by signal 9"));
-  EXPECT_FALSE(MayDoBetter(controller::ChanceFailure({}, {}, 0)));
-  EXPECT_TRUE(MayDoBetter("training diverged in epoch 3: the loss, at rate 0.1; try a lower one"));
+  EXPECT_TRUE(MayDoBetter(EndKind::kOther));
+  EXPECT_TRUE(MayDoBetter(EndKind::kOutOfRestarts));
+  EXPECT_TRUE(MayDoBetter(EndKind::kDiverged));
+  EXPECT_FALSE(MayDoBetter(EndKind::kDidNotLearn));
+  EXPECT_FALSE(MayDoBetter(EndKind::kAllLost));
 }
 
 TEST(LineTest, AJobThatStartsTellsHowManyBucketsAreReady) {
@@ -97,20 +112,24 @@ TEST(LineTest, AJobThatStartsTellsHowManyBucketsAreReady) {
 
 TEST(WhatNextTest, WhatIsLostIsTrainedAnewByACommand) {
   controller::JobReport report;
-  report.message = "bucket 3 is lost; else begin the job anew";
-  EXPECT_EQ(WhatNext(report, "runs/a"),
-            "begin anew with: adamant train runs/a/job.yaml --run-dir NEW_FOLDER");
-  report.message = controller::ChanceFailure({}, {}, 0);
+  const std::string anew = "begin anew with: adamant train runs/a/job.yaml --run-dir NEW_FOLDER";
+  report.end = EndKind::kAllLost;
+  EXPECT_EQ(WhatNext(report, "runs/a"), anew);
+  report.end = EndKind::kDidNotLearn;
   EXPECT_EQ(WhatNext(report, "runs/a"), "");
-  report.message += "; or begin the job anew: 5 updates were lost";
-  EXPECT_THAT(WhatNext(report, "runs/a"), HasSubstr("begin anew with: adamant train"));
-  report.message = "worker-1 was killed by signal 9";
+  report.end = EndKind::kLostLearned;
+  EXPECT_EQ(WhatNext(report, "runs/a"), anew);
+  report.end = EndKind::kOther;
   EXPECT_EQ(WhatNext(report, "runs/a"), HowToGoOn(report, "runs/a"));
 }
 
 class EndingTest : public testing::Test {
  protected:
-  static std::string Failed(const std::string& message, const std::vector<std::string>& warnings) {
+  static std::string Failed(const std::string& message) { return Ended(message, EndKind::kOther); }
+
+  static std::string Ended(const std::string& message,
+                           EndKind end,
+                           const std::vector<std::string>& warnings = {}) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const std::unique_ptr<Display> display = NewDisplay(Output::kText);
@@ -122,6 +141,7 @@ class EndingTest : public testing::Test {
     controller::JobReport report;
     report.phase = controller::Phase::kFailed;
     report.message = message;
+    report.end = end;
     display->OnEnding({.report = report, .run_dir = "run", .exit_code = 1});
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
@@ -129,9 +149,9 @@ class EndingTest : public testing::Test {
 };
 
 TEST_F(EndingTest, OfALongMessageEachPartHasALine) {
-  EXPECT_THAT(Failed("cause; try this", {}), HasSubstr("failed: cause; try this\n"));
+  EXPECT_THAT(Failed("cause; try this"), HasSubstr("failed: cause; try this\n"));
   const std::string cause(310, 'x');
-  EXPECT_THAT(Failed(cause + "; try this; or that", {}),
+  EXPECT_THAT(Failed(cause + "; try this; or that"),
               HasSubstr("failed: " + cause + ";\n  try this;\n  or that\n"));
 }
 
@@ -147,21 +167,23 @@ TEST(ProgressTest, OnlyALongStartIsTold) {
 
 TEST_F(EndingTest, WhatWasWarnedOfIsToldAgainWhereTheModelIsPoor) {
   const std::vector<std::string> warnings = {"spec.optimiser.rate: 9 is high; as a rule"};
-  const auto told = HasSubstr("it was warned of at the start: spec.optimiser.rate: 9 is high\n");
-  EXPECT_THAT(
-      Failed("the training loss ended at 1.2, 60% of that of naming classes at random", warnings),
-      told);
-  EXPECT_THAT(Failed("the job went back 1 time as training diverged, and ended at learning rate 1",
-                     warnings),
-              told);
-  EXPECT_THAT(Failed("worker-1 was killed by signal 9", warnings), testing::Not(told));
+  const auto told =
+      HasSubstr("it was warned of at the start, and may be why: spec.optimiser.rate: 9 is high\n");
+  for (const EndKind end : {EndKind::kPoor,
+                            EndKind::kWorse,
+                            EndKind::kDidNotLearn,
+                            EndKind::kLostLearned,
+                            EndKind::kDiverged,
+                            EndKind::kDivergedAgain}) {
+    EXPECT_THAT(Ended("words do not matter", end, warnings), told);
+  }
+  EXPECT_THAT(Ended("training diverged", EndKind::kOther, warnings), testing::Not(told));
 }
 
 TEST_F(EndingTest, WhereTheRestartBudgetIsSpentTheCrowdIsTold) {
-  EXPECT_THAT(Failed("worker-1 ended and the restart budget of 10 is spent", {}),
+  EXPECT_THAT(Ended("worker-1 ended", EndKind::kOutOfRestarts),
               HasSubstr("\n32 processes share 2\n"));
-  EXPECT_THAT(Failed("worker-1 was killed by signal 9", {}),
-              testing::Not(HasSubstr("32 processes")));
+  EXPECT_THAT(Failed("worker-1 was killed by signal 9"), testing::Not(HasSubstr("32 processes")));
 }
 
 TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
@@ -176,14 +198,15 @@ TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
   controller::JobReport report;
   report.message = "worker-1 was killed by signal 9";
   EXPECT_EQ(HowToGoOn(report, run.string()), resume);
-  report.message = "training diverged in epoch 3: the loss, at rate 0.1";
+  report.end = EndKind::kDiverged;
   EXPECT_EQ(HowToGoOn(report, run.string()),
             "write a lower spec.optimiser.rate into " + (run / "job.yaml").string() + ", then " +
                 resume + " --accept-changes");
-  report.message = "training diverged in epoch 3: NaN; the job had gone back 3 times";
+  report.end = EndKind::kDivergedAgain;
   EXPECT_EQ(HowToGoOn(report, run.string()),
             resume + " (at half the learning rate; or write a lower one into " +
                 (run / "job.yaml").string() + " and add --accept-changes)");
+  report.end = EndKind::kOther;
   report.message = "its words do not matter: it ran longer than spec.runPolicy.activeDeadline";
   EXPECT_EQ(HowToGoOn(report, run.string()), resume);
   report.over_deadline = "spec.runPolicy.epochDeadline";

@@ -141,7 +141,7 @@ TEST(ExpectationTest, AnEpochThatMayEndEarlyHasFewerBatches) {
   EXPECT_THAT(with("0.5"), IsEmpty());
   EXPECT_THAT(
       with("0.1"),
-      ElementsAre(HasSubstr("workers: 1880 batches in all are few for 2 threads"),
+      ElementsAre(HasSubstr("workers: the job has only 1880 batches in all for 2 training threads"),
                   "spec.runPolicy.epochCompletion: with 0.1 each epoch may end when most of its "
                   "examples are not trained; it is meant to leave out the last few, which slow "
                   "workers hold"));
@@ -245,11 +245,16 @@ TEST(ExpectationTest, AWarmStartIsOf200BatchesAndMayBeWritten) {
 TEST(ExpectationTest, OfAJobThatIsAllWarmStartTheOtherWorkersOnlyWait) {
   const ExpectationText of_188 = Expected("{workers: 8}", kMomentum, "320", "1");
   EXPECT_THAT(of_188.lines, HasSubstr("\nstart: one worker trains all 188 batches alone\n"));
-  EXPECT_THAT(of_188.warnings,
-              ElementsAre(HasSubstr("spec.distribution.workers: 188 batches in all are not more "
-                                    "than one worker trains alone before the others begin")));
-  EXPECT_THAT(Expected("{workers: 8}", kMomentum, "320", "2").warnings,
-              ElementsAre(HasSubstr("376 batches in all are few for 8 threads")));
+  EXPECT_THAT(
+      of_188.warnings,
+      ElementsAre(HasSubstr("spec.distribution.workers: the job has only 188 batches in all "
+                            "for 8 training threads, no more than one worker trains alone "
+                            "before the others begin; these only wait, and with one worker "
+                            "it is the same: try more epochs (spec.runPolicy.epochs), "
+                            "smaller batches (spec.data.batchSize), fewer workers")));
+  EXPECT_THAT(
+      Expected("{workers: 8}", kMomentum, "320", "2").warnings,
+      ElementsAre(HasSubstr("has only 376 batches in all for 8 training threads, which fade in")));
 }
 
 TEST(ExpectationTest, WithoutCorrectionAllBeginAtOnce) {
@@ -270,13 +275,15 @@ ExpectationText ExpectedOfConvolutions(const std::string& distribution,
 }
 
 TEST(ExpectationTest, WarnsOfJobsThatAreTooShortToFadeIn) {
-  EXPECT_THAT(ExpectedOfConvolutions("{workers: 8}", kMomentum, "3").warnings,
-              ElementsAre(HasSubstr("spec.distribution.workers: 564 batches in all are few for 8 "
-                                    "threads that fade in; below about 1600")));
+  EXPECT_THAT(
+      ExpectedOfConvolutions("{workers: 8}", kMomentum, "3").warnings,
+      ElementsAre(HasSubstr("spec.distribution.workers: the job has only 564 batches in all "
+                            "for 8 training threads, which fade in; below about 1600 it")));
   EXPECT_THAT(ExpectedOfConvolutions("{workers: 8}", kMomentum, "9").warnings, IsEmpty());
-  EXPECT_THAT(ExpectedOfConvolutions("{workers: 2}", kMomentum, "8").warnings,
-              ElementsAre(HasSubstr("1504 batches in all are few for 2 threads that fade in; below "
-                                    "about 1600")));
+  EXPECT_THAT(
+      ExpectedOfConvolutions("{workers: 2}", kMomentum, "8").warnings,
+      ElementsAre(HasSubstr("1504 batches in all for 2 training threads, which fade in; below "
+                            "about 1600")));
   EXPECT_THAT(ExpectedOfConvolutions("{workers: 16}", kMomentum, "17").warnings,
               ElementsAre(HasSubstr("below about 3200")));
   EXPECT_THAT(ExpectedOfConvolutions("{workers: 1, threadsPerWorker: 8}", kMomentum, "3").warnings,
@@ -306,10 +313,13 @@ TEST(ExpectationTest, WithoutMomentumSeveralWorkersEndLower) {
 }
 
 TEST(ExpectationTest, BatchesOfOneAreNotToBeSmaller) {
-  EXPECT_THAT(Expected("{workers: 200}", kMomentum, "2", "1").warnings,
-              Contains(HasSubstr("than with one worker: smaller batches, more epochs or fewer")));
+  EXPECT_THAT(
+      Expected("{workers: 200}", kMomentum, "2", "1").warnings,
+      Contains(HasSubstr(
+          "(spec.runPolicy.epochs), smaller batches (spec.data.batchSize), fewer workers")));
   EXPECT_THAT(Expected("{workers: 400}", kMomentum, "1", "1").warnings,
-              Contains(HasSubstr("than with one worker: more epochs or fewer workers help")));
+              Contains(HasSubstr(
+                  "than with one worker: try more epochs (spec.runPolicy.epochs), fewer workers")));
 }
 
 TEST(ExpectationTest, WarnsOfManyThreadsThatBeginAtOnce) {

@@ -83,6 +83,7 @@ TEST(JobSettingsTest, WhatKeepsANetFromLearningIsFound) {
   EXPECT_FALSE(SettingsOf(job).hindrances.uncorrected) << "it has nothing to correct";
   job.mutable_spec()->mutable_distribution()->set_workers(2);
   EXPECT_TRUE(SettingsOf(job).hindrances.uncorrected);
+  EXPECT_FALSE(SettingsOf(job).hindrances.untrained_start);
   EXPECT_EQ(SettingsOf(job).hindrances.weight_decay, 0.001);
   EXPECT_EQ(SettingsOf(job).hindrances.momentum, 0.99);
   EXPECT_TRUE(SettingsOf(job).hindrances.frozen.empty());

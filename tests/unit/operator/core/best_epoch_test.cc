@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/core/reservations.h"
 #include "tests/unit/operator/core/harness.h"
 
 namespace adamant::controller {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
 
 std::string Told(double best, double last, std::uint64_t validated) {
   JobState state;
@@ -19,7 +23,8 @@ std::string Told(double best, double last, std::uint64_t validated) {
   row.epoch = 5;
   row.top1 = last;
   NoteResult(state, row);
-  return WorseThanBest(state, row);
+  const std::string worse = WorseThanBest(state, row);
+  return worse.empty() ? "" : worse + TryToEndAtBest({});
 }
 
 TEST(BestEpochTest, ALastOneThatIsClearlyWorseIsTold) {
@@ -30,14 +35,31 @@ TEST(BestEpochTest, ALastOneThatIsClearlyWorseIsTold) {
 }
 
 TEST(BestEpochTest, InAJobOfFewBatchesMoreOfThemComeFirst) {
-  JobState state;
-  state.best_epoch = 1;
-  state.best_accuracy = 0.58;
-  const EpochResult last{.epoch = 3, .validated = 2'000, .top1 = 0.26};
   EXPECT_THAT(
-      WorseThanBest(state, last, {.length = {.batches = 57, .batch_size = 320, .threads = 4}}),
-      HasSubstr("with 26.00%: try more epochs (spec.runPolicy.epochs), smaller batches "
-                "(spec.data.batchSize), fewer workers, or a lower spec.optimiser.rate, or one"));
+      TryToEndAtBest({.length = {.batches = 57, .batch_size = 320, .threads = 4}}),
+      StartsWith(": try more epochs (spec.runPolicy.epochs), smaller batches "
+                 "(spec.data.batchSize), fewer workers, or a lower spec.optimiser.rate, or one"));
+}
+
+TEST(BestEpochTest, WhereLittleWasLearnedTheRateIsNotToldToBeLowerAndHigher) {
+  JobSettings settings;
+  settings.chance_loss = 2.3;
+  JobState state;
+  state.recovery.first_loss = 2.3;
+  state.best_epoch = 1;
+  state.best_accuracy = 0.3;
+  state.row = {.epoch = 3, .trained = 60'000, .training_loss = 2.29, .validated = 2'000};
+  state.row.top1 = 0.2;
+  EXPECT_THAT(ReservationsOf(settings, state),
+              AllOf(StartsWith("epoch 1 was the best, with top-1 30.00%; the model that is written "
+                               "is that of the last, epoch 3, with 20.00%; the model has learned "
+                               "little"),
+                    HasSubstr("; try a higher spec.optimiser.rate"),
+                    Not(HasSubstr("try a lower"))));
+  EXPECT_EQ(EndOfSuccess(settings, state), EndKind::kPoor);
+  state.row.training_loss = 0.5;
+  EXPECT_EQ(EndOfSuccess(settings, state), EndKind::kWorse);
+  EXPECT_THAT(ReservationsOf(settings, state), HasSubstr("with 20.00%: try a lower"));
 }
 
 TEST(BestEpochTest, ADifferenceThatChanceMakesIsNot) {

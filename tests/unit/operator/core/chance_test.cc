@@ -264,6 +264,7 @@ TEST_F(ChanceOfAJobTest, OneThatEndsAtChanceFailsOnceItsModelIsWritten) {
   Export();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_EQ(job_.state().message, ChanceFailure(job_.state().row, {}, 0));
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kDidNotLearn);
 }
 
 TEST_F(ChanceOfAJobTest, OneWhoseLossHasHardlyMovedIsToldToRaiseTheRate) {
@@ -357,6 +358,7 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
             ChanceFailure(job_.state().row, {}, 0) +
                 "; or, if all its processes were killed, begin the job anew: what was acknowledged "
                 "last was lost with them");
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kLostLearned);
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 

@@ -345,6 +345,7 @@ TEST_F(RollBackTest, WithoutACheckpointTheJobFailsAndSaysWhy) {
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_THAT(job_.state().message, HasSubstr("parameter-server-1: nothing is stored"));
   EXPECT_THAT(job_.state().message, HasSubstr("begin the job anew"));
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kAllLost);
 }
 
 TEST_F(RollBackTest, ACheckpointThatIsGoneIsNotPromised) {
@@ -368,6 +369,7 @@ TEST_F(RollBackTest, ACheckpointThatIsGoneIsNotPromised) {
   EXPECT_THAT(job_.state().message, HasSubstr("checkpoint 1 cannot be restored either"));
   EXPECT_THAT(job_.state().message, HasSubstr("begin the job anew"));
   EXPECT_THAT(job_.state().message, testing::Not(HasSubstr("goes back to checkpoint")));
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kAllLost);
 }
 
 TEST_F(RollBackTest, ARunningJobDoesNotGoBackByItself) {

@@ -316,6 +316,7 @@ TEST_F(DivergenceTest, AfterTheLastTimeTheJobFailsAndSaysWhatToTry) {
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_THAT(job_.state().message, HasSubstr("learning rate 0.04"));
   EXPECT_THAT(job_.state().message, HasSubstr("gone back 1 time"));
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kDivergedAgain);
   EXPECT_THAT(job_.state().message, HasSubstr("try a lower spec.optimiser.rate"));
 }
 
@@ -346,6 +347,9 @@ TEST_F(DivergenceTest, FailFailsTheJob) {
   Diverge();
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_THAT(job_.state().message, HasSubstr("at learning rate 0.08"));
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kDiverged);
+  job_.RestartController({.others = false});
+  EXPECT_EQ(job_.controller().Report().end, EndKind::kOther) << "it goes on";
 }
 
 TEST_F(DivergenceTest, WeightDecayThatIsStrongIsNamedFirstAndFrozenLayersAreNot) {

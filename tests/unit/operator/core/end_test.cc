@@ -122,6 +122,7 @@ TEST(SpecChangedTest, WhatIsChangedCountsFromNowOn) {
   job.Exit(kWorker0);
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("restart budget of 0"));
+  EXPECT_EQ(job.controller().Report().end, EndKind::kOutOfRestarts);
   EXPECT_EQ(job.controller().Report().over_deadline, "");
 }
 

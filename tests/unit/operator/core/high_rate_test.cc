@@ -97,6 +97,10 @@ TEST_F(HighRateTest, TheNextAttemptHasSignsOfItsOwn) {
 TEST_F(HighRateTest, UpdatesThatWereLostWithAllCopiesAreTold) {
   state_.row.training_loss = 0.01;
   state_.histories = {{.updates = 5, .rolled_back = 0}, {.updates = 5, .rolled_back = 2}};
+  state_.slots.resize(SlotIndex(settings_, {Role::kWorker, 0}) + 2);
+  state_.slots.back().incarnation = 1;
+  EXPECT_EQ(ReservationsOf(settings_, state_), "") << "all workers have sent again what they had";
+  state_.slots.back().incarnation = 2;
   EXPECT_EQ(ReservationsOf(settings_, state_),
             "2 updates of 1 bucket were rolled back with all copies; what no worker sent again of "
             "that counts as trained");

@@ -45,6 +45,7 @@ TEST_F(PoorEndTest, ALossThatStillFallsAsksForMoreEpochsOrAHigherRate) {
             "the training loss ended at 1.2, 60% of that of naming classes at random; try more "
             "epochs (spec.runPolicy.epochs) or another spec.optimiser.rate")
       << "of one epoch";
+  EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kPoor);
 }
 
 TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
@@ -58,6 +59,7 @@ TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
 
 TEST_F(PoorEndTest, WhatIsUsefulIsQuietUnlessTheLossFallsSteeply) {
   EXPECT_EQ(EndsWith(1, 0.99), "");
+  EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kOther);
   EXPECT_NE(EndsWith(1.1, 1), "");
   EXPECT_NE(EndsWith(0.6, 0.53), "") << "it fell by more than a tenth";
   EXPECT_EQ(EndsWith(0.6, 0.55), "");
@@ -104,6 +106,18 @@ TEST_F(PoorEndTest, WhatTheManifestHasOfItIsTheFirstAdvice) {
   settings_.epoch_completion = 0.5;
   EXPECT_EQ(EndsWith(0.4, 0.3), "");
   EXPECT_THAT(EndsWith(1.8, 1.2), Not(HasSubstr("epochCompletion")));
+}
+
+TEST_F(PoorEndTest, WorkersThatBeganOnUntrainedWeightsMayBeWhy) {
+  EXPECT_EQ(EndsWith(0.5, 0.45), "");
+  settings_.hindrances.untrained_start = true;
+  EXPECT_THAT(EndsWith(0.5, 0.45),
+              HasSubstr("; try spec.distribution.warmStart left out (with 0, several workers begin "
+                        "on weights that nobody has trained), more epochs"));
+  EXPECT_EQ(EndsWith(0.4, 0.15), "");
+  state_.recovery.first_loss = kOfChance;
+  EXPECT_THAT(EndsWith(2, 1.99),
+              HasSubstr("the loss has hardly moved; try spec.distribution.warmStart left out"));
 }
 
 TEST_F(PoorEndTest, OneAdviceIsEnough) {

@@ -292,7 +292,7 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
       RestoredTexts(actions),
       ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
                         HasSubstr("buckets), and no update is known to be lost; what servers "
-                                  "had not flushed when they were killed is missing"))));
+                                  "had not flushed when they ended is missing"))));
 }
 
 TEST_F(ReplicationTest, AfterAnOrderlyStopNothingIsMissing) {
@@ -337,8 +337,8 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
   }
   EXPECT_THAT(RestoredTexts(actions),
               ElementsAre("parameters were read back from disk (the 1 bucket that holds "
-                          "parameters), and no update is "
-                          "known to be lost; what servers had not flushed when they were killed is "
+                          "parameters, of 3 in all), and no update is "
+                          "known to be lost; what servers had not flushed when they ended is "
                           "missing, and only in part counted, unless a worker that lives sends it "
                           "again"));
 }

@@ -68,11 +68,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 16;
+  bytes[0] = 17;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 16"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 15"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 17"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 16"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -94,7 +94,9 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoEarlier = sizeof(std::uint64_t);  // what version 14 had not
+constexpr std::size_t kNoEnd = sizeof(std::uint64_t);  // what version 15 had not
+
+constexpr std::size_t kNoEarlier = sizeof(std::uint64_t) + kNoEnd;  // what version 14 had not
 
 constexpr std::size_t kNoSum = sizeof(std::uint64_t) + kNoEarlier;  // what version 13 had not
 
@@ -117,6 +119,13 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion15IsReadAsOneWhoseEndIsNotKnown) {
+  JobState state = Example();
+  EXPECT_EQ(DecodeState(AsVersion(15, state, kNoEnd)).value(), state);
+  state.end = EndKind::kOutOfRestarts;
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion14IsReadAsOneWithoutAnEarlierLoss) {
   JobState state = Example();

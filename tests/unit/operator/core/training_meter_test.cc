@@ -84,6 +84,31 @@ TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
   EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(40)), 50);
 }
 
+TEST_F(TrainingMeterTest, AJobThatGoesOnHasTheSpeedOfWhatIsCountedSince) {
+  meter_.OnWorker(0, 1, {}, At(0));
+  meter_.StartEpoch(7);
+  const auto count = [&](std::uint32_t slot, std::uint64_t counted, int second) {
+    meter_.OnDataServer(
+        slot, {.epoch = 7, .counted_examples = counted, .total_examples = 9999}, At(second));
+  };
+  meter_.OnWorker(0, 1, {}, At(30));
+  count(0, 5000, 31);
+  count(1, 4000, 32);
+  EXPECT_EQ(meter_.ExamplesPerSecond(At(32)), 0);
+  count(0, 5100, 34);
+  count(1, 4100, 34);
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(34)), 50);
+  EXPECT_EQ(meter_.counted(), 9200u) << "of the epoch, all counts";
+}
+
+TEST_F(TrainingMeterTest, ALaterEpochIsWatchedFromItsBeginning) {
+  meter_.StartEpoch(1);
+  meter_.OnDataServer(0, {.epoch = 1, .counted_examples = 0, .total_examples = 60}, At(0));
+  meter_.StartEpoch(2);
+  meter_.OnDataServer(1, {.epoch = 2, .counted_examples = 60, .total_examples = 60}, At(2));
+  EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(2)), 30);
+}
+
 // As of a controller that was stopped while its members went on.
 TEST_F(TrainingMeterTest, WhatComesAtOnceAfterAPauseIsOfAllThatTime) {
   std::uint64_t counted = 0;

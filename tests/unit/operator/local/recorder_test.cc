@@ -167,6 +167,8 @@ TEST_F(RecorderTest, RowsThatTheStoredResultsLackAreKeptUntilTheirEpochsHaveEnde
     EXPECT_TRUE(recorder->Epoch(Result(2)).ok());
     EXPECT_TRUE(recorder->Epoch(Result(3)).ok());
   }
+  EXPECT_THAT(Recorder::CheckRows(paths_, {Result(1)}), HasSubstr("has 2 rows that the"));
+  EXPECT_EQ(Recorder::CheckRows(paths_, {Result(1), Result(2), Result(3)}), "");
   EpochResult again = Result(2);
   again.counted = 777;
   for (int start = 0; start < 2; ++start) {

@@ -219,6 +219,10 @@ TEST_F(StateCopiesTest, OneThatHasGoneBackIsToldOfAndFilled) {
   Store(3, 7);
   fs::remove_all(folders_[0]);
   fs::rename(root_.path() / "old", folders_[0]);
+  const auto read = StateCopies::Read(folders_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->snapshot.entries.at("state"), "v7");
+  EXPECT_THAT(read->damage, HasSubstr(folders_[0].string() + ": has only version 3"));
   const auto [state, alarms] = Load();
   EXPECT_EQ(state, "v7");
   EXPECT_THAT(alarms,
@@ -232,6 +236,7 @@ TEST_F(StateCopiesTest, AChangeThatADeathKeptFromTheSecondOneIsNoReasonForAnAlar
   Store(3, 4);
   fs::remove_all(folders_[1]);
   fs::rename(root_.path() / "old", folders_[1]);
+  EXPECT_EQ(StateCopies::Read(folders_)->damage, "");
   EXPECT_THAT(Load(), testing::Pair("v4", IsEmpty()));
 }
 

@@ -208,6 +208,14 @@ TEST(ExplainTest, PodsThatRunAndHaveNotJoinedPointToTheNetwork) {
   EXPECT_THAT(text, HasSubstr("port 7070"));
 }
 
+TEST(ExplainTest, AFailedJobSaysHowToBeginAnewAndWhatGoesWithIt) {
+  EXPECT_THAT(Explained(At(TheJob("Failed"))),
+              HasSubstr("  - once that is put right, start it anew: kubectl delete trainingjob "
+                        "mnist (its claims, with the checkpoints on them, go with it), and apply "
+                        "its manifest again; or leave it, and apply the manifest under another "
+                        "metadata.name\n"));
+}
+
 TEST(ExplainTest, AFailureLeadsOverTheLostProcessToItsLastWords) {
   Json job = TheJob("Failed");
   job["status"]["message"] = "the restart budget of 3 is spent";

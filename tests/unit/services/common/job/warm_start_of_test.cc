@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
@@ -13,11 +15,11 @@ namespace {
 
 constexpr std::uint64_t kExamples = 60'000;
 
-std::uint64_t WarmStart(const std::string& distribution,
-                        const std::string& asynchrony = "Auto",
-                        std::uint64_t examples = kExamples,
-                        int epochs = 10) {
-  const ParseResult result = ParseJob(R"(apiVersion: adamant.dev/v1alpha1
+std::unique_ptr<v1::TrainingJob> Job(const std::string& distribution,
+                                     const std::string& asynchrony,
+                                     int epochs = 10) {
+  ParseResult result =
+      ParseJob(R"(apiVersion: adamant.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: example}
 spec:
@@ -28,12 +30,25 @@ spec:
       digits: {seed: 1, examples: 60000}
     validation:
       digits: {seed: 2, examples: 100}
-  optimiser: {rate: 0.1, asynchrony: )" + asynchrony +
-                                          "}\n  runPolicy: {epochs: " + std::to_string(epochs) +
-                                          "}\n  distribution: " + distribution + "\n",
-                                      "job.yaml");
+  optimiser: {rate: 0.1, asynchrony: )" +
+                   asynchrony + "}\n  runPolicy: {epochs: " + std::to_string(epochs) +
+                   "}\n  distribution: " + distribution + "\n",
+               "job.yaml");
   EXPECT_NE(result.job, nullptr);
-  return result.job == nullptr ? 0 : WarmStartExamples(*result.job, examples);
+  return std::move(result.job);
+}
+
+std::uint64_t WarmStart(const std::string& distribution,
+                        const std::string& asynchrony = "Auto",
+                        std::uint64_t examples = kExamples,
+                        int epochs = 10) {
+  const auto job = Job(distribution, asynchrony, epochs);
+  return job == nullptr ? 0 : WarmStartExamples(*job, examples);
+}
+
+bool FadesIn(const std::string& distribution, const std::string& asynchrony = "Auto") {
+  const auto job = Job(distribution, asynchrony);
+  return job != nullptr && FadesInUntrained(*job);
 }
 
 TEST(WarmStartOfTest, MoreThanTwoThreadsLetOneWorkerTrainAloneFirst) {
@@ -62,6 +77,16 @@ TEST(WarmStartOfTest, ThereIsNoneWithoutCorrectionUnlessItIsWritten) {
   EXPECT_EQ(WarmStart("{workers: 3}", "Off"), 0U);
   EXPECT_EQ(WarmStart("{workers: 3, warmStart: {examples: 64}}", "Off"), 64U);
   EXPECT_EQ(WarmStart("{workers: 3, warmStart: {examples: 0}}"), 0U);
+}
+
+TEST(FadesInUntrainedTest, OnlyWhereManyThreadsAreWrittenToBeginTogether) {
+  EXPECT_TRUE(FadesIn("{workers: 8, warmStart: {examples: 0}}"));
+  EXPECT_TRUE(FadesIn("{workers: 2, threadsPerWorker: 2, warmStart: {examples: 0}}"));
+  EXPECT_FALSE(FadesIn("{workers: 8}"));
+  EXPECT_FALSE(FadesIn("{workers: 8, warmStart: {examples: 64}}"));
+  EXPECT_FALSE(FadesIn("{workers: 2, warmStart: {examples: 0}}"));
+  EXPECT_FALSE(FadesIn("{workers: 1, threadsPerWorker: 4, warmStart: {examples: 0}}"));
+  EXPECT_FALSE(FadesIn("{workers: 8, warmStart: {examples: 0}}", "Off")) << "none fades in";
 }
 
 }  // namespace
