@@ -57,7 +57,8 @@ int Status(const StatusFlags& flags) {
     return bad_input ? kBadInput : kCannotRun;
   }
   if (!run->damage.empty()) {
-    std::fprintf(stderr, "warning: shown from the copy: %s\n", run->damage.c_str());
+    std::fprintf(
+        stderr, "warning: the other copy of the state is shown: %s\n", run->damage.c_str());
   }
   for (const std::string& warning : {run->gone_back, run->not_taken}) {
     if (!warning.empty()) {

@@ -262,8 +262,6 @@ struct Recovery {
   bool operator==(const Recovery&) const = default;
 };
 
-/// All that survives the controller's process, besides the EpochResults, which are stored one by
-/// one.
 /// How a job has ended, for those who say what to do next; its message says it in words.
 enum class EndKind : std::uint8_t {
   kOther,          ///< none of these; or it has not ended
@@ -277,6 +275,8 @@ enum class EndKind : std::uint8_t {
   kOutOfRestarts,  ///< failed
 };
 
+/// All that survives the controller's process, besides the EpochResults, which are stored one by
+/// one.
 struct JobState {
   std::uint64_t job_uid = 0;
   std::uint64_t term = 0;

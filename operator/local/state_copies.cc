@@ -61,8 +61,7 @@ std::string Behind(const std::array<std::uint64_t, kCopies>& versions,
 
 std::string WithoutState(const RunPaths& paths) {
   return "restore one of both as it was when the run stopped last (an older one does not fit what "
-         "the "
-         "servers have stored since): without them the run cannot go on. What is left: adamant "
+         "the servers have stored since): without them the run cannot go on. What is left: adamant "
          "export " +
          paths.root.string() +
          " writes the model of its newest checkpoint, and a new run begins anew";
