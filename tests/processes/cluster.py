@@ -299,12 +299,13 @@ class Cluster:
 
     def _follow_orders(self, controller):
         for line in controller.popen.stdout:
-            controller.ready = True
             order = json.loads(line)
             with self._lock:
-                if self._stopping:
+                if "ready" in order:
+                    controller.ready = True
+                elif self._stopping:
                     continue
-                if "start" in order:
+                elif "start" in order:
                     self._start(order)
                 elif "kill" in order:
                     process = self._processes.get(order["kill"])

@@ -7,6 +7,8 @@
 // already, with the generations under which they were asked for: {"worker-0": 3}. What to do is
 // told on standard output, a JSON object per line:
 //
+//   {"ready": true}
+//       once: it has taken the run directory, which others may look at now
 //   {"start": "worker-0", "generation": 3, "arguments": [PROGRAM, …], "log": FILE}
 //   {"kill": "worker-0", "generation": 3}
 //   {"kill_all": true}
@@ -26,6 +28,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operator/local/run_dir.h"
@@ -91,6 +94,9 @@ class RemoteLauncher final : public local::Launcher {
   }
 
   std::vector<controller::ProcessExited> Reap() override {
+    if (!std::exchange(told_, true)) {
+      Say({{"ready", true}});
+    }
     char buffer[4096];
     ssize_t got = 0;
     while ((got = read(STDIN_FILENO, buffer, sizeof(buffer))) > 0) {
@@ -118,6 +124,7 @@ class RemoteLauncher final : public local::Launcher {
   std::vector<controller::StartProcess> survivors_;
   std::map<std::string, controller::MemberId> ids_;  // by name: of all that may yet end
   std::string input_;
+  bool told_ = false;
   bool ended_ = false;
 };
 
