@@ -41,6 +41,14 @@ bool IsWorthSaying(Note::Kind kind) {
 
 constexpr double kLeastShown = 0.05;  // seconds, with one digit
 
+// The others are of how fast a job is.
+bool BearsOnModel(const std::string& warning) {
+  return warning.starts_with("spec.") &&
+         warning.find("with one worker it is the same") == std::string::npos &&
+         !warning.starts_with("spec.distribution.threadsPerWorker:") &&
+         !warning.starts_with("spec.distribution.parameterServers.");
+}
+
 // A job that has gone back does so again, and lowers its rate by itself.
 std::string AtWhichRate(EndKind end, const local::RunPaths& paths) {
   if (end == EndKind::kDiverged) {
@@ -174,7 +182,7 @@ class PlainDisplay : public Display {
     }
     std::fflush(stdout);
     for (const std::string& warning : warnings_) {
-      if (warning.starts_with("spec.")) {
+      if (BearsOnModel(warning)) {
         const std::string brief = warning.substr(0, warning.find(';'));
         std::fprintf(stderr, "it was warned of at the start, and may be why: %s\n", brief.c_str());
       }
@@ -395,7 +403,7 @@ std::string StartingText(const JobReport& report) {
   std::uint64_t waiting = 0;
   for (const auto& [state, buckets] : report.bucket_summary.states) {
     all += buckets;
-    waiting += state == "Creating" || state == "Restoring" ? buckets : 0;
+    waiting += state == "Ready" || state == "Degraded" ? 0 : buckets;
   }
   return report.phase != Phase::kStarting || all == 0
              ? ""
@@ -422,7 +430,9 @@ bool HadDiverged(EndKind end) {
 
 bool IsPoor(EndKind end) { return end == EndKind::kPoor || DidNotLearn(end) || HadDiverged(end); }
 
-bool MayDoBetter(EndKind end) { return !DidNotLearn(end) && end != EndKind::kAllLost; }
+bool MayDoBetter(EndKind end) {
+  return !DidNotLearn(end) && end != EndKind::kAllLost && end != EndKind::kStateIsOld;
+}
 
 std::string WhatNext(const JobReport& report, const std::string& run_dir) {
   return MayDoBetter(report.end)               ? HowToGoOn(report, run_dir)

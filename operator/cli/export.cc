@@ -91,8 +91,10 @@ int Export(const ExportFlags& flags) {
   }
   const local::RunPaths paths(flags.run_dir);
   if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
-    PrintError(std::string(local::CheckHoldsRun(paths).message()));
-    return kBadInput;
+    if (const absl::Status run = local::CheckHoldsRun(paths); !run.ok()) {
+      PrintError(std::string(run.message()));
+      return kBadInput;
+    }
   }
   local::RunManifest manifest = local::ReadRunManifest(paths, job::DataReading::kNone);
   if (manifest.job == nullptr) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "operator/cli/console/text.h"
+#include "operator/core/advice.h"
 #include "proto/adamant/v1/job.pb.h"
 
 namespace adamant::cli {
@@ -85,6 +86,16 @@ void WarnOfLow(const v1::Optimiser& optimiser,
   }
 }
 
+void WarnOfDecay(const std::string& field, double decay, std::vector<std::string>& warnings) {
+  if (decay >= controller::kStrongDecay) {
+    warnings.push_back(
+        Text("%s: with %g weights are pulled to 0 harder than most nets bear, and they end lower, "
+             "at any rate (docs/bench/scaling.md); 0.0001 to 0.001 are usual",
+             field.c_str(),
+             decay));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> RateWarnings(const v1::JobSpec& spec, std::uint64_t batches) {
@@ -100,6 +111,12 @@ std::vector<std::string> RateWarnings(const v1::JobSpec& spec, std::uint64_t bat
     }
   }
   WarnOfLow(optimiser, batches, limits, warnings);
+  WarnOfDecay("spec.optimiser.weightDecay", optimiser.weight_decay(), warnings);
+  for (int i = 0; i < optimiser.layers_size(); ++i) {
+    WarnOfDecay(Text("spec.optimiser.layers[%d].weightDecay", i),
+                optimiser.layers(i).weight_decay(),
+                warnings);
+  }
   return warnings;
 }
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -57,8 +58,9 @@ that leaves, as `| head -1`.
 Exit codes: 0 succeeded, 1 the job failed, 2 bad flags, manifest or data,
 3 stopped and can be resumed, 4 this machine does not let it run.)";
 
-constexpr rlim_t kFewestFiles = 64;  // with which a small job runs
-constexpr rlim_t kUsualFiles = 256;  // enough for many processes
+constexpr rlim_t kFewestFiles = 64;     // with which a small job runs
+constexpr rlim_t kUsualFiles = 256;     // enough for many processes
+constexpr rlim_t kDefaultFiles = 1024;  // where nobody has set another number
 
 struct TrainFlags {
   std::string job;
@@ -178,6 +180,31 @@ int CheckWritable(const local::RunPaths& paths, Prepared& prepared) {
   return kCannotRun;
 }
 
+// Where few files may be open at once, what cannot be opened hardly says why, or aborts. "" if
+// there may be `wanted`.
+std::string FewFiles(rlim_t wanted) {
+  rlimit files{};
+  return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted
+             ? "no more than " + std::to_string(files.rlim_cur) +
+                   " files may be open at once, which is too few: ulimit -n " +
+                   std::to_string(std::max(kDefaultFiles, wanted))
+             : "";
+}
+
+// Of the process of a job that opens the most, as counted in /proc/PID/fd; and what connections
+// leave free (rpc::Door).
+rlim_t FilesOf(const v1::TrainingJob& job) {
+  const v1::Distribution& distribution = job.spec().distribution();
+  const auto workers = static_cast<rlim_t>(distribution.workers());
+  const auto servers = static_cast<rlim_t>(distribution.parameter_servers().count());
+  const rlim_t processes = workers + servers + static_cast<rlim_t>(distribution.data_servers());
+  const rlim_t own = 27 + 2 * processes;
+  const rlim_t of_server = 18 + workers + 6 * (servers - 1);
+  constexpr rlim_t kGuests = 10;  // who ask for status and metrics
+  const rlim_t open = std::max(own, of_server) + kGuests;
+  return open + std::min(open / 3 + 1, rlim_t{64});
+}
+
 // Loads the manifest and settles the run directory; an ExitCode if that fails.
 int Prepare(TrainFlags& flags, Prepared& prepared) {
   const bool resume = !flags.resume.empty();
@@ -217,6 +244,10 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
   if (const absl::Status here = local::CheckOneMachine(*parsed.job); !here.ok()) {
     PrintError(flags.job + ": " + std::string(here.message()));
     return kBadInput;
+  }
+  if (const std::string few = FewFiles(FilesOf(*parsed.job)); !few.empty()) {
+    PrintError(few);
+    return kCannotRun;
   }
   prepared.job = std::move(parsed.job);
   if (resume) {
@@ -277,16 +308,6 @@ int ExitCodeOf(const local::RunOutcome& outcome) {
     default:
       return kJobFailed;
   }
-}
-
-// Where few files may be open at once, what cannot be opened hardly says why, or aborts. "" if
-// there may be `wanted`.
-std::string FewFiles(rlim_t wanted) {
-  rlimit files{};
-  return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted
-             ? "no more than " + std::to_string(files.rlim_cur) +
-                   " files may be open at once, which is too few: ulimit -n 1024"
-             : "";
 }
 
 // Of a run that was stopped as nobody reads its output, or whose output finds no room.

@@ -22,17 +22,6 @@ std::string AboutRate(RateAdvice rate) {
   }
 }
 
-// Weights are pulled to 0 by it, at any rate; "" if it is weak.
-std::string AboutDecay(const Hindrances& hindrances) {
-  return hindrances.weight_decay < kStrongDecay
-             ? ""
-             : std::string("first a lower weight decay than ") +
-                   NumberText(hindrances.weight_decay) +
-                   (hindrances.is_of_layer ? " (spec.optimiser.layers)"
-                                           : " (spec.optimiser.weightDecay)") +
-                   ", then ";
-}
-
 std::string AboutFrozen(const Hindrances& hindrances) {
   constexpr std::size_t kMostNamed = 3;
   std::string layers;
@@ -49,6 +38,16 @@ std::string AboutFrozen(const Hindrances& hindrances) {
 }
 
 }  // namespace
+
+std::string AboutDecay(const Hindrances& hindrances) {
+  return hindrances.weight_decay < kStrongDecay
+             ? ""
+             : std::string("first a lower weight decay than ") +
+                   NumberText(hindrances.weight_decay) +
+                   (hindrances.is_of_layer ? " (spec.optimiser.layers)"
+                                           : " (spec.optimiser.weightDecay)") +
+                   ", then ";
+}
 
 std::string AboutStart(const Hindrances& hindrances) {
   return hindrances.untrained_start

@@ -19,6 +19,10 @@ enum class RateAdvice {
   kUnknown,  ///< a lower one, or else a higher
 };
 
+/// "first a lower weight decay than 0.1 (spec.optimiser.weightDecay), then "; "" if it is not
+/// strong: it pulls weights to 0 at any rate.
+[[nodiscard]] std::string AboutDecay(const Hindrances& hindrances);
+
 /// What keeps several workers from learning together: "spec.distribution.warmStart left out (…), ";
 /// "" where nothing of the manifest does.
 [[nodiscard]] std::string AboutStart(const Hindrances& hindrances);

@@ -48,11 +48,6 @@ bool Deaths::Has(Holder holder) const {
   return std::binary_search(state_.dead.begin(), state_.dead.end(), holder);
 }
 
-bool Deaths::HasAll(const std::vector<Holder>& holders) const {
-  return std::all_of(
-      holders.begin(), holders.end(), [&](const Holder& holder) { return Has(holder); });
-}
-
 void Deaths::Prune() {
   const std::vector<Holder> named = Named();
   std::erase_if(state_.dead, [&](const Holder& holder) {

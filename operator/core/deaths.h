@@ -26,7 +26,6 @@ class Deaths {
   bool ProveAll();
 
   [[nodiscard]] bool Has(Holder holder) const;
-  [[nodiscard]] bool HasAll(const std::vector<Holder>& holders) const;
 
   /// Forgets those whom records no longer name.
   void Prune();

@@ -31,6 +31,39 @@ std::string OrLost(const JobSettings& settings, const JobState& state) {
              : "";
 }
 
+// As far as records name them.
+std::size_t ServersOf(const JobState& state) {
+  std::size_t servers = 0;
+  for (const Bucket& bucket : state.buckets) {
+    for (const Holder& member : bucket.members) {
+      servers = std::max(servers, std::size_t{member.slot} + 1);
+    }
+  }
+  return servers;
+}
+
+// The number of the manifest that is not that of the job whose state it is; "" if there is none.
+std::string OtherNumber(const JobSettings& settings, const JobState& state) {
+  const std::size_t data_servers = state.part_owner.size();
+  if (data_servers != settings.data_servers) {
+    return "dataServers: " + std::to_string(settings.data_servers) +
+           ", and the job was begun with " + std::to_string(data_servers);
+  }
+  const std::size_t buckets = state.buckets.size();
+  if (buckets != 0 && buckets != settings.buckets) {
+    return "parameterServers.buckets: " + std::to_string(settings.buckets) +
+           ", and the job was begun with " + std::to_string(buckets);
+  }
+  const std::size_t servers = ServersOf(state);
+  const bool more = state.slots.size() < data_servers + settings.parameter_servers;
+  if (more || servers > settings.parameter_servers) {
+    return "parameterServers.count: " + std::to_string(settings.parameter_servers) +
+           ", and the job was begun with " +
+           (more ? "fewer" : "at least " + std::to_string(servers));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
@@ -53,13 +86,16 @@ absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSetting
   if (!decoded.ok()) {
     return decoded.status();
   }
-  const std::size_t servers = std::size_t{settings.data_servers} + settings.parameter_servers;
-  if (decoded->slots.size() < servers || decoded->part_owner.size() != settings.data_servers ||
-      (!decoded->buckets.empty() && decoded->buckets.size() != settings.buckets) ||
-      decoded->histories.size() != decoded->buckets.size()) {
-    return absl::FailedPreconditionError(
-        "the controller's state belongs to a manifest with other numbers of servers or buckets");
+  if (const std::string other = OtherNumber(settings, *decoded); !other.empty()) {
+    return absl::FailedPreconditionError("spec.distribution." + other +
+                                         ": it cannot change, put it back as it was");
   }
+  if (decoded->histories.size() != decoded->buckets.size()) {
+    return absl::DataLossError("the controller's state is not valid: it has " +
+                               std::to_string(decoded->buckets.size()) + " buckets and " +
+                               std::to_string(decoded->histories.size()) + " histories");
+  }
+  const std::size_t servers = std::size_t{settings.data_servers} + settings.parameter_servers;
   decoded->slots.resize(std::max(decoded->slots.size(), servers + settings.workers));
   return std::unique_ptr<JobController>(
       new JobController(std::move(settings), *std::move(decoded)));
@@ -80,7 +116,9 @@ JobController::JobController(JobSettings settings, JobState state)
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
   const bool had_ended = IsFinal(state_.phase);
-  if (IsOver() || (had_ended && !survivors.resumes)) {
+  // With each start that fails incarnations get nearer to those of the disks.
+  const bool for_good = state_.end == EndKind::kStateIsOld;
+  if (IsOver() || (had_ended && (for_good || !survivors.resumes))) {
     finished_ = true;
     for (const Roster::Slot& slot : roster_.slots()) {
       roster_.Kill(slot);  // what the last controller may have left behind

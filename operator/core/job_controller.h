@@ -179,6 +179,7 @@ class JobController {
   void OnReceived(const Received& event, TimePoint now);
   void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void FailOnOldState(std::uint32_t server, const StoredBuckets& stored);
   void TellDamage(MemberId server, const StoredBuckets& stored);
   void TellDamage(MemberId server, const std::vector<std::string>& damages);
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);

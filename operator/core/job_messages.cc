@@ -185,6 +185,24 @@ void JobController::TellDamage(MemberId server, const StoredBuckets& stored) {
                    first->detail);
 }
 
+// An incarnation is stored before it is given out. With an older state numbers of snapshots would
+// be given out twice, and the model be one of two states at once.
+void JobController::FailOnOldState(std::uint32_t server, const StoredBuckets& stored) {
+  const MemberId id{Role::kParameterServer, server};
+  const std::uint64_t incarnation = roster_.IncarnationOf(id);
+  if (stored.previous_incarnation < incarnation) {
+    return;
+  }
+  End(Phase::kFailed,
+      "the stored state of the job is older than the disks of its parameter servers: that of " +
+          ToString(id) + " was opened by incarnation " +
+          std::to_string(stored.previous_incarnation) + ", and the state gives out " +
+          std::to_string(incarnation) +
+          ". It seems to have been put back from a backup: put back the newest state, or the disks "
+          "of the same time",
+      EndKind::kStateIsOld);
+}
+
 // While it runs: what it holds is in memory, and in other copies.
 void JobController::TellDamage(MemberId server, const std::vector<std::string>& damages) {
   for (const std::string& damage : damages) {
@@ -200,6 +218,7 @@ void JobController::OnServerMessage(std::uint32_t server,
                                     TimePoint now) {
   if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
     TellDamage({Role::kParameterServer, server}, *stored);
+    FailOnOldState(server, *stored);
     placement_.OnStored(server, *stored);
   } else if (const auto* proposals = std::get_if<Proposals>(&message)) {
     placement_.OnProposals(server, *proposals, now);

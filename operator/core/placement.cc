@@ -300,11 +300,16 @@ void Placement::TellRestored() {
                               : "parameters were read back from disk" + which + lost + uncounted);
 }
 
-// Nobody of the record can serve it.
+// Nobody of the record can serve it. The end of one whose disk was left with its node is never
+// proved; it acknowledges nothing without the others, of which one, at least, is dead.
 bool Placement::IsLost(std::uint32_t bucket) const {
   const Bucket& record = configurations_.At(bucket);
   const auto rejected = rejected_.find(bucket);
-  return deaths_.HasAll(record.members) ||
+  const auto is_dead = [&](Holder member) { return deaths_.Has(member); };
+  const bool all_gone = std::ranges::all_of(record.members, [&](Holder member) {
+    return is_dead(member) || restores_.HasLostDisk(member);
+  });
+  return (all_gone && std::ranges::any_of(record.members, is_dead)) ||
          (rejected != rejected_.end() && rejected->second == record.epoch);
 }
 

@@ -31,8 +31,9 @@ std::string AboutCompletion(const JobSettings& settings) {
 }
 
 double LimitOf(const JobSettings& settings, const JobState& state) {
-  const bool is_explained =
-      settings.epoch_completion < kHalf || settings.hindrances.untrained_start;
+  const bool is_explained = settings.epoch_completion < kHalf ||
+                            settings.hindrances.untrained_start ||
+                            settings.hindrances.weight_decay >= kStrongDecay;
   return is_explained ? kPoorShare : FellBy(kFallen, state) ? kPoorFallingShare : kPoorEndShare;
 }
 
@@ -51,8 +52,8 @@ std::string PoorEnd(const JobSettings& settings, const JobState& state) {
   if (reached || !(share >= LimitOf(settings, state))) {
     return "";
   }
-  const std::string first = AboutCompletion(settings) + AboutStart(settings.hindrances) +
-                            AboutSwings(settings.hindrances);
+  const std::string first = AboutDecay(settings.hindrances) + AboutCompletion(settings) +
+                            AboutStart(settings.hindrances) + AboutSwings(settings.hindrances);
   const std::string longer = first + "more epochs (spec.runPolicy.epochs)";
   return "the training loss ended at " + NumberText(last.training_loss) + ", " +
          Percent(last.training_loss / settings.chance_loss) +

@@ -16,6 +16,12 @@ void Restores::OnStored(Holder from, const StoredBuckets& stored) {
   reports_.insert_or_assign(from.slot, std::move(report));
 }
 
+bool Restores::HasLostDisk(Holder holder) const {
+  const auto report = reports_.find(holder.slot);
+  return report != reports_.end() && report->second.from.incarnation > holder.incarnation &&
+         report->second.previous == 0;
+}
+
 void Restores::Touch(std::uint32_t bucket, Holder holder) {
   const auto report = reports_.find(holder.slot);
   if (report != reports_.end() && report->second.from == holder) {

@@ -33,6 +33,10 @@ class Restores {
   /// The process has gone. Call it before the death of a process is a reason to choose.
   void Forget(std::uint32_t slot) { reports_.erase(slot); }
 
+  /// A later process of its slot has a disk that nobody of the slot had opened: its own is left, or
+  /// deleted.
+  [[nodiscard]] bool HasLostDisk(Holder holder) const;
+
   /// It begins to hold or learn the bucket.
   void Touch(std::uint32_t bucket, Holder holder);
 

@@ -273,6 +273,7 @@ enum class EndKind : std::uint8_t {
   kDivergedAgain,  ///< failed, having gone back: it does so again, at half the rate
   kAllLost,        ///< failed, with nothing to go back to: it is to begin anew
   kOutOfRestarts,  ///< failed
+  kStateIsOld,     ///< failed for good: servers' disks are of a later state of the job
 };
 
 /// All that survives the controller's process, besides the EpochResults, which are stored one by

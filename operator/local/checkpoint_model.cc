@@ -228,8 +228,15 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     if (weights.ok()) {
       return FileOf(job, manifest, *std::move(weights));
     }
-    newest.Update(absl::DataLossError("checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
-                                      " is not valid: " + std::string(weights.status().message())));
+    const std::string name = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
+    const std::string why(weights.status().message());
+    if (!absl::IsDataLoss(weights.status())) {  // what is in the way of the others, too
+      return absl::Status(weights.status().code(),
+                          name + " cannot be read here: " + why +
+                              ". Its stores are opened as for training: copy the run's folder to a "
+                              "disk that has room and may be written");
+    }
+    newest.Update(absl::DataLossError(name + " is not valid: " + why));
   }
   if (newest.ok()) {
     return newest;

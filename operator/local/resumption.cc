@@ -151,6 +151,7 @@ struct Begun {
   std::vector<controller::DataFile> files;  // that the job began with
   std::uint64_t examples = 0;               // of them; 0: not known
   bool is_over = false;                     // nothing is taken of what has changed
+  bool any = false;                         // state of it is there
 };
 
 // Earlier versions did not store it where the manifest's files told; each epoch has counted all.
@@ -185,7 +186,8 @@ Begun ReadBegun(const v1::TrainingJob& job, const RunPaths& paths) {
   const auto restored = controller::JobController::Restore(control::SettingsOf(job), found->second);
   return {.files = state->data_files,
           .examples = ExamplesBegunWith(*state, stored->snapshot),
-          .is_over = restored.ok() && (*restored)->IsOver()};
+          .is_over = restored.ok() && (*restored)->IsOver(),
+          .any = true};
 }
 
 // The run that goes on, and what is found of changes.
@@ -201,7 +203,14 @@ struct Comparison {
 absl::Status CompareManifests(Comparison& comparison) {
   ADAMANT_ASSIGN_OR_RETURN(const auto started, ReadStart(comparison.paths));
   if (started == nullptr) {
-    return absl::OkStatus();
+    const Begun& begun = comparison.begun;
+    return !begun.any || begun.is_over || comparison.accept_changes
+               ? absl::OkStatus()
+               : absl::FailedPreconditionError(
+                     comparison.paths.started().string() +
+                     " is gone, which says what the run was started with: put it back; or, if " +
+                     comparison.paths.job().string() +
+                     " is as it was then, go on with --accept-changes");
   }
   for (const job::Change& change : job::ChangesBetween(*started, comparison.job)) {
     const bool other_size = comparison.other_size && IsWithin(change.path, kTrain);
@@ -325,7 +334,8 @@ absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(const RunPaths& paths
     const std::string problem = started.job == nullptr
                                     ? job::Format(started.problems.front())
                                     : path.string() + ": it is not as it was written";
-    return absl::DataLossError(problem + "; without this file the run goes on as " +
+    return absl::DataLossError(problem +
+                               "; without this file, --accept-changes lets the run go on as " +
                                paths.job().string() + " says");
   }
   return std::move(started.job);
@@ -337,9 +347,7 @@ RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading) {
                        .problems = std::move(own.problems),
                        .file = paths.job(),
                        .draft = std::move(own.draft)};
-  const bool only_fields = std::ranges::none_of(
-      manifest.problems, [](const job::Diagnostic& problem) { return problem.field_path.empty(); });
-  if (manifest.job == nullptr && only_fields) {
+  if (manifest.job == nullptr) {
     if (auto started = ReadStart(paths, reading); started.ok() && *started != nullptr) {
       manifest.job = *std::move(started);
       manifest.file = paths.started();

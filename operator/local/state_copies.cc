@@ -33,7 +33,7 @@ std::string Fault(const absl::Status& status) {
 absl::Status BothDamaged(const absl::Status& first,
                          const absl::Status& second,
                          const StateCopies::Folders& folders) {
-  return absl::DataLossError(Fault(first) + "; and so is its copy: " + Fault(second) +
+  return absl::DataLossError(Fault(first) + "; and of the other copy: " + Fault(second) +
                              ". Check the disk; " +
                              WithoutState(RunPaths(folders[0].parent_path())));
 }
@@ -140,8 +140,13 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
   }
   for (std::size_t i = 0; i < kCopies; ++i) {
     if (!readable[i].ok()) {
-      const bool replaceable = absl::IsDataLoss(readable[i]) && versions[1 - i] > 0;
-      return replaceable ? Renew(i, std::string(readable[i].message())) : readable[i];
+      const std::string other = folders_[1 - i].string();
+      return !absl::IsDataLoss(readable[i]) ? readable[i]
+             : versions[1 - i] > 0
+                 ? Renew(i, std::string(readable[i].message()))
+                 : BothDamaged(absl::DataLossError(other + ": it is gone, or empty"),
+                               readable[i],
+                               folders_);
     }
   }
   if (versions[0] == versions[1]) {

@@ -60,10 +60,10 @@ class DamageTest(adamant.TestCase):
             run.process.send_signal(signal.SIGINT)
             self.assertEqual(run.wait(timeout=20)[0], 3)
 
-    def go_on(self, run):
+    def go_on(self, run, *arguments):
         """Resumes; no epoch is lost, and none is trained twice."""
         before = run.rows()
-        run.resume().await_epoch(len(before) + 1)
+        run.start("--resume", run.folder, *arguments).await_epoch(len(before) + 1)
         rows = run.rows()
         self.assertEqual(rows[:len(before)], before)
         self.assertEqual([int(row["epoch"]) for row in rows], list(range(1, len(rows) + 1)))
@@ -178,6 +178,29 @@ class DamageTest(adamant.TestCase):
             self.assertIn(f"{run.folder / 'data'}: is a", result.stderr)
             (run.folder / "data").unlink()
 
+    def test_a_state_that_is_older_than_the_servers_disks_is_refused_until_the_newest_is_put_back(self):
+        run = self.run_to_damage()
+        self.stop(run, "stopped")
+        states, older, newest = ("controller", "controller.copy"), self.folder / "older", self.folder / "newest"
+        for state in states:
+            shutil.copytree(run.folder / state, older / state)
+        run.resume().await_epoch(len(run.rows()) + 1)
+        self.stop(run, "stopped")
+        rows = run.rows()
+        newest.mkdir()
+        for state in states:
+            (run.folder / state).rename(newest / state)
+            shutil.copytree(older / state, run.folder / state)
+        for _ in range(3):
+            code, output = run.resume().wait()
+            self.assertEqual(code, 1, output)
+            self.assertIn("older than the disks of its parameter servers", adamant.in_one_line(output))
+        for state in states:
+            shutil.rmtree(run.folder / state)
+            (newest / state).rename(run.folder / state)
+        run.resume().await_epoch(len(rows) + 1)
+        self.assertEqual(run.rows()[:len(rows)], rows)
+
     def test_with_one_copy_what_is_no_file_is_named_and_nothing_is_started_again(self):
         run = self.run_in().train(self.job(epochs=100_000, restarts=100_000, copies=1))
         run.await_epoch(1)
@@ -201,7 +224,10 @@ class DamageTest(adamant.TestCase):
             self.assertNotIn(result.returncode, (0, 1), result.stderr)
             self.assertIn(str(path), result.stderr)
         path.unlink()
-        self.go_on(run)
+        result = adamant.adamant("train", "--resume", run.folder)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn(f"{path} is gone, which says what the run was started with", result.stderr)
+        self.go_on(run, "--accept-changes")
 
     def test_what_is_no_file_is_named_and_the_run_goes_on_without_it(self):
         run = self.run_to_damage()

@@ -89,12 +89,15 @@ class InputTest(adamant.TestCase):
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 2, "is a file")
 
     def test_what_the_environment_does_not_let_is_told_before_anything_is_made(self):
-        train = [adamant.binary_folder() / "adamant", "train", self.job(), "--run-dir", self.folder / "run"]
-        for code, text, settings in (
-                (2, 'ADAMANT_MAX_CPU_ISA: "avx9"', dict(env={**os.environ, "ADAMANT_MAX_CPU_ISA": "avx9"})),
-                (4, "no more than 20 files may be open at once",
-                 dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))))):
-            result = subprocess.run(train, capture_output=True, text=True, timeout=60, check=False, **settings)
+        train = [adamant.binary_folder() / "adamant", "train", "--run-dir", self.folder / "run"]
+        few, many = self.job(), self.job(workers=8)
+        for job, code, text, settings in (
+                (few, 2, 'ADAMANT_MAX_CPU_ISA: "avx9"', dict(env={**os.environ, "ADAMANT_MAX_CPU_ISA": "avx9"})),
+                (few, 4, "no more than 20 files may be open at once",
+                 dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))),
+                (many, 4, "no more than 64 files may be open at once, which is too few: ulimit -n 1024",
+                 dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))))):
+            result = subprocess.run([*train, job], capture_output=True, text=True, timeout=60, check=False, **settings)
             self.assert_refused(result, code, text)
             self.assertFalse((self.folder / "run").exists())
 

@@ -141,12 +141,12 @@ class ResumeTest(adamant.TestCase):
         status = json.loads(adamant.adamant("status", run.folder, "--output", "json").stdout)
         self.assertEqual((status["rate_factor"], status["attempt"]), (1, 3))
 
-    def test_a_run_from_before_goes_on_as_its_manifest_says(self):
+    def test_a_run_from_before_goes_on_as_its_manifest_says_if_that_is_accepted(self):
         run = self.stopped_run()
         (run.folder / "started.yaml").unlink()
         epochs = len(run.rows()) + 1
         self.edit(run, ("rate: 0.005", "rate: 0.004"), ("epochs: 1000", f"epochs: {epochs}"))
-        code, output = run.resume().wait()
+        code, output = run.start("--resume", run.folder, "--accept-changes").wait()
         self.assertEqual(code, 0, output)
         self.assertTrue((run.folder / "started.yaml").exists())
 

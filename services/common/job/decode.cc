@@ -173,10 +173,11 @@ class Decoder {
   void ReportUnknown(const YamlEntry& entry,
                      const std::string& path,
                      const std::vector<std::string>& names) {
+    const bool is_number = entry.key.find_first_not_of("0123456789") == std::string::npos;
     problems_.Add(entry.at,
                   FieldPath(path, entry.key),
                   "unknown field" + Allowed(Join(names)),
-                  DidYouMean(entry.key, names));
+                  is_number ? "a number has no ',' in it" : DidYouMean(entry.key, names));
     if (const std::optional<std::string> meant = Nearest(entry.key, names)) {
       given_.emplace(FieldPath(path, *meant), entry.at);  // so that it is not missing as well
     }

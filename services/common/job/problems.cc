@@ -10,6 +10,13 @@
 namespace adamant::job {
 namespace {
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(
+      lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`, letter case
 /// aside.
 /// Source: Damerau 1964, the restricted form (optimal string alignment).
@@ -130,7 +137,19 @@ std::optional<std::string> Nearest(std::string_view text,
       nearest = candidate;
     }
   }
-  return nearest;
+  if (nearest) {
+    return nearest;
+  }
+  // "learningRate" for "rate".
+  constexpr std::size_t kShortest = 4;
+  const std::string name = Lower(text);
+  for (const std::string& candidate : candidates) {
+    const std::string word = Lower(candidate);
+    if (word.size() >= kShortest && (name.ends_with(word) || name.starts_with(word))) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string DidYouMean(std::string_view text, const std::vector<std::string>& candidates) {

@@ -274,6 +274,29 @@ std::optional<Position> IndentingTab(std::string_view text, int stopped) {
   return found;
 }
 
+// What has most likely led to what the parser says, which is of where it could not go on.
+std::string Explained(const std::string& message) {
+  using Explanation = std::pair<const char*, const char*>;
+  for (const auto& [said, meant] : {
+           Explanation{YAML::ErrorMsg::END_OF_MAP,
+                       "this line, or one before, is indented otherwise than its neighbours, or "
+                       "lacks its ':'"},
+           Explanation{YAML::ErrorMsg::END_OF_MAP_FLOW,
+                       "a '{' before has no '}', or a ',' between two fields or a closing quote "
+                       "is missing"},
+           Explanation{YAML::ErrorMsg::END_OF_SEQ_FLOW,
+                       "a '[' before has no ']', or a ',' or a closing quote is missing"},
+           Explanation{YAML::ErrorMsg::MAP_VALUE,
+                       "here, or on the line before, a ':' or the space behind one is missing"},
+           Explanation{YAML::ErrorMsg::EOF_IN_SCALAR, "a quote before is not closed"},
+       }) {
+    if (message == said) {
+      return message + ": " + meant;
+    }
+  }
+  return message;
+}
+
 }  // namespace
 
 std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
@@ -314,7 +337,7 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
     if (const std::optional<Position> tab = IndentingTab(text, at.line)) {
       problems.Add(*tab, "", "not valid YAML: a tab indents this line; use spaces");
     } else {
-      problems.Add(at, "", "not valid YAML: " + error.msg);
+      problems.Add(at, "", "not valid YAML: " + Explained(error.msg));
     }
     return std::nullopt;
   }

@@ -32,7 +32,7 @@ struct StoredBucket {
 };
 
 struct StoredBuckets {
-  std::uint64_t previous_incarnation = 0;  ///< highest that opened the folder; 0: none
+  std::uint64_t previous_incarnation = 0;  ///< highest of this slot that opened the folder; 0: none
   std::vector<StoredBucket> buckets = {};
 };
 

@@ -370,6 +370,7 @@ class ParameterServer : private ReplicaHost {
   Snapshots snapshots_;
   Flusher flusher_;
   DamageLog damages_;
+  std::optional<std::uint64_t> opened_before_;  // by this incarnation of the slot; 0: by none
 
   // Guarded.
   mutable Mutex mutex_;

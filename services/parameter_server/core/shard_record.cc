@@ -77,9 +77,13 @@ absl::StatusOr<Header> CheckedHeader(const ShardIdentity& identity, std::string_
       header.state != identity.state || record.size() < fixed ||
       (record.size() - fixed) % sizeof(StoredSequence) != 0 ||
       (record.size() - fixed) / sizeof(StoredSequence) != header.sequences) {
-    return absl::DataLossError(Name(identity.shard) + " does not have the sizes of the model: " +
-                               std::to_string(header.values) + " values, " +
-                               std::to_string(identity.values) + " expected");
+    const auto sizes = [](std::uint64_t values, std::uint64_t state) {
+      return std::to_string(values) + " values and " + std::to_string(state) +
+             " of its optimiser's state";
+    };
+    return absl::DataLossError(
+        Name(identity.shard) + " does not have the sizes of the model and its optimiser: " +
+        sizes(header.values, header.state) + ", not " + sizes(identity.values, identity.state));
   }
   return header;
 }

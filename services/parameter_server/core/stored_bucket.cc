@@ -138,6 +138,7 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
 }
 
 absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
+                                              std::uint32_t slot,
                                               const storage::KvStore& store) {
   const auto stored = store.Get(kIncarnationKey);
   if (absl::IsNotFound(stored.status())) {
@@ -146,17 +147,22 @@ absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
   ADAMANT_RETURN_IF_ERROR(stored.status());
   const char* const end = stored->data() + stored->size();
   std::uint64_t incarnation = 0;
-  const char* const job = std::from_chars(stored->data(), end, incarnation).ptr;
+  const char* after = std::from_chars(stored->data(), end, incarnation).ptr;
   std::uint64_t uid = job_uid;
-  if (job != end) {
-    std::from_chars(job + 1, end, uid);
+  if (after != end) {
+    after = std::from_chars(after + 1, end, uid).ptr;
   }
-  return uid == job_uid ? incarnation : 0;
+  std::uint32_t opener = slot;
+  if (after != end) {
+    std::from_chars(after + 1, end, opener);
+  }
+  return uid == job_uid && opener == slot ? incarnation : 0;
 }
 
-storage::Change StoreIncarnation(std::uint64_t job_uid, std::uint64_t incarnation) {
+storage::Change StoreIncarnation(std::uint64_t job_uid, const Holder& opener) {
   return {.key = kIncarnationKey,
-          .value = std::to_string(incarnation) + " " + std::to_string(job_uid)};
+          .value = std::to_string(opener.incarnation) + " " + std::to_string(job_uid) + " " +
+                   std::to_string(opener.slot)};
 }
 
 }  // namespace adamant::parameter_server

@@ -57,10 +57,12 @@ bool IsContentProblem(const absl::Status& status);
 /// What is told of a bucket that was loaded, or that has a problem in what is stored.
 StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& content);
 
-/// The highest incarnation of the job that has opened the store; 0 if none has. One that was given
-/// up may open it after a later one. States before "incarnation job" wrote no job: it is taken for
-/// this one.
-absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid, const storage::KvStore& store);
-storage::Change StoreIncarnation(std::uint64_t job_uid, std::uint64_t incarnation);
+/// The highest incarnation of this slot of the job that has opened the store; 0 if none has. One
+/// that was given up may open it after a later one. What is stored is "incarnation job slot"; what
+/// older states left out is taken to be as the caller says.
+absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
+                                              std::uint32_t slot,
+                                              const storage::KvStore& store);
+storage::Change StoreIncarnation(std::uint64_t job_uid, const Holder& opener);
 
 }  // namespace adamant::parameter_server

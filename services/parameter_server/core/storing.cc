@@ -57,7 +57,11 @@ LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
 
 absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   StoredBuckets stored;
-  ADAMANT_ASSIGN_OR_RETURN(stored.previous_incarnation, LoadIncarnation(options_.job_uid, store_));
+  if (!opened_before_) {  // a write that fails may have marked the store all the same
+    ADAMANT_ASSIGN_OR_RETURN(opened_before_,
+                             LoadIncarnation(options_.job_uid, options_.self.slot, store_));
+  }
+  stored.previous_incarnation = *opened_before_;
   ADAMANT_ASSIGN_OR_RETURN(auto marked, MarkedBuckets(store_));
   std::erase_if(marked, [&](BucketId bucket) { return bucket >= layout_.buckets(); });
   std::vector<absl::StatusOr<StoredContent>> contents(marked.size());
@@ -79,7 +83,8 @@ absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   // What is stored counts only with the mark: it is the proof that whoever opened the folder before
   // has ended.
   const std::uint64_t highest = std::max(stored.previous_incarnation, options_.self.incarnation);
-  const absl::Status opened = store_.Write({StoreIncarnation(options_.job_uid, highest)});
+  const absl::Status opened = store_.Write(
+      {StoreIncarnation(options_.job_uid, {.slot = options_.self.slot, .incarnation = highest})});
   if (absl::IsResourceExhausted(opened)) {
     RaiseDiskFull(opened);
   }

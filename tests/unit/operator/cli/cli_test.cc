@@ -104,7 +104,8 @@ TEST(LineTest, AJobThatStartsTellsHowManyBucketsAreReady) {
   controller::JobReport report;
   report.phase = controller::Phase::kStarting;
   EXPECT_EQ(StartingText(report), "");
-  report.bucket_summary.states = {{"Creating", 5000}, {"Degraded", 92}, {"Ready", 3100}};
+  report.bucket_summary.states = {
+      {"Creating", 3000}, {"FailingOver", 2000}, {"Degraded", 92}, {"Ready", 3100}};
   EXPECT_EQ(StartingText(report), "3192 of 8192 buckets ready");
   report.phase = controller::Phase::kRunning;
   EXPECT_EQ(StartingText(report), "");

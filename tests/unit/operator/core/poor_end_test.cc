@@ -48,6 +48,16 @@ TEST_F(PoorEndTest, ALossThatStillFallsAsksForMoreEpochsOrAHigherRate) {
   EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kPoor);
 }
 
+TEST_F(PoorEndTest, StrongWeightDecayComesBeforeAllElse) {
+  settings_.hindrances.weight_decay = 0.1;
+  EXPECT_THAT(
+      EndsWith(1.8, 1.2),
+      HasSubstr("try first a lower weight decay than 0.1 (spec.optimiser.weightDecay), then "
+                "more epochs"));
+  settings_.hindrances.weight_decay = 0.001;
+  EXPECT_THAT(EndsWith(1.8, 1.2), Not(HasSubstr("decay")));
+}
+
 TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
   const std::string flat =
       "the training loss ended at 1.2, 60% of that of naming classes at random, and hardly fell in "

@@ -200,11 +200,17 @@ TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
   EXPECT_THAT(job_.state().dead, Contains(before));
 }
 
-TEST_F(ReplicationTest, AServerIsNotDeadForWhatItsOwnFolderSays) {
+TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
   const Holder primary = record(0).primary;
   const MemberId id{Role::kParameterServer, primary.slot};
-  job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation + 3, .buckets = {}});
+  job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation, .buckets = {}});
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().end, EndKind::kStateIsOld);
+  EXPECT_THAT(job_.state().message, HasSubstr("older than the disks"));
   EXPECT_THAT(job_.state().dead, IsEmpty());
+  job_.RestartController();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("older than the disks"));
 }
 
 TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {

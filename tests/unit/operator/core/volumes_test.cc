@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "operator/core/job_controller.h"
@@ -184,6 +185,34 @@ TEST_F(VolumesTest, ASuspendedJobLeavesNoVolume) {
   ASSERT_EQ(job_->state().phase, Phase::kSuspended);
   LoseNodeOf(kServer0);
   EXPECT_EQ(VolumeOf(kServer0), 1u);
+}
+
+// The start is given up before the other copy has dropped the one whose volume was left; nothing
+// will prove that one's end.
+TEST_F(VolumesTest, OneWhoseVolumeWasLeftIsNotWaitedForWhenTheOthersHaveEnded) {
+  Begin(2);
+  LoseNodeOf(kServer0);
+  ASSERT_EQ(VolumeOf(kServer0), 2u);
+  job_->Handle(SuspendRequested{.reason = "by the user", .at_once = true});
+  ASSERT_EQ(job_->state().phase, Phase::kSuspended);
+  const std::uint64_t left = job_->HolderOf(0).incarnation;
+  job_->RestartController();
+  for (std::size_t i = 0; i < job_->state().slots.size(); ++i) {
+    const MemberId id = SlotAt(JobWithCopies(2), i);
+    job_->Join(id, ToString(id) + " again");
+  }
+  ASSERT_GT(job_->HolderOf(0).incarnation, left);
+  for (const std::uint32_t server : {1U, 2U}) {
+    job_->ReportDisk(server);
+  }
+  const auto named = [&] {
+    return std::ranges::count_if(job_->state().buckets, [&](const Bucket& bucket) {
+      return bucket.Has({.slot = 0, .incarnation = left});
+    });
+  };
+  EXPECT_GT(named(), 0);
+  job_->Tell(kServer0, StoredBuckets{});
+  EXPECT_EQ(named(), 0);
 }
 
 // Who opens the disk proves that the one before has ended, which alone lets the bucket go on.

@@ -172,7 +172,14 @@ TEST_F(StateCopiesTest, AnEmptyOneDoesNotStandInForADamagedOne) {
   Store(0, 3);
   Damage(folders_[0]);
   fs::remove_all(folders_[1]);
-  EXPECT_TRUE(absl::IsDataLoss(StateCopies::Open(folders_).status()));
+  for (int start = 0; start < 2; ++start) {
+    const absl::Status status = StateCopies::Open(folders_).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr((folders_[0] / "CURRENT").string()));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(folders_[1].string() + ": it is gone, or empty"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("restore one of both"));
+  }
   EXPECT_TRUE(absl::IsDataLoss(StateCopies::Read(folders_).status()));
   EXPECT_FALSE(fs::exists(folders_[0].string() + ".damaged"));
 }

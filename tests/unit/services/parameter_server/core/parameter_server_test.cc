@@ -162,7 +162,9 @@ TEST_F(ParameterServerTest, TheStoreNamesTheProcessThatOpenedItLast) {
 TEST_F(ParameterServerTest, OneThatWasGivenUpDoesNotHideWhoOpenedTheStoreBefore) {
   Create(Random());
   rig_->Kill(0);
-  ASSERT_TRUE(rig_->store(0).Write({StoreIncarnation(Random().job_uid, 5)}).ok());
+  ASSERT_TRUE(rig_->store(0)
+                  .Write({StoreIncarnation(Random().job_uid, {.slot = 0, .incarnation = 5})})
+                  .ok());
   Restart(Random());  // its incarnation is 2
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 5u);
   Restart(Random());
@@ -170,7 +172,19 @@ TEST_F(ParameterServerTest, OneThatWasGivenUpDoesNotHideWhoOpenedTheStoreBefore)
 }
 
 TEST_F(ParameterServerTest, TheIncarnationsOfAnotherJobAreNobodysHere) {
-  ASSERT_TRUE(rig_->store(0).Write({StoreIncarnation(Random().job_uid + 1, 5)}).ok());
+  ASSERT_TRUE(rig_->store(0)
+                  .Write({StoreIncarnation(Random().job_uid + 1, {.slot = 0, .incarnation = 5})})
+                  .ok());
+  Create(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
+  Restart(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+}
+
+TEST_F(ParameterServerTest, TheIncarnationsOfAnotherSlotAreNobodysHere) {
+  ASSERT_TRUE(rig_->store(0)
+                  .Write({StoreIncarnation(Random().job_uid, {.slot = 1, .incarnation = 5})})
+                  .ok());
   Create(Random());
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
   Restart(Random());
@@ -181,6 +195,20 @@ TEST_F(ParameterServerTest, AnIncarnationStoredWithoutItsJobIsRead) {
   ASSERT_TRUE(rig_->store(0).Write({{.key = "incarnation", .value = "4"}}).ok());
   Create(Random());
   EXPECT_EQ(rig_->stored(0).previous_incarnation, 4u);
+}
+
+TEST_F(ParameterServerTest, AnIncarnationStoredWithoutItsSlotIsRead) {
+  const std::string value = "4 " + std::to_string(Random().job_uid);
+  ASSERT_TRUE(rig_->store(0).Write({{.key = "incarnation", .value = value}}).ok());
+  Create(Random());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 4u);
+}
+
+// An error of a write does not say that nothing was written.
+TEST_F(ParameterServerTest, WhatWasOpenedByNobodyElseIsNotTakenForOpenedWhenItIsReadAgain) {
+  Create(Random());
+  ASSERT_TRUE(server().ReadStored().ok());
+  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
 }
 
 TEST_F(ParameterServerTest, ValuesStateAndSequencesComeBackFromTheStore) {
