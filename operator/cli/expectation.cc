@@ -163,6 +163,15 @@ std::string CorrectionText(const Facts& facts) {
   return text + " (optimiser.asynchrony: Auto)";
 }
 
+// Of two workers in a short job (docs/operations.md).
+std::string SpeedText(const Facts& facts) {
+  const bool short_of_two = facts.workers() == 2 && facts.options.exchange_beside_one == 1 &&
+                            facts.expected.push_every == 1 && !facts.one_trains_all();
+  return short_of_two ? "speed: in a job this short the two meet after every batch, and together "
+                        "train up to three times slower than one worker alone\n"
+                      : "";
+}
+
 std::string LinesOf(const Facts& facts) {
   return Text("workers: %d x %zu %s, batches of %llu: %llu examples at a time\n",
               facts.workers(),
@@ -174,8 +183,9 @@ std::string LinesOf(const Facts& facts) {
                                : Text("staleness: about %.0f batches of others on average, on "
                                       "processors of their own; ",
                                       facts.expected.staleness_batches)) +
-         ExchangeText(facts.expected) + "\n" + (facts.workers() == 1 ? "" : StartText(facts)) +
-         "correction: " + CorrectionText(facts) + "\n";
+         ExchangeText(facts.expected) + "\n" + SpeedText(facts) +
+         (facts.workers() == 1 ? "" : StartText(facts)) + "correction: " + CorrectionText(facts) +
+         "\n";
 }
 
 void WarnOfThreads(const Facts& facts, std::vector<std::string>& warnings) {

@@ -212,6 +212,12 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
     PrintError("train needs a manifest, or --resume DIR; see adamant train --help");
     return kBadInput;
   }
+  if (std::error_code error; !resume && std::filesystem::is_directory(flags.job, error)) {
+    const bool holds_run = local::CheckHoldsRun(local::RunPaths(flags.job)).ok();
+    PrintError(flags.job + " is a folder, and a manifest is wanted" +
+               (holds_run ? "; its run goes on with: adamant train --resume " + flags.job : ""));
+    return kBadInput;
+  }
   if (!resume && flags.accept_changes) {
     PrintError("--accept-changes goes with --resume DIR");
     return kBadInput;

@@ -87,6 +87,8 @@ class InputTest(adamant.TestCase):
             self.assert_refused(adamant.adamant("plan", self.job(), flag, value), 2,
                                 f'{flag}: "{value}" is not a whole number from 1 to {most}')
         self.assert_refused(adamant.adamant("train", self.job(), "--run-dir", self.job()), 2, "is a file")
+        self.assert_refused(adamant.adamant("train", self.folder), 2, f"{self.folder} is a folder, and a manifest is wanted")
+        self.assert_refused(adamant.adamant("train", self.job(), "--rundir", "x"), 2, "did you mean --run-dir?")
 
     def test_what_the_environment_does_not_let_is_told_before_anything_is_made(self):
         train = [adamant.binary_folder() / "adamant", "train", "--run-dir", self.folder / "run"]

@@ -60,6 +60,28 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
   return arguments;
 }
 
+// "did you mean --run-dir?" for an option that the command does not have; "" if none is near.
+std::string MeantOption(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  }
+  for (const std::string& given : app.remaining(/*recurse=*/true)) {
+    if (!given.starts_with("--")) {
+      continue;
+    }
+    if (std::string hint = job::DidYouMean(given.substr(0, given.find('=')), names);
+        !hint.empty()) {
+      return hint;
+    }
+  }
+  return "";
+}
+
 // Of a command that has done what it was asked for, if only somebody could read it.
 int CodeOf(int exit_code) {
   const absl::Status written = exit_code == kOk ? FlushOutput() : absl::OkStatus();
@@ -87,6 +109,9 @@ int RunApp(CLI::App& app, int argc, char** argv, const int& exit_code) {
     std::ostringstream out;  // what the library writes itself is lost without a reason
     const int code = app.exit(error, out, std::cerr);
     std::printf("%s", out.str().c_str());
+    if (const std::string hint = code == 0 ? "" : MeantOption(app); !hint.empty()) {
+      PrintError(hint);
+    }
     return CodeOf(code == 0 ? kOk : kBadInput);
   }
   const bool leaves_files = app.get_subcommands().front()->get_name() == "train";

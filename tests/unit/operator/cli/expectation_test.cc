@@ -197,7 +197,7 @@ TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
 
 TEST(ExpectationTest, InAShortJobTwoWorkersMeetAfterEveryBatchAndOneBegins) {
   EXPECT_THAT(Expected("{workers: 2}", kMomentum, "32", "1").lines,
-              AllOf(HasSubstr("an exchange after every batch\n"),
+              AllOf(HasSubstr("an exchange after every batch\nspeed: in a job this short"),
                     HasSubstr("start: one worker alone for 200 batches at learning rate 0.02; then "
                               "a gain of 1/2: learning rate 0.025, momentum 0.5\n")));
   EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 2}", kMomentum, "32", "1").lines,
