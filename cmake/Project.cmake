@@ -133,8 +133,12 @@ function(adamant_test name)
   endif()
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  # Half the time to compile, for some more of the seconds that they run: what they test is optimised all the same.
-  target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS} -O0)
+  target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
+  if(NOT "simulation" IN_LIST ARG_LABELS)
+    # Half the time to compile, for some more of the seconds that they run: what they test is optimised, but for templates
+    # that they share with it.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   if(ADAMANT_SANITIZE MATCHES "undefined")  # what they test has it; a quarter of their time to compile
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
