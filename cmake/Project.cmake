@@ -134,11 +134,6 @@ function(adamant_test name)
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_options(${name} PRIVATE ${ADAMANT_WARNINGS})
-  if(NOT "simulation" IN_LIST ARG_LABELS)
-    # Half the time to compile, for some more of the seconds that they run: what they test is optimised, but for templates
-    # that they share with it.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
   if(ADAMANT_SANITIZE MATCHES "undefined")  # what they test has it; a quarter of their time to compile
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
@@ -147,6 +142,13 @@ function(adamant_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  if("simulation" IN_LIST ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES COST 90)  # minutes: not at the end, when nothing else runs beside them
+  else()
+    # Half the time to compile, for some more of the seconds that they run: what they test is optimised, but for templates
+    # that they share with it.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   foreach(label IN LISTS ARG_LABELS)
     if(NOT TARGET ${label}_tests)
       add_custom_target(${label}_tests)

@@ -112,7 +112,7 @@ class TrainTest(adamant.TestCase):
             self.assertIn("flushInterval: 200ms", text)
             job.write_text(text.replace("flushInterval: 200ms", "flushInterval: 1h, retain: 1"))
             run = self.run_in(f"{copies}").train(job)
-            code, output = run.wait()
+            code, output = run.wait(timeout=300)  # each push waits for the disk, which others may keep busy
             self.assertEqual(code, 0, output)
             self.assert_counted_once(run, 1, 3000)
 
