@@ -347,7 +347,9 @@ RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading) {
                        .problems = std::move(own.problems),
                        .file = paths.job(),
                        .draft = std::move(own.draft)};
-  if (manifest.job == nullptr) {
+  const bool only_fields = std::ranges::none_of(
+      manifest.problems, [](const job::Diagnostic& problem) { return problem.field_path.empty(); });
+  if (manifest.job == nullptr && only_fields) {
     if (auto started = ReadStart(paths, reading); started.ok() && *started != nullptr) {
       manifest.job = *std::move(started);
       manifest.file = paths.started();

@@ -56,8 +56,8 @@ bool IsOver(const RunManifest& manifest, const RunPaths& paths);
 absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(
     const RunPaths& paths, job::DataReading reading = job::DataReading::kNone);
 
-/// Reads job.yaml; where it is wrong, or cannot be read, takes what the run was started with, if
-/// that is there. Threads: any.
+/// Reads job.yaml; where fields of it are wrong, as those that nobody knows, takes what the run was
+/// started with, if that is there. Threads: any.
 RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading);
 
 /// What is to be told of a job.yaml instead of which what the run was started with was taken; ""

@@ -239,19 +239,22 @@ TEST_F(DoorTest, ConnectionsThatEndAreForgotten) {
 TEST_F(DoorTest, TheLastFilesAreLeftToOthers) {
   constexpr int kFiles = 200;
   Open({.most_strangers = 1000, .most_time = kNever});
-  std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 80; ++i) {
-    clients.push_back(Connect());
-  }
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{.rlim_cur = kFiles, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<std::unique_ptr<Client>> clients;
   bool was_cut = false;
-  for (int i = 0; i < 1000 && !was_cut; ++i) {
+  for (int i = 0; i < 80 && !was_cut; ++i) {
+    clients.push_back(Connect());
     was_cut = clients.front()->IsCutWithin(milliseconds(10));
   }
-  const int file = dup(0);
+  int file = -1;  // the lowest that is free, once all are cut that have to be
+  for (int i = 0; i < 1000 && (file < 0 || file >= kFiles - kFiles / 4); ++i) {
+    close(file);
+    std::this_thread::sleep_for(milliseconds(10));
+    file = dup(0);
+  }
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(was_cut) << "the oldest gives way";
   EXPECT_GE(file, 0);
