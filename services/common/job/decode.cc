@@ -173,7 +173,8 @@ class Decoder {
   void ReportUnknown(const YamlEntry& entry,
                      const std::string& path,
                      const std::vector<std::string>& names) {
-    const bool is_number = entry.key.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_number =
+        !entry.key.empty() && entry.key.find_first_not_of("0123456789") == std::string::npos;
     problems_.Add(entry.at,
                   FieldPath(path, entry.key),
                   "unknown field" + Allowed(Join(names)),

@@ -140,7 +140,6 @@ std::optional<std::string> Nearest(std::string_view text,
   if (nearest) {
     return nearest;
   }
-  // "learningRate" for "rate".
   constexpr std::size_t kShortest = 4;
   const std::string name = Lower(text);
   for (const std::string& candidate : candidates) {

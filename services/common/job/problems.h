@@ -53,7 +53,8 @@ class Problems {
 /// `text` in quotes, fit for a terminal: control characters escaped, cut after 60 bytes.
 std::string Quote(std::string_view text);
 
-/// The candidate that `text` is most likely a misspelling of; nullopt if none is near.
+/// The candidate that `text` is most likely a misspelling of, or a longer name for ("learningRate"
+/// for "rate"); nullopt if none is near.
 std::optional<std::string> Nearest(std::string_view text,
                                    const std::vector<std::string>& candidates);
 

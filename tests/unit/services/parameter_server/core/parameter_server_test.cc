@@ -27,6 +27,15 @@ class ParameterServerTest : public ServerFixture {
     return {.sequence = sequence, .kind = UpdateKind::kWeightChange, .values = ones_};
   }
 
+  // By somebody of this slot, before its first process.
+  void ExpectNobodyOpened(const storage::Change& mark) {
+    ASSERT_TRUE(rig_->store(0).Write({mark}).ok());
+    Create(Random());
+    EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
+    Restart(Random());
+    EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+  }
+
   const std::vector<float> ones_{1, 1, 1, 1};
 };
 
@@ -172,23 +181,11 @@ TEST_F(ParameterServerTest, OneThatWasGivenUpDoesNotHideWhoOpenedTheStoreBefore)
 }
 
 TEST_F(ParameterServerTest, TheIncarnationsOfAnotherJobAreNobodysHere) {
-  ASSERT_TRUE(rig_->store(0)
-                  .Write({StoreIncarnation(Random().job_uid + 1, {.slot = 0, .incarnation = 5})})
-                  .ok());
-  Create(Random());
-  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
-  Restart(Random());
-  EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+  ExpectNobodyOpened(StoreIncarnation(Random().job_uid + 1, {.slot = 0, .incarnation = 5}));
 }
 
 TEST_F(ParameterServerTest, TheIncarnationsOfAnotherSlotAreNobodysHere) {
-  ASSERT_TRUE(rig_->store(0)
-                  .Write({StoreIncarnation(Random().job_uid, {.slot = 1, .incarnation = 5})})
-                  .ok());
-  Create(Random());
-  EXPECT_EQ(rig_->stored(0).previous_incarnation, 0u);
-  Restart(Random());
-  EXPECT_EQ(rig_->stored(0).previous_incarnation, 1u);
+  ExpectNobodyOpened(StoreIncarnation(Random().job_uid, {.slot = 1, .incarnation = 5}));
 }
 
 TEST_F(ParameterServerTest, AnIncarnationStoredWithoutItsJobIsRead) {
