@@ -78,7 +78,7 @@ std::unique_ptr<v1::TrainingJob> TrainedJob(const local::RunPaths& paths,
   auto started = local::ReadStart(paths);
   if (!started.ok()) {
     std::fprintf(stderr,
-                 "warning: %s; export takes that, too\n",
+                 "warning: %s; what is exported is the net of job.yaml\n",
                  std::string(started.status().message()).c_str());
   }
   return started.ok() && *started != nullptr ? *std::move(started) : std::move(of_folder);

@@ -31,6 +31,11 @@ constexpr char kExamples[] = R"(Examples:
   ADAMANT_MAX_CPU_ISA=AVX2 adamant plan job.yaml --batch 128
       The same without AVX-512, with batches of 128.
 
+The table has a line for each kernel that runs: LAYER, or the layers, that it is for (.layout:
+what it reads is brought into its order); KERNEL; the LAYOUT and the bytes of its OUTPUT for a
+batch; MFLOP/EXAMPLE, forward and backward; US/STEP, what it takes of a step; OF PEAK, its share of
+what a matrix product reaches on this core. The rest of a step is the loss and the update.
+
 Times are medians of 31 steps on random data, or of as many as are begun in 10 seconds, on one
 thread. A layer is named below the table if it reaches less than a quarter of the core's speed and
 takes more than a tenth of the step. Where more than one thread trains, lines below say what becomes

@@ -45,10 +45,12 @@ std::string ScheduleWarning(v1::TrainingJob job) {
   }
   return Text(
       "spec.optimiser.schedule: after %.3g of %d %s the learning rate is next to 0 for the "
-      "rest of the job, which learns nothing then",
+      "rest of the job, which learns nothing then: %s",
       static_cast<double>(epochs) * static_cast<double>(kLooks - idle + 1) / kLooks,
       epochs,
-      epochs == 1 ? "epoch" : "epochs");
+      epochs == 1 ? "epoch" : "epochs",
+      schedule.kind == Schedule::Kind::kStep ? "raise decay or every, or train fewer epochs"
+                                             : "raise over or final, or train fewer epochs");
 }
 
 }  // namespace adamant::cli

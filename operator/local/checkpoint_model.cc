@@ -28,6 +28,10 @@ namespace {
 // A job that runs may drop a checkpoint for a newer one while it is read.
 constexpr int kTries = 3;
 
+constexpr char kCopyIt[] =
+    ". Its stores are opened as for training: copy the run's folder to a disk that has room and "
+    "may be written";
+
 // The stores of a run's parameter servers, opened as they are needed.
 class Stores {
  public:
@@ -217,7 +221,11 @@ std::string HowToGetAnother(const RunPaths& paths) {
 absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
                                      const RunPaths& paths,
                                      std::uint64_t checkpoint) {
-  ADAMANT_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Acquire(paths, RunLock::Use::kRead));
+  const absl::StatusOr<RunLock> lock = RunLock::Acquire(paths, RunLock::Use::kRead);
+  if (absl::IsPermissionDenied(lock.status())) {  // a disk that may only be read, say
+    return absl::PermissionDeniedError(std::string(lock.status().message()) + kCopyIt);
+  }
+  ADAMANT_RETURN_IF_ERROR(lock.status());
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
   ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
   Stores stores(paths);
@@ -231,10 +239,7 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     const std::string name = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
     const std::string why(weights.status().message());
     if (!absl::IsDataLoss(weights.status())) {  // what is in the way of the others, too
-      return absl::Status(weights.status().code(),
-                          name + " cannot be read here: " + why +
-                              ". Its stores are opened as for training: copy the run's folder to a "
-                              "disk that has room and may be written");
+      return absl::Status(weights.status().code(), name + " cannot be read here: " + why + kCopyIt);
     }
     newest.Update(absl::DataLossError(name + " is not valid: " + why));
   }

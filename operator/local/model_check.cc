@@ -30,7 +30,7 @@ std::string FromCheckpoint(const RunPaths& paths,
                            const std::filesystem::path& out) {
   const absl::StatusOr<std::vector<Manifest>> manifests = ReadManifests(paths);
   if (!manifests.ok()) {
-    return "the run has no checkpoint to write it from";
+    return "nor can it be written from a checkpoint: " + std::string(manifests.status().message());
   }
   const std::string newest = std::to_string(manifests->front().checkpoint.snapshot);
   return "the model of the newest checkpoint is written by: " +

@@ -439,8 +439,8 @@ void Runner::Record(const absl::Status& status) {
 void Runner::FinishRecord() {
   if (const absl::Status status = recorder_->Finish(); !status.ok()) {
     Alarm("the story of the run is not complete: " + std::string(status.message()) +
-          (CanBeResumed(paths_) ? "; adamant train --resume " + paths_.root.string() +
-                                      " completes it where that can be"
+          (CanBeResumed(paths_) ? "; once that is put right, adamant train --resume " +
+                                      paths_.root.string() + " completes it"
                                 : ""));
   }
 }

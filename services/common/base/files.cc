@@ -95,6 +95,15 @@ bool Tells(int error, std::string_view message) {
   return message.find(std::generic_category().message(error)) != std::string_view::npos;
 }
 
+/// Of a link that ends at nothing the system says only that something is not there.
+std::string DanglingHint(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) {
+    return "";
+  }
+  return " (it is a link to " + std::filesystem::read_symlink(path, error).string() + ")";
+}
+
 }  // namespace
 
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path) {
@@ -102,7 +111,7 @@ absl::Status SystemError(int error, std::string_view what, const std::filesystem
       std::string(what) + " " + path.string() + ": " + std::generic_category().message(error);
   switch (error) {
     case ENOENT:
-      return absl::NotFoundError(message);
+      return absl::NotFoundError(message + DanglingHint(path));
     case EACCES:
     case EPERM:
     case EROFS:

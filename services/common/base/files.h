@@ -70,7 +70,7 @@ std::string WhatMakesRoom(std::string_view message);
 std::string DescribeFull(const absl::Status& full);
 
 /// The status for a failed system call: what was done, to which path, and the system's reason for
-/// `error` (an errno).
+/// `error` (an errno); of a link that ends at nothing also where it leads.
 absl::Status SystemError(int error, std::string_view what, const std::filesystem::path& path);
 
 }  // namespace adamant

@@ -49,6 +49,13 @@ std::string Describe(const YamlNode& node) {
   return "nothing";
 }
 
+/// What programs that write YAML 1.1 make of an Off without quotes.
+constexpr char kBooleanOff[] = "did you mean \"Off\"? Without quotes YAML 1.1 takes it for false";
+
+bool IsBooleanOff(const YamlNode& node, const std::vector<std::string>& allowed) {
+  return node.text == "false" && std::ranges::find(allowed, "Off") != allowed.end();
+}
+
 /// A number, quantity or duration as given, cut if it is absurdly long.
 std::string Shown(const YamlNode& node) {
   constexpr std::size_t kLongest = 60;
@@ -400,7 +407,7 @@ class Decoder {
         path,
         (name ? Describe(node) + " is not known" : "expected a name, found " + Describe(node)) +
             Allowed(Join(texts)),
-        DidYouMean(node.text, texts));
+        IsBooleanOff(node, texts) ? kBooleanOff : DidYouMean(node.text, texts));
     return std::nullopt;
   }
 

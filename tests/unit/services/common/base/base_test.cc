@@ -104,6 +104,13 @@ TEST_F(WriteFileTest, LinksStayAndWhatTheyEndAtIsWritten) {
   }
 }
 
+TEST_F(WriteFileTest, ALinkThatEndsAtNothingIsNamedWithWhereItLeads) {
+  std::filesystem::create_symlink("/nowhere/at/all", folder_ / "link");
+  EXPECT_EQ(ReadFile(folder_ / "link", 10).status().message(),
+            "cannot open " + (folder_ / "link").string() +
+                ": No such file or directory (it is a link to /nowhere/at/all)");
+}
+
 TEST_F(WriteFileTest, LinksInACircleAreAnError) {
   std::filesystem::create_symlink("link", link_);
   EXPECT_FALSE(WriteFile(link_, "content").ok());
