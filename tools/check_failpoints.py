@@ -20,10 +20,10 @@ HOME = "services/common/base/failpoint"  # .h and .cc: where they are declared, 
 INTRODUCTION = """\
 # Failpoints
 
-Places in the code where a test can make things go wrong (`services/common/base/failpoint.h` says how). They exist only
-in builds with the CMake option `ADAMANT_FAILPOINTS`. `tools/check_failpoints.py --fix` writes all but the last column.
-*Error*: whether an error can be returned there. *Met by*: the simulations that put faults there (`tests/simulation`), and the
-tests that ask something of it in real processes.
+Places in the code where a test can make things go wrong (`services/common/base/failpoint.h` says how). They exist only in
+builds with the CMake option `ADAMANT_FAILPOINTS`. `tools/check_failpoints.py --fix` writes all but the last column. *Error*:
+whether an error can be returned there. *Met by*: the simulations that put faults there (`tests/simulation`), and the tests
+that ask something of it in real processes.
 
 | name | error | file | met by | what is about to happen |
 |---|---|---|---|---|

@@ -14,9 +14,9 @@ PAGE = "docs/metrics.md"
 INTRODUCTION = """\
 # Metrics
 
-At `http://HOST:PORT/metrics` in Prometheus' text format (flag `--metrics-listen`). In a cluster: the operator at port 8080; the
-pods of a job, each the series of its process, at port 7070 (named `metrics`). On one machine `adamant train --metrics-listen` serves those of the
-controller, and each process its own at a port that it chooses and logs.
+At `http://HOST:PORT/metrics` in Prometheus' text format (flag `--metrics-listen`). In a cluster: the operator at port 8080;
+the pods of a job, each the series of its process, at port 7070 (named `metrics`). On one machine
+`adamant train --metrics-listen` serves those of the controller, and each process its own at a port that it chooses and logs.
 Base units; counters end in `_total`. Written by `tools/check_metrics.py --fix` from the code that registers them.
 
 | name | served by | type | labels | meaning |
