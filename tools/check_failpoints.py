@@ -15,7 +15,7 @@ import sys
 
 PAGE = "docs/failpoints.md"
 STEPS = "steps.inc"  # in tests/simulation and below: the failpoints that a simulation passes
-SIMULATION_PAGE = "docs/design/simulation.md"  # says why it passes no others
+SIMULATION_PAGE = "docs/design/0011-simulation.md"  # says why it passes no others
 HOME = "services/common/base/failpoint"  # .h and .cc: where they are declared, not used
 INTRODUCTION = """\
 # Failpoints

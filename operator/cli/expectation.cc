@@ -46,7 +46,7 @@ constexpr int kDigitsOfMomentum = 4;
 constexpr std::uint64_t kEnoughRetained = 32;                             // pushes of a worker
 constexpr std::uint64_t kEnoughRetainedBytes = std::uint64_t{256} << 20;  // the default
 
-// Of a job whose workers have faded in before its end: docs/design/asynchrony.md.
+// Of a job whose workers have faded in before its end: docs/design/0009-asynchrony.md.
 constexpr std::uint64_t kFewestBatches = 1'600;
 constexpr std::uint64_t kFewestBatchesOfThread = 200;
 
@@ -288,10 +288,11 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
       facts.dense ? kMostWorkersWithoutMomentumDense : kMostWorkersWithoutMomentum;
   if (!has_momentum && facts.workers() > most) {
     warnings.emplace_back(
-        facts.dense ? "spec.optimiser: without momentum, several workers of a net without "
-                      "convolutions end up to 3 points lower than one (docs/design/asynchrony.md)"
-                    : "spec.optimiser: without momentum, many workers end lower than one "
-                      "(docs/bench/scaling.md)");
+        facts.dense
+            ? "spec.optimiser: without momentum, several workers of a net without "
+              "convolutions end up to 3 points lower than one (docs/design/0009-asynchrony.md)"
+            : "spec.optimiser: without momentum, many workers end lower than one "
+              "(docs/bench/scaling.md)");
   } else if (has_momentum && facts.options.location == OptimiserLocation::kServer &&
              facts.workers() > 1) {
     warnings.emplace_back(

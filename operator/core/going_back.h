@@ -17,7 +17,7 @@ namespace adamant::controller {
 /// the rate, fails, or goes on as it is. And when parameters are lost of which only checkpoints are
 /// stored: it goes back to the newest. To go back all processes end, and none starts before.
 /// Threads: one thread at a time.
-/// Source: docs/design/divergence.md.
+/// Source: docs/design/0010-divergence.md.
 class GoingBack {
  public:
   using TimePoint = Clock::TimePoint;

@@ -11,7 +11,7 @@ namespace adamant::controller {
 /// periods of an eighth of an epoch: single batches, and stretches in which workers come and go,
 /// swing where nothing is wrong.
 /// Threads: one thread at a time.
-/// Source: docs/design/divergence.md, "A loss that comes back".
+/// Source: docs/design/0010-divergence.md, "A loss that comes back".
 class LossTrend {
  public:
   /// Of an epoch; one has kFewestExamples at least.

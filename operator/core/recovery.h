@@ -11,7 +11,7 @@
 /// checkpoints are stored (JobState::recovery). Parameters, optimiser state, deduplication tables
 /// and ledger come back together, as a snapshot has them; every process is started anew, so that
 /// nothing that was queued, retained or delayed before is pushed again.
-/// Source: docs/design/divergence.md.
+/// Source: docs/design/0010-divergence.md.
 namespace adamant::controller {
 
 /// The state's checkpoint holds the first weights.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Largest curvature that N workers bear which answer each other late: the linear model of docs/design/asynchrony.md.
+"""Largest curvature that N workers bear which answer each other late: the linear model of docs/design/0009-asynchrony.md.
 
 Each worker trains on f(x) = x^2 / 2 with momentum of its own, pushes what it changed every `every` steps, and has the sum
 of all back after two latencies. Printed: the largest N * rate / (1 - momentum) at which x goes to 0.

@@ -52,8 +52,8 @@ class StaleReport {
 
   /// InvalidArgument where what was evaluated last has diverged: the loss of its stretch is not
   /// finite or far above that of naming classes at random, or top-1 has fallen to less than half of
-  /// the best, or to chance. As a job's controller judges an epoch (docs/design/divergence.md), but
-  /// by what can be seen here.
+  /// the best, or to chance. As a job's controller judges an epoch
+  /// (docs/design/0010-divergence.md), but by what can be seen here.
   [[nodiscard]] absl::Status Judge() const;
 
   /// InvalidArgument where the last model is no better than one that always names the most frequent

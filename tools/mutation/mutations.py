@@ -1,4 +1,4 @@
-"""The lists in tests/mutations: small edits of the code, each of which breaks a promise (docs/design/mutations.md)."""
+"""The lists in tests/mutations: small edits of the code, each of which breaks a promise (docs/design/0014-mutations.md)."""
 
 import dataclasses
 import hashlib

@@ -157,8 +157,8 @@ class RunChecker {
     }
   }
 
-  /// What a worker holds: 3 copies of the parameters, 6 more per thread (docs/design/updates.md),
-  /// and for each thread a batch's activations and errors.
+  /// What a worker holds: 3 copies of the parameters, 6 more per thread
+  /// (docs/design/0007-updates.md), and for each thread a batch's activations and errors.
   void CheckMemory() {
     if (graph_ == nullptr) {
       return;

@@ -7,7 +7,7 @@
 namespace adamant::job {
 namespace {
 
-// Measured: docs/design/asynchrony.md.
+// Measured: docs/design/0009-asynchrony.md.
 constexpr std::uint64_t kFewestBatches = 2'000;
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace adamant::job {
 
 /// Examples that worker 0 trains alone before the others begin (spec.distribution.warmStart); 0:
 /// all begin at once. May be more than there are. `job` has its defaults. Source:
-/// docs/design/asynchrony.md.
+/// docs/design/0009-asynchrony.md.
 std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples);
 
 /// Whether the manifest says that several workers, of more than two threads in all, begin together

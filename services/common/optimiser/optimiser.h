@@ -41,8 +41,8 @@ struct RuleStep {
 };
 
 /// How an update that was computed beside others' departs from the job's optimiser
-/// (docs/design/asynchrony.md). Who computes the update chooses it once; it travels with the update
-/// to every copy, log and replay.
+/// (docs/design/0009-asynchrony.md). Who computes the update chooses it once; it travels with the
+/// update to every copy, log and replay.
 struct Correction {
   float rate = 1;    ///< factor on the learning rate, in (0, 1]
   float memory = 1;  ///< factor on the steps that momentum remembers, 1 / (1 - momentum), at least

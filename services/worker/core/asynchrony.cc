@@ -11,7 +11,7 @@ namespace adamant::worker {
 namespace {
 
 // Measured: docs/bench/scaling.md. The forms follow from a linear model of workers that answer with
-// a delay: docs/design/asynchrony.md.
+// a delay: docs/design/0009-asynchrony.md.
 
 /// Delay at which the rate of one more worker beside an equal one has to fall to a half is the root
 /// of this, in steps.

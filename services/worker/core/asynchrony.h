@@ -72,7 +72,7 @@ Expectation Expect(const AsynchronyOptions& options, std::uint32_t workers);
 /// the staleness measured now, so that workers may come, go, be slow or have several threads. While
 /// nobody else has trained, nothing is corrected, and nothing depends on time.
 /// Threads: one at a time.
-/// Source: docs/design/asynchrony.md.
+/// Source: docs/design/0009-asynchrony.md.
 class Asynchrony {
  public:
   Asynchrony(const AsynchronyOptions& options, const UpdatePlan& plan, std::size_t shards);

@@ -59,7 +59,7 @@ struct HeldPushes {
 
 /// The worker between its training threads and the servers: takes what the threads hand over, in
 /// one order, and decides what is sent, applied, acknowledged and recycled
-/// (docs/design/updates.md).
+/// (docs/design/0007-updates.md).
 ///
 /// Use: after any call, Advance; send TakeMessages in order; Advance again at NextAdvance, or when
 /// Replica::wake_loop was called.

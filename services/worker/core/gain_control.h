@@ -15,7 +15,7 @@ namespace adamant::worker {
 /// it: what they moved in one stretch of time they move back in the next. So: the share rises
 /// slowly from a small one, the slower the less two stretches agree, and falls where they oppose
 /// each other. A sample of the parameters tells.
-/// Threads: one at a time. Source: docs/design/asynchrony.md.
+/// Threads: one at a time. Source: docs/design/0009-asynchrony.md.
 class GainControl {
  public:
   /// Who trains beside this worker.

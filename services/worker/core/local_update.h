@@ -12,8 +12,8 @@
 
 namespace adamant::worker {
 
-// The arithmetic of docs/design/updates.md on flat parameters. `weights` are shared between threads
-// without locks (kernels/hogwild.h). Nothing here allocates, locks or waits.
+// The arithmetic of docs/design/0007-updates.md on flat parameters. `weights` are shared between
+// threads without locks (kernels/hogwild.h). Nothing here allocates, locks or waits.
 
 /// The steps of a training thread: takes the gradient while it is computed, changes the weights and
 /// adds to an accumulator. With share_every > 1 the changes of so many steps go to weights and

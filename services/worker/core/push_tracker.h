@@ -46,7 +46,7 @@ struct RetiredPush {
 
 /// What the worker and the parameter servers have told each other about pushes: sequences, what is
 /// in flight, acknowledged, on disk, to be sent again. Payloads are the caller's; the scheme is
-/// docs/design/updates.md.
+/// docs/design/0007-updates.md.
 ///
 /// Each shard goes back to its oldest update without an acknowledgement whenever one is refused or
 /// its way is lost, and sends from there in order; what comes twice its server knows.

@@ -88,7 +88,8 @@ struct ThreadStatistics {
 /// What one training thread and the exchange loop share.
 struct ThreadPort {
   static constexpr std::size_t kEvents = 64;
-  static constexpr std::size_t kAccumulators = 4;  ///< pushes in flight + 2: docs/design/updates.md
+  static constexpr std::size_t kAccumulators =
+      4;  ///< pushes in flight + 2: docs/design/0007-updates.md
 
   SpscQueue<ThreadEvent> events{kEvents};
   SpscQueue<Accumulator*> free{kAccumulators};

@@ -13,10 +13,9 @@
 namespace adamant::replication_simulation {
 
 /// Writes what happens to one bucket on three servers as a trace of the replication model
-/// (docs/design/replication-model.md). Keeps what of the model's state says whether a step is one:
-/// what is without effect in the model has no line, and what the model has no words for makes the
-/// trace useless.
-/// Threads: one.
+/// (docs/design/0013-replication-model.md). Keeps what of the model's state says whether a step is
+/// one: what is without effect in the model has no line, and what the model has no words for makes
+/// the trace useless. Threads: one.
 class Tracer {
  public:
   using Slot = std::uint32_t;

@@ -1,4 +1,4 @@
-// The update scheme (docs/design/updates.md) against a plain sequential program.
+// The update scheme (docs/design/0007-updates.md) against a plain sequential program.
 
 #include <gtest/gtest.h>
 
