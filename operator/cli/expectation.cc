@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/net_warning.h"
 #include "operator/cli/normalise_warning.h"
 #include "operator/cli/rate_warning.h"
 #include "operator/cli/schedule_warning.h"
@@ -382,6 +383,7 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
       text.warnings.push_back(warning);
     }
   }
+  std::ranges::move(NetWarnings(job), std::back_inserter(text.warnings));
   return text;
 }
 

@@ -28,6 +28,8 @@ namespace {
 constexpr double kLowShare = 0.25;
 constexpr double kLargePart = 0.1;
 
+constexpr double kMoreThanAll = 1.1;  // of a step, which its layers cannot take
+
 /// One training thread of a worker, without what it exchanges with others.
 class Thread {
  public:
@@ -123,13 +125,20 @@ std::string TextOf(const worker::WorkerJob& job, const graph::StepProfile& profi
   text += Format("%.0f%% of the ", 100 * speed / peak);
   text += Format("%.0f GFLOP/s of a matrix product; ", peak / 1e9);
   text += Format("%.1f MB of memory\n", static_cast<double>(profile.memory_bytes) / 1e6);
+  double layers = 0;
   for (const graph::NodeProfile& node : profile.nodes) {
+    layers += node.seconds;
     const double share = static_cast<double>(node.flop_per_example) * batch / node.seconds / peak;
     const double part = node.seconds / profile.seconds;
     if (node.flop_per_example > 0 && share < kLowShare && part > kLargePart) {
       text += node.layer + Format(" reaches %.0f%% of the core's speed", 100 * share) +
               Format(" and takes %.0f%% of the step\n", 100 * part);
     }
+  }
+  if (layers > kMoreThanAll * profile.seconds) {
+    text +=
+        "the layers take more than the step: something else had the processor meanwhile, and "
+        "these times say little\n";
   }
   return text;
 }

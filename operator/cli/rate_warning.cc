@@ -11,8 +11,8 @@ namespace adamant::cli {
 namespace {
 
 // Measured: docs/bench/scaling.md, "Rates that are too high or too low". What moves weights in the
-// long run is rate / (1 - momentum). These are of batches of 32; what others bear is taken to go
-// with the root of their size, as the noise of their gradients does.
+// long run is rate / (1 - momentum). These are of batches of 32; what larger ones bear is taken to
+// go with the root of their size, as the noise of their gradients does; smaller ones bear less.
 constexpr double kMostMove = 0.8;
 constexpr double kMostAdagrad = 0.08;
 constexpr double kMeasuredBatch = 32;
@@ -34,7 +34,8 @@ struct Limits {
 };
 
 double OfBatch(double limit, double batch_size) {
-  return limit * std::sqrt(batch_size / kMeasuredBatch);
+  const double share = batch_size / kMeasuredBatch;
+  return limit * (share < 1 ? share : std::sqrt(share));
 }
 
 Limits LimitsOf(const v1::Optimiser& optimiser) {

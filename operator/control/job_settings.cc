@@ -111,6 +111,7 @@ controller::Hindrances HindrancesOf(const v1::TrainingJob& job) {
   found.uncorrected = optimiser.asynchrony() == v1::Optimiser::ASYNCHRONY_OFF &&
                       job.spec().distribution().workers() > 1;
   found.untrained_start = job::FadesInUntrained(job);
+  found.rate_falls = optimiser.schedule().kind() > v1::Schedule::KIND_CONSTANT;
   std::set<std::string> trained;
   std::set<std::string> frozen;
   for (const Parameter& parameter : graph->parameters) {

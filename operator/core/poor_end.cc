@@ -1,10 +1,13 @@
 #include "operator/core/poor_end.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "operator/core/advice.h"
 #include "operator/core/high_rate.h"
+#include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
 
 namespace adamant::controller {
@@ -12,6 +15,11 @@ namespace {
 
 constexpr double kHalf = 0.5;    // of the examples: an epoch that leaves out more leaves out most
 constexpr double kNoise = 0.03;  // of a loss that does not fall any more
+
+// A net that has learned little may have had too few.
+constexpr std::uint64_t kFewBatchesOfThread = 400;
+
+constexpr double kDeviations = 3;  // of what cannot be told from naming classes at random
 
 std::string Percent(double share) {
   char text[32];
@@ -37,6 +45,21 @@ double LimitOf(const JobSettings& settings, const JobState& state) {
   return is_explained ? kPoorShare : FellBy(kFallen, state) ? kPoorFallingShare : kPoorEndShare;
 }
 
+std::string Longer(const JobLength& length) {
+  const bool few = length.batches - length.warm_up < kFewBatchesOfThread * length.threads;
+  return few ? TryLongerText(length) : "more epochs (spec.runPolicy.epochs)";
+}
+
+// Of validation data that is too small for a verdict the accuracy may still say nothing good.
+std::string AboutTop1(const JobSettings& settings, const EpochResult& last) {
+  const double chance = std::exp(-settings.chance_loss);
+  const double deviation = std::sqrt(
+      chance * (1 - chance) / static_cast<double>(std::max<std::uint64_t>(1, last.validated)));
+  return !last.is_validated() || last.top1 > chance + kDeviations * deviation
+             ? ""
+             : "top-1 is hardly better than naming classes at random, and ";
+}
+
 }  // namespace
 
 std::string PoorEnd(const JobSettings& settings, const JobState& state) {
@@ -54,13 +77,17 @@ std::string PoorEnd(const JobSettings& settings, const JobState& state) {
   }
   const std::string first = AboutDecay(settings.hindrances) + AboutCompletion(settings) +
                             AboutStart(settings.hindrances) + AboutSwings(settings.hindrances);
-  const std::string longer = first + "more epochs (spec.runPolicy.epochs)";
-  return "the training loss ended at " + NumberText(last.training_loss) + ", " +
+  const std::string longer = first + Longer(LengthOf(settings, state));
+  return AboutTop1(settings, last) + "the training loss ended at " +
+         NumberText(last.training_loss) + ", " +
          Percent(last.training_loss / settings.chance_loss) +
          " of that of naming classes at random" +
          (state.earlier_loss == 0 ? "; try " + longer + " or another spec.optimiser.rate"
           : FellBy(kNoise, state)
               ? ", and still fell; try " + longer + " or a higher spec.optimiser.rate"
+          : settings.hindrances.rate_falls
+              ? ", and hardly fell in the last epoch, as the rate had fallen; try " + longer +
+                    " or a higher spec.optimiser.rate"
               : ", and hardly fell in the last epoch; try " + first +
                     "another spec.optimiser.rate, or one that falls (spec.optimiser.schedule)");
 }

@@ -59,7 +59,7 @@ Model Judge(const JobSettings& settings, const JobState& state) {
               .little = LittleLearned(settings, state, hindrances),
               .by_heart = state.at_chance ? "" : LearnedByHeart(state.row, settings.chance_loss),
               .poor = ""};
-  if (!model.worse.empty() && model.little.empty()) {
+  if (!model.worse.empty() && model.little.empty() && !state.at_chance) {
     model.worse += TryToEndAtBest(hindrances);
   }
   const bool advised = !model.worse.empty() || !model.little.empty() || !model.by_heart.empty();

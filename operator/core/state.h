@@ -49,6 +49,7 @@ struct Hindrances {
   double momentum = 0;                ///< 0: the rule has none
   bool uncorrected = false;           ///< several workers, and the numbers are taken as they are
   bool untrained_start = false;       ///< several workers fade in on weights that nobody trained
+  bool rate_falls = false;            ///< the schedule ends at a lower rate than it began with
   JobLength length{};                 ///< LengthOf, once a job ends
 };
 

@@ -107,9 +107,11 @@ TEST(ExpectationTest, LargerBatchesBearAHigherRateAndSmallerOnesALowerOne) {
   EXPECT_THAT(Expected("{workers: 1}", rate, "128", "10").warnings,
               ElementsAre(HasSubstr("is 2; no net was measured to train well above 1.6")));
   const std::string recipe = "{kind: Momentum, rate: 0.02}";
-  EXPECT_THAT(Expected("{workers: 1}", recipe, "4", "1").warnings, IsEmpty());
-  EXPECT_THAT(Expected("{workers: 1}", recipe, "1", "1").warnings,
-              Contains(HasSubstr("to train well above 0.14 with such batches")));
+  EXPECT_THAT(Expected("{workers: 1}", recipe, "8", "1").warnings, IsEmpty());
+  EXPECT_THAT(Expected("{workers: 1}", recipe, "4", "1").warnings,
+              Contains(HasSubstr("to train well above 0.1 with such batches")));
+  EXPECT_THAT(Expected("{workers: 1}", "{kind: Momentum, rate: 0.0025}", "1", "1").warnings,
+              IsEmpty());
 }
 
 TEST(ExpectationTest, ARateThatHardlyMovesTheWeightsInTheJobIsWarnedOf) {

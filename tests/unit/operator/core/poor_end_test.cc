@@ -67,6 +67,35 @@ TEST_F(PoorEndTest, OneThatDoesNotAsksForAnotherRate) {
   EXPECT_EQ(EndsWith(1.1, 1.2), flat);
 }
 
+TEST_F(PoorEndTest, OneThatDoesNotAtTheEndOfAScheduleIsNotAskedForASchedule) {
+  settings_.hindrances.rate_falls = true;
+  EXPECT_EQ(EndsWith(1.21, 1.2),
+            "the training loss ended at 1.2, 60% of that of naming classes at random, and hardly "
+            "fell in the last epoch, as the rate had fallen; try more epochs "
+            "(spec.runPolicy.epochs) or a higher spec.optimiser.rate");
+}
+
+TEST_F(PoorEndTest, FewBatchesAreAskedToBeMore) {
+  settings_.batch_size = 32;
+  state_.training_examples = 4'000;  // 125 batches an epoch
+  EXPECT_THAT(EndsWith(1.8, 1.2),
+              HasSubstr("try more epochs (spec.runPolicy.epochs), smaller batches "
+                        "(spec.data.batchSize) or a higher"));
+  state_.training_examples = 8'000;
+  EXPECT_THAT(EndsWith(1.8, 1.2), HasSubstr("try more epochs (spec.runPolicy.epochs) or a higher"));
+}
+
+TEST_F(PoorEndTest, AnAccuracyThatSaysNothingIsNamed) {
+  state_.row.validated = 60;
+  state_.row.validation_loss = 1.2;
+  state_.row.top1 = 0.26;  // of about e^2 classes
+  EXPECT_THAT(EndsWith(1.8, 1.2),
+              HasSubstr("top-1 is hardly better than naming classes at random, and the training "
+                        "loss ended at 1.2"));
+  state_.row.top1 = 0.27;
+  EXPECT_THAT(EndsWith(1.8, 1.2), Not(HasSubstr("hardly better")));
+}
+
 TEST_F(PoorEndTest, WhatIsUsefulIsQuietUnlessTheLossFallsSteeply) {
   EXPECT_EQ(EndsWith(1, 0.99), "");
   EXPECT_EQ(EndOfSuccess(settings_, state_), EndKind::kOther);
