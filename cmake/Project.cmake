@@ -24,16 +24,9 @@ if(ADAMANT_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ADAMANT_CCACHE})
 endif()
 
-find_program(ADAMANT_MOLD mold)
-if(ADAMANT_MOLD AND NOT ADAMANT_SANITIZE)
-  add_link_options(-fuse-ld=mold)
-endif()
-
-# mold 1.10 lets this segment begin with .tbss, on a page that is not mapped if that ends there: such a program does not
-# start. What ships has no variables of threads; tests have, and failpoints.
-set(ADAMANT_NO_RELRO -Wl,-z,norelro)
-if(ADAMANT_FAILPOINTS)
-  add_link_options(${ADAMANT_NO_RELRO})
+find_program(ADAMANT_LLD ld.lld)
+if(ADAMANT_LLD AND NOT ADAMANT_SANITIZE)
+  add_link_options(-fuse-ld=lld)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -137,7 +130,6 @@ function(adamant_test name)
   if(ADAMANT_SANITIZE MATCHES "undefined")  # what they test has it; a quarter of their time to compile
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
-  target_link_options(${name} PRIVATE ${ADAMANT_NO_RELRO})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
