@@ -73,6 +73,10 @@ std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
 std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {
   return hindrances.all_frozen
              ? "; no layer trains, as spec.optimiser.layers freezes each with rate 0"
+         : hindrances.target ? "; the job ended early, at spec.runPolicy.targetAccuracy, " +
+                                   NumberText(*hindrances.target) +
+                                   ", which what has learned nothing may reach: "
+                                   "raise it, or leave it out"
          : IsTooShort(hindrances.length)
              ? "; " + ShortText(hindrances.length) + ": try " + AboutDecay(hindrances) +
                    TryLongerText(hindrances.length) +

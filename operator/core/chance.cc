@@ -87,7 +87,8 @@ std::string WhatToTry(const EpochResult& last,
     others.length = {};
     return TryToLearnText(RateAdvice::kUnknown, others);
   }
-  const bool explained = hindrances.all_frozen || IsTooShort(hindrances.length);
+  const bool explained =
+      hindrances.all_frozen || hindrances.target || IsTooShort(hindrances.length);
   return (HasHardlyMoved(last, recovery, chance_loss)
               ? ", and the loss has hardly moved" + TryToLearnText(RateAdvice::kHigher, hindrances)
               : TryToLearnText(RateAdvice::kUnknown, hindrances)) +

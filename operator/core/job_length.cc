@@ -36,6 +36,10 @@ JobLength LengthOf(const JobSettings& settings, const JobState& state) {
 Hindrances HindrancesOf(const JobSettings& settings, const JobState& state) {
   Hindrances found = settings.hindrances;
   found.length = LengthOf(settings, state);
+  if (settings.target_accuracy && state.row.top1 >= *settings.target_accuracy &&
+      state.row.epoch < settings.epochs) {
+    found.target = settings.target_accuracy;
+  }
   return found;
 }
 

@@ -172,16 +172,24 @@ void Roster::OnDisconnected(ConnectionId connection) {
 }
 
 void Roster::Lose(Slot& slot, Loss loss, TimePoint now) {
-  std::uint32_t& losses = Record(slot.id).losses;
-  const auto waited = WaitAfter(settings_.restart_backoff, losses);
-  if (slot.liveness == Liveness::kRunning && now - slot.since >= kRanWell * waited) {
-    losses = 0;
+  if (slot.liveness == Liveness::kRunning) {
+    Forgive(Record(slot.id).losses, now - slot.since);
   }
   Retire(slot);
   outbox_.Tell(Note::Kind::kLost, slot.id, ToString(slot.id) + " " + loss.how, loss.reason);
   slot.liveness = Liveness::kWaiting;
   slot.deadline = now;
   slot.loss = std::move(loss);
+}
+
+void Roster::Forgive(std::uint32_t& losses, Clock::Duration ran) const {
+  const auto first = settings_.restart_backoff;
+  if (ran >= kRanWell * WaitAfter(first, losses)) {
+    losses = 0;
+  }
+  while (losses > 0 && ran >= kCameUp * first && kShareOfRun * WaitAfter(first, losses + 1) > ran) {
+    --losses;
+  }
 }
 
 absl::Status Roster::Conclude(Slot& slot) {

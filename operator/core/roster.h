@@ -23,9 +23,14 @@ class Roster {
   /// A worker that is not needed any more has this time to hand over what it did.
   static constexpr std::chrono::milliseconds kLeaveTimeout{10'000};
   /// A process that has run for so many times the wait before it ran well: its slot's backoff
-  /// begins anew. So a slot whose processes are lost again and again is without one at most an
-  /// eleventh of the time, but for those that do not come up.
+  /// begins anew.
   static constexpr int kRanWell = 10;
+  /// One that has run for so many times the first wait came up: the wait after it is at most a
+  /// `kShareOfRun`-th of the time that it ran. So a slot whose processes come up, and are killed
+  /// again and again, is without one at most a fifth of the time: else the few that are left where
+  /// something kills them in turn are killed the more often, until all wait for a minute.
+  static constexpr int kCameUp = 5;
+  static constexpr int kShareOfRun = 4;
   /// The longest wait before a restart.
   static constexpr std::chrono::milliseconds kLongestBackoff{60'000};
 
@@ -129,6 +134,8 @@ class Roster {
   /// As EndAll, by a controller that begins; nobody waits for the end of those not among `known`.
   void EndKnown(std::span<const StartProcess> known, TimePoint now);
 
+  /// Takes of the losses before what a process has made good that ran for so long.
+  void Forgive(std::uint32_t& losses, Clock::Duration ran) const;
   /// Frees the slot for good: the job is ending.
   void Retire(Slot& slot);
 

@@ -50,7 +50,8 @@ struct Hindrances {
   bool uncorrected = false;           ///< several workers, and the numbers are taken as they are
   bool untrained_start = false;       ///< several workers fade in on weights that nobody trained
   bool rate_falls = false;            ///< the schedule ends at a lower rate than it began with
-  JobLength length{};                 ///< LengthOf, once a job ends
+  std::optional<double> target{};  ///< spec.runPolicy.targetAccuracy, where it ended the job early
+  JobLength length{};              ///< LengthOf, once a job ends
 };
 
 /// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what

@@ -77,8 +77,8 @@ absl::StatusOr<Recorder> Recorder::Open(const RunPaths& paths,
                                         std::vector<controller::EpochResult> results) {
   SortByTime(results);
   Recorder recorder(paths, std::move(job), std::move(results));
-  recorder.beyond_ = RowsBeyond(paths.metrics(), recorder.results_);
-  recorder.told_ = recorder.beyond_.empty();
+  recorder.unknown_ = UnknownRows(paths.metrics(), recorder.results_);
+  recorder.alarm_ = BeyondText(paths, recorder.unknown_, recorder.results_);
   ADAMANT_RETURN_IF_ERROR(recorder.WriteMetrics());
   ADAMANT_ASSIGN_OR_RETURN(recorder.events_, OpenToAppend(paths.events()));
   if (absl::Status drawn = recorder.Finish(); absl::IsResourceExhausted(drawn)) {
@@ -106,43 +106,61 @@ Recorder::Recorder(Recorder&& other) noexcept
       results_(std::move(other.results_)),
       events_(std::exchange(other.events_, -1)),
       metrics_(std::exchange(other.metrics_, -1)),
-      beyond_(std::move(other.beyond_)),
-      told_(other.told_),
+      unknown_(std::move(other.unknown_)),
+      alarm_(std::move(other.alarm_)),
       behind_(other.behind_),
       drawn_(other.drawn_),
       last_drawn_(other.last_drawn_) {}
 
 std::string Recorder::CheckRows(const RunPaths& paths,
                                 const std::vector<controller::EpochResult>& results) {
-  return BeyondText(paths, RowsBeyond(paths.metrics(), results));
+  return BeyondText(paths, UnknownRows(paths.metrics(), results), results);
 }
 
-std::string Recorder::TakeAlarm() {
-  return std::exchange(told_, true) ? "" : BeyondText(paths_, beyond_);
+std::string Recorder::TakeAlarm() { return std::exchange(alarm_, ""); }
+
+// Of epochs after the newest: older ones stay unknown once the job has gone on.
+std::string Recorder::BeyondText(const RunPaths& paths,
+                                 const Rows& rows,
+                                 const std::vector<controller::EpochResult>& results) {
+  const Key newest = NewestOf(results);
+  const auto beyond = static_cast<std::size_t>(
+      std::ranges::count_if(rows, [&](const auto& row) { return row.first > newest; }));
+  return beyond == 0
+             ? ""
+             : paths.metrics().string() + " has " + Counted(beyond, "row") +
+                   " that the controller's state lacks: it has gone back, or could not be stored";
 }
 
-std::string Recorder::BeyondText(const RunPaths& paths, const Rows& rows) {
-  return rows.empty() ? ""
-                      : paths.metrics().string() + " has " + Counted(rows.size(), "row") +
-                            " that the controller's state lacks: it has gone back, or could not be "
-                            "stored. What is there is kept until these epochs have ended again";
+Recorder::Key Recorder::NewestOf(const std::vector<controller::EpochResult>& results) {
+  Key newest{0, 0};
+  for (const controller::EpochResult& result : results) {
+    newest = std::max(newest, {result.attempt, result.epoch});
+  }
+  return newest;
 }
 
 // They stand in the order of time, so that what a state lacks that has gone back is behind the rows
-// that it has.
-Recorder::Rows Recorder::RowsBeyond(const std::filesystem::path& path,
-                                    const std::vector<controller::EpochResult>& results) {
+// that it has; once the job has gone on, among those of its attempt. Of earlier attempts the oldest
+// rows are left out on purpose.
+Recorder::Rows Recorder::UnknownRows(const std::filesystem::path& path,
+                                     const std::vector<controller::EpochResult>& results) {
   Rows rows;
   const absl::StatusOr<std::string> csv = ReadFile(path, kMaxMetricsBytes);
   if (!csv.ok() || !csv->starts_with(MetricsCsvHeader())) {
     return rows;
   }
+  const Key newest = NewestOf(results);
   const std::vector<std::string> lines = Split(*csv, '\n');
-  for (std::size_t i = 1 + results.size(); i < lines.size(); ++i) {
+  for (std::size_t i = 1; i < lines.size(); ++i) {
     const auto attempt = NumberIn("attempt", lines[i]);
     const auto epoch = NumberIn("epoch", lines[i]);
-    if (attempt.has_value() && epoch.has_value()) {
-      rows.emplace(Key(*attempt, *epoch), lines[i] + "\n");
+    if (!attempt.has_value() || !epoch.has_value()) {
+      continue;
+    }
+    const Key key(*attempt, *epoch);
+    if (i > results.size() || (*attempt == newest.first && key < newest)) {
+      rows.emplace(key, lines[i] + "\n");
     }
   }
   for (const controller::EpochResult& result : results) {
@@ -157,7 +175,7 @@ absl::Status Recorder::WriteMetrics() {
   for (const controller::EpochResult& result : results_) {
     csv += MetricsCsvRow(result);
   }
-  for (const auto& [key, row] : beyond_) {
+  for (const auto& [key, row] : unknown_) {
     csv += row;
   }
   ADAMANT_RETURN_IF_ERROR(WriteFileAtomically(paths_.metrics(), csv));
@@ -176,7 +194,7 @@ absl::Status Recorder::Note(const controller::Note& note) {
 // What fails does not keep the rest from being written.
 absl::Status Recorder::Epoch(const controller::EpochResult& result) {
   results_.push_back(result);
-  const bool replaces = beyond_.erase({result.attempt, result.epoch}) > 0;
+  const bool replaces = unknown_.erase({result.attempt, result.epoch}) > 0;
   const bool away = !IsInPlace(metrics_, paths_.metrics());
   absl::Status status = behind_ || replaces || away ? WriteMetrics() : AppendRow(result);
   status.Update(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));

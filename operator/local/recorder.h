@@ -22,9 +22,8 @@ class Recorder {
  public:
   /// Writes metrics.csv and the curve anew from `results`, what is stored of earlier, in any order;
   /// goes on with events.jsonl. A curve that cannot be drawn, but for a full disk, is left to
-  /// Finish. Rows of epochs that `results` lacks stay, behind
-  /// the others, until these epochs have ended again. Errors: those of the file system, naming the
-  /// file.
+  /// Finish. Rows of epochs that `results` lacks stay, behind the others, until these
+  /// epochs have ended again. Errors: those of the file system, naming the file.
   static absl::StatusOr<Recorder> Open(const RunPaths& paths,
                                        std::string job,
                                        std::vector<controller::EpochResult> results);
@@ -42,7 +41,7 @@ class Recorder {
   /// the file that was written any more.
   absl::Status Finish();
 
-  /// That metrics.csv has rows of epochs that `results` lacks; "" where it has none.
+  /// That metrics.csv has rows of epochs after those of `results`; "" where it has none.
   static std::string CheckRows(const RunPaths& paths,
                                const std::vector<controller::EpochResult>& results);
 
@@ -61,9 +60,12 @@ class Recorder {
   using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt and epoch
   using Rows = std::map<Key, std::string>;
 
-  static Rows RowsBeyond(const std::filesystem::path& path,
-                         const std::vector<controller::EpochResult>& results);
-  static std::string BeyondText(const RunPaths& paths, const Rows& rows);
+  static Key NewestOf(const std::vector<controller::EpochResult>& results);
+  static Rows UnknownRows(const std::filesystem::path& path,
+                          const std::vector<controller::EpochResult>& results);
+  static std::string BeyondText(const RunPaths& paths,
+                                const Rows& rows,
+                                const std::vector<controller::EpochResult>& results);
   absl::Status WriteMetrics();
   absl::Status AppendRow(const controller::EpochResult& result);
   absl::Status DrawCurve();
@@ -73,8 +75,8 @@ class Recorder {
   std::vector<controller::EpochResult> results_;
   int events_ = -1;
   int metrics_ = -1;
-  Rows beyond_;            // of metrics.csv, without a result
-  bool told_ = false;      // of those
+  Rows unknown_;           // of metrics.csv, without a result
+  std::string alarm_;      // of those
   bool behind_ = false;    // metrics.csv lacks rows that there are results of
   std::size_t drawn_ = 0;  // results in the curve
   std::chrono::steady_clock::time_point last_drawn_{};

@@ -15,6 +15,8 @@
 #include "operator/core/job_controller.h"
 #include "operator/core/state.h"
 #include "operator/local/job_data.h"
+#include "operator/local/kv_state_store.h"
+#include "operator/local/old_state.h"
 #include "operator/local/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/checksum.h"
@@ -152,6 +154,7 @@ struct Begun {
   std::uint64_t examples = 0;               // of them; 0: not known
   bool is_over = false;                     // nothing is taken of what has changed
   bool any = false;                         // state of it is there
+  std::string older = "";                   // OlderThanRun
 };
 
 // Earlier versions did not store it where the manifest's files told; each epoch has counted all.
@@ -184,10 +187,12 @@ Begun ReadBegun(const v1::TrainingJob& job, const RunPaths& paths) {
     return {};
   }
   const auto restored = controller::JobController::Restore(control::SettingsOf(job), found->second);
+  const auto results = StoredResults(stored->snapshot);
   return {.files = state->data_files,
           .examples = ExamplesBegunWith(*state, stored->snapshot),
           .is_over = restored.ok() && (*restored)->IsOver(),
-          .any = true};
+          .any = true,
+          .older = results.ok() ? OlderThanRun(paths, *state, *results) : ""};
 }
 
 // The run that goes on, and what is found of changes.
@@ -220,6 +225,19 @@ absl::Status CompareManifests(Comparison& comparison) {
           comparison.resumption);
   }
   return absl::OkStatus();
+}
+
+// To go on would undo what has been done since.
+absl::Status CompareAge(const Comparison& comparison) {
+  const RunPaths& paths = comparison.paths;
+  return comparison.begun.older.empty() || comparison.accept_changes
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   comparison.begun.older + ". If " + paths.controller().string() +
+                   " was put back from a backup, put back the newest, and that of " +
+                   paths.controller_copy().string() +
+                   "; --accept-changes goes on from this one: what was trained since is trained "
+                   "again, and checkpoints of then are lost");
 }
 
 // The batches of an epoch, and what of them is done, are those of as many examples.
@@ -287,6 +305,7 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                         .paths = paths,
                         .begun = begun,
                         .accept_changes = accept_changes || begun.is_over};
+  ADAMANT_RETURN_IF_ERROR(CompareAge(comparison));
   ADAMANT_RETURN_IF_ERROR(CompareSize(comparison));
   ADAMANT_RETURN_IF_ERROR(CompareManifests(comparison));
   ADAMANT_RETURN_IF_ERROR(CompareFiles(comparison));
@@ -387,6 +406,19 @@ std::string NoEffect(const v1::TrainingJob& job,
                "model: it trains on only with more spec.runPolicy.epochs" +
                    EpochsNow(job, paths)
              : "";
+}
+
+absl::StatusOr<bool> BringBackManifests(const v1::TrainingJob& job, const RunPaths& paths) {
+  bool any = false;
+  for (const std::filesystem::path& path : {paths.job(), paths.started()}) {
+    if (std::error_code error; !std::filesystem::exists(path, error) && !error) {
+      const std::string text = job::ToYaml(job);
+      ADAMANT_RETURN_IF_ERROR(
+          WriteFileAtomically(path, path == paths.started() ? Checked(text) : text));
+      any = true;
+    }
+  }
+  return any;
 }
 
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths) {

@@ -30,7 +30,8 @@ struct Resumption {
 /// Training data with another number of examples is never taken.
 /// Of the data job::FingerprintFiles reads what it needs; of a job that has succeeded and has no
 /// more epochs it need not be there.
-/// Errors: DataLoss when what is stored cannot be read; those of the file system.
+/// Errors: FailedPrecondition when the state is older than the run (old_state.h), unless accepted;
+/// DataLoss when what is stored cannot be read; those of the file system.
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes);
@@ -75,6 +76,10 @@ std::string NothingTaken(const v1::TrainingJob& job,
 std::string NoEffect(const v1::TrainingJob& job,
                      const RunPaths& paths,
                      const std::vector<std::string>& changes);
+
+/// Writes job.yaml and started.yaml of the job that runs anew where they are gone; says whether any
+/// was. Errors: those of the file system.
+absl::StatusOr<bool> BringBackManifests(const v1::TrainingJob& job, const RunPaths& paths);
 
 /// Stores what the run is started with; the caller has locked it. Errors: of the file system.
 absl::Status StoreStart(const v1::TrainingJob& job, const RunPaths& paths);

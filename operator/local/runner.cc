@@ -437,6 +437,13 @@ void Runner::Record(const absl::Status& status) {
 }
 
 void Runner::FinishRecord() {
+  const absl::StatusOr<bool> brought_back = BringBackManifests(job_, paths_);
+  Record(brought_back.status());
+  if (brought_back.value_or(false)) {
+    Alarm(paths_.job().string() +
+          " or started.yaml beside it was removed while the job ran; both "
+          "are there again");
+  }
   if (const absl::Status status = recorder_->Finish(); !status.ok()) {
     Alarm("the story of the run is not complete: " + std::string(status.message()) +
           (CanBeResumed(paths_) ? "; once that is put right, adamant train --resume " +

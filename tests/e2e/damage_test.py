@@ -100,6 +100,44 @@ class DamageTest(adamant.TestCase):
         self.assertEqual(status.returncode, 0, status.stderr)
         self.assertRegex(status.stderr, r"warning: .*metrics\.csv has \d+ rows? that the controller's state lacks")
 
+    def test_a_state_that_is_older_than_the_run_is_refused_until_it_is_accepted(self):
+        """One put back from a copy that was made while it ran: no process has begun anew since."""
+        run = self.run_to_damage()
+        old, new = run.folder.parent / "old", run.folder.parent / "new"
+        for copy in ("controller", "controller.copy"):
+            shutil.copytree(run.folder / copy, old / copy)
+        run.await_epoch(len(run.rows()) + 2)
+        self.stop(run, "killed")
+        before = run.rows()
+        for copy in ("controller", "controller.copy"):
+            shutil.move(run.folder / copy, new / copy)
+            shutil.copytree(old / copy, run.folder / copy)
+        for _ in range(2):
+            refused = adamant.adamant("train", "--resume", run.folder)
+            self.assertEqual(refused.returncode, 4, refused.stderr)
+            self.assertIn("that the controller's state lacks", adamant.in_one_line(refused.stderr))
+            self.assertIn("put back the newest", adamant.in_one_line(refused.stderr))
+        self.assertEqual(run.rows(), before)
+        accepted = adamant.Run(run.folder.parent / "accepted")
+        shutil.copytree(run.folder, accepted.folder)
+        for copy in ("controller", "controller.copy"):
+            shutil.rmtree(run.folder / copy)
+            shutil.copytree(new / copy, run.folder / copy)
+        self.go_on(run)
+        self.stop(run, "killed")
+        accepted.start("--resume", accepted.folder, "--accept-changes").await_epoch(len(before) + 1)
+        accepted.kill_all()
+
+    def test_manifests_that_are_removed_while_it_runs_are_there_again(self):
+        run = self.run_to_damage()
+        for name in ("job.yaml", "started.yaml"):
+            (run.folder / name).unlink()
+        run.process.send_signal(signal.SIGINT)
+        code, output = run.wait(timeout=20)
+        self.assertEqual(code, 3, output)
+        self.assertIn("was removed while the job ran", adamant.in_one_line(output))
+        self.go_on(run)
+
     def check_state(self, run, kind, how, when, copy):
         folder = run.folder / copy
         aside = run.folder / f"{copy}.damaged"

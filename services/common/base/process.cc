@@ -1,6 +1,7 @@
 #include "services/common/base/process.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,24 @@ bool IsLack(const std::exception& error) {
   const auto* const failed = dynamic_cast<const std::system_error*>(&error);
   return failed != nullptr && (failed->code() == std::errc::resource_unavailable_try_again ||
                                failed->code() == std::errc::not_enough_memory);
+}
+
+// Without memory of its own: there may be none. No destructors: they may wait for other threads.
+[[noreturn]] void Exit(const char* what, const char* why) {
+  char line[512];
+  const int length = std::snprintf(line, sizeof(line), "%s: %s%s\n", program_name, what, why);
+  const auto bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof(line) - 1);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, bytes);
+  _exit(kExitCannotRun);
+}
+
+// Of threads, too, whose stacks are as large as that.
+void CheckStack() {
+  constexpr rlim_t kFewestBytes = rlim_t{512} << 10;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kFewestBytes) {
+    Exit("the stack may hold too little", " (ulimit -s); usual are 8192");
+  }
 }
 
 [[noreturn]] void OnTerminate() {
@@ -82,19 +101,13 @@ void OnAbort(int /*signal*/) {
 
 void PrepareProcess(const char* program) {
   program_name = program;
+  CheckStack();
   otherwise = std::set_terminate(OnTerminate);
   std::signal(SIGABRT, OnAbort);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-// Without memory of its own: there may be none. No destructors: they may wait for other threads.
-void ExitForLack(const char* what) {
-  char line[512];
-  const int length = std::snprintf(line, sizeof(line), "%s: %s%s\n", program_name, what, kLimits);
-  const auto bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof(line) - 1);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, bytes);
-  _exit(kExitCannotRun);
-}
+void ExitForLack(const char* what) { Exit(what, kLimits); }
 
 void CheckCanStartThreads(int count) {
   std::vector<pid_t> ids(static_cast<std::size_t>(count), 0);

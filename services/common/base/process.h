@@ -12,6 +12,8 @@ constexpr int kExitCannotRun = 4;
 ///   process with one line on standard error and kExitCannotRun, where it would abort;
 /// - a file that would exceed the limit of file sizes (`ulimit -f`) cannot be written (EFBIG),
 ///   where SIGXFSZ would kill the process.
+/// A stack that is too small for any program of ours (`ulimit -s`) ends it so at once, where it
+/// would overflow.
 /// `program` is its name in that line, and lives as long as the process. Threads: before others.
 void PrepareProcess(const char* program);
 

@@ -115,6 +115,10 @@ TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
                 "if that does not help, labels"));
   EXPECT_THAT(advice({.frozen = {"a", "b", "c", "d", "e"}}),
               HasSubstr(", or to train a, b, c and 2 more, which"));
+  EXPECT_THAT(advice({.target = 0.01, .length = {.batches = 47}}),
+              testing::EndsWith("; the job ended early, at spec.runPolicy.targetAccuracy, 0.01, "
+                                "which what has learned nothing may reach: raise it, or leave it "
+                                "out"));
   EXPECT_THAT(advice({.weight_decay = 0.5, .frozen = {"fc1"}, .all_frozen = true}),
               testing::EndsWith(", and the loss has hardly moved; no layer trains, as "
                                 "spec.optimiser.layers freezes each with rate 0"));

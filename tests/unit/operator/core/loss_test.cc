@@ -318,6 +318,30 @@ TEST(BudgetTest, BackoffBeginsAnewAfterAProcessRanWell) {
   EXPECT_EQ(job.state().restarts, 5u) << "the budget is the job's, and stays spent";
 }
 
+TEST(BudgetTest, TheWaitAfterAProcessThatCameUpIsAtMostAQuarterOfItsTime) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  const auto die_after = [&](milliseconds ran, const std::string& next) {
+    job.Pass(ran);
+    job.Exit(kWorker0);
+    const auto before = job.now();
+    while (Pick<StartProcess>(job.Pass(milliseconds(100), {kWorker0})).empty()) {
+    }
+    const auto waited = job.now() - before;
+    job.Join(kWorker0, next);
+    return waited;
+  };
+  EXPECT_EQ(die_after(seconds(1), "a"), seconds(1));
+  EXPECT_EQ(die_after(seconds(1), "b"), seconds(2));
+  EXPECT_EQ(die_after(seconds(1), "c"), seconds(4));
+  EXPECT_EQ(die_after(milliseconds(4'900), "d"), seconds(8)) << "it had not come up";
+  EXPECT_EQ(die_after(seconds(9), "e"), seconds(2));
+  EXPECT_EQ(die_after(seconds(9), "f"), seconds(2)) << "and so it stays, killed every 11 s";
+  EXPECT_EQ(die_after(seconds(5), "g"), seconds(1));
+  EXPECT_EQ(die_after(seconds(1), "h"), seconds(2)) << "one that does not come up waits for longer";
+}
+
 TEST(BudgetTest, AUserWhoResumesAFailedJobGetsAFreshBudget) {
   JobSettings settings = SmallJob();
   settings.restart_limit = 0;

@@ -190,6 +190,28 @@ TEST_F(RecorderTest, RowsThatTheStoredResultsLackAreKeptUntilTheirEpochsHaveEnde
                 MetricsCsvRow(Result(3)));
 }
 
+TEST_F(RecorderTest, RowsThatAreNeverTrainedAgainStayAndAreNoAlarmOnceTheJobHasGoneOn) {
+  {
+    auto recorder = Recorder::Open(paths_, "job", {});
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    for (const std::uint64_t epoch : {1, 2, 3, 4}) {
+      EXPECT_TRUE(recorder->Epoch(Result(epoch)).ok());
+    }
+  }
+  // The results of epochs 2 and 3 are lost, and the job has gone on with epoch 4.
+  const std::vector<EpochResult> stored = {Result(1), Result(4)};
+  EXPECT_EQ(Recorder::CheckRows(paths_, stored), "");
+  for (int start = 0; start < 2; ++start) {
+    auto recorder = Recorder::Open(paths_, "job", stored);
+    ASSERT_TRUE(recorder.ok()) << recorder.status();
+    EXPECT_EQ(recorder->TakeAlarm(), "");
+    const std::string csv = ReadFile(paths_.metrics(), 10'000).value();
+    for (const std::uint64_t epoch : {1, 2, 3, 4}) {
+      EXPECT_THAT(csv, HasSubstr(MetricsCsvRow(Result(epoch))));
+    }
+  }
+}
+
 TEST_F(RecorderTest, DamageOfARowIsMadeGoodAndNoRowOfItsOwn) {
   const std::string whole =
       MetricsCsvHeader() + MetricsCsvRow(Result(1)) + MetricsCsvRow(Result(2));

@@ -86,5 +86,19 @@ TEST(ProcessDeathTest, AFileThatMayNotGrowIsAFullDisk) {
   EXPECT_EXIT(ExceedFileSize(), testing::ExitedWithCode(0), "File too large");
 }
 
+[[noreturn]] void BeginWithStack(rlim_t bytes) {
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  setrlimit(RLIMIT_STACK, &limit);
+  PrepareProcess(kProgram);
+  _exit(0);
+}
+
+TEST(ProcessDeathTest, AStackThatIsTooSmallIsNamed) {
+  EXPECT_EXIT(BeginWithStack(100 << 10),
+              testing::ExitedWithCode(kExitCannotRun),
+              "the stack may hold too little \\(ulimit -s\\)");
+  EXPECT_EXIT(BeginWithStack(8 << 20), testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace adamant
