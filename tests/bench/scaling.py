@@ -20,6 +20,7 @@ import math
 import os
 import pathlib
 import sys
+import textwrap
 import time
 
 import runs
@@ -29,6 +30,8 @@ import scaling_rows
 import scaling_table
 import scaling_virtual
 from scaling_case import CHOOSING_SEEDS, Results, commit_of, failed
+
+COLUMNS = 125  # of a page, as tools/check_docs.py has it
 
 
 def groups_of(row, plan, results):
@@ -93,7 +96,8 @@ class Runner:
 def tables(plan, results):
     sections = [scaling_table.section(heading, groups_of(row, plan, results), results)
                 for row, (heading, _) in scaling_rows.ROWS.items()]
-    return "\n".join(each for each in sections if each) + f"\nProgram states: {', '.join(results.commits())}.\n"
+    states = textwrap.fill(f"Program states: {', '.join(results.commits())}.", COLUMNS)
+    return "\n".join(each for each in sections if each) + f"\n{states}\n"
 
 
 def main():
