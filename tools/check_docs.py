@@ -110,13 +110,15 @@ def find_long(root: pathlib.Path, page: pathlib.Path) -> list[str]:
 
 
 def check(root: pathlib.Path) -> list[str]:
+    if not pages(root):
+        return [f"{root}: there are no pages"]
     return [fault for page in pages(root)
             for find in (find_links, find_named, find_long) for fault in find(root, page)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     root = parser.parse_args().root
     faults = check(root)
     for fault in faults:

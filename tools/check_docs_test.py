@@ -29,6 +29,9 @@ class CheckDocsTest(unittest.TestCase):
                                      "[d](https://nowhere.test/x) `services/worker/a.{h,cc}` `services/worker/`, "
                                      "`services/worker/a`, `tools/b --flag`\n```\n[e](gone.md) `tools/gone`\n```\n"), [])
 
+    def test_a_folder_without_pages_is_none_of_the_project(self) -> None:
+        self.assertEqual(check_docs.check(self.root / "services"), [f"{self.root / 'services'}: there are no pages"])
+
     def test_links_lead_somewhere(self) -> None:
         self.assertEqual(self.faults("[a](gone.md)\n[b](other.md#gone)\n[c](#gone)\n"),
                          ["docs/page.md:1: gone.md: there is no such file",

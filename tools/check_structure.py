@@ -59,6 +59,8 @@ def write_list(root: pathlib.Path, rows: dict[str, int]) -> None:
 
 
 def check(root: pathlib.Path, fix: bool = False) -> list[str]:
+    if not sources(root, ALL):
+        return [f"{root}: there are no sources"]
     found = sliced_classes(root) | large_folders(root)
     known = read_list(root)
     if fix:
@@ -78,7 +80,7 @@ def check(root: pathlib.Path, fix: bool = False) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fix", action="store_true")
-    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     arguments = parser.parse_args()
     faults = check(arguments.root, arguments.fix)
     for fault in faults:

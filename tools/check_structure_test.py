@@ -38,6 +38,9 @@ class CheckStructureTest(unittest.TestCase):
         self.assertEqual(check_structure.check(self.root),
                          ["class services/worker Server is defined in 2 .cc files: divide it into classes"])
 
+    def test_a_folder_without_sources_is_none_of_the_project(self) -> None:
+        self.assertEqual(check_structure.check(self.root), [f"{self.root}: there are no sources"])
+
     def test_classes_of_one_name_in_two_folders_are_two(self) -> None:
         self.write("services/worker/one.cc", ONE)
         self.write("operator/core/two.cc", TWO)

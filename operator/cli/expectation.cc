@@ -13,9 +13,9 @@
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/net_warning.h"
-#include "operator/cli/normalise_warning.h"
 #include "operator/cli/rate_warning.h"
 #include "operator/cli/schedule_warning.h"
+#include "operator/cli/transformations_warning.h"
 #include "operator/core/job_length.h"
 #include "operator/local/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -368,7 +368,6 @@ Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::ui
 
 ExpectationText ExpectationOf(v1::TrainingJob job) {
   const std::string schedule = ScheduleWarning(job);
-  const std::string normalise = NormaliseWarning(job);
   job.mutable_spec()->mutable_optimiser()->clear_schedule();  // it may count epochs
   const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, examples, std::nullopt);
@@ -378,12 +377,12 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   const Facts facts = FactsOf(job, *read, examples);
   ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
                           .warnings = WarningsOf(facts)};
-  for (const std::string& warning : {schedule, normalise}) {
+  for (const std::string& warning :
+       {schedule, NormaliseWarning(job), ShiftWarning(job), NetWarning(job)}) {
     if (!warning.empty()) {
       text.warnings.push_back(warning);
     }
   }
-  std::ranges::move(NetWarnings(job), std::back_inserter(text.warnings));
   return text;
 }
 

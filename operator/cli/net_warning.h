@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -9,8 +8,8 @@ class TrainingJob;
 
 namespace adamant::cli {
 
-/// Warns of a net whose logits come through an activation or a dropout, and of shifts of images by
-/// half their size or more. `job` has its defaults.
-std::vector<std::string> NetWarnings(const v1::TrainingJob& job);
+/// Warns of a net whose logits come through an activation or a dropout; "" of others. `job` has its
+/// defaults.
+std::string NetWarning(const v1::TrainingJob& job);
 
 }  // namespace adamant::cli

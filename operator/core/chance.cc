@@ -40,14 +40,6 @@ std::string Digits(double top1) {
   return text;
 }
 
-/// Whether more is classified right than by naming the class that has `most_frequent` examples.
-bool BeatsNaming(const EpochResult& row, std::uint64_t most_frequent) {
-  const auto validated = static_cast<double>(row.validated);
-  const auto most = static_cast<double>(most_frequent);
-  const double correct = std::round(row.top1 * validated);
-  return correct > most + kDeviations * std::sqrt(most * (1 - most / validated));
-}
-
 std::string LossText(const EpochResult& row) {
   return "the training loss, " + NumberText(row.training_loss) +
          ", is no better than that of naming classes at random";
@@ -97,18 +89,24 @@ std::string WhatToTry(const EpochResult& last,
 
 }  // namespace
 
+bool BeatsNaming(const EpochResult& row, double right) {
+  const auto validated = static_cast<double>(row.validated);
+  const double correct = std::round(row.top1 * validated);
+  return correct > right + kDeviations * std::sqrt(right * (1 - right / validated));
+}
+
 bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent) {
   return row.validated >= kFewestJudged && most_frequent > 0 &&
          static_cast<double>(most_frequent) <
              kLargestShareJudged * static_cast<double>(row.validated) &&
-         !BeatsNaming(row, most_frequent);
+         !BeatsNaming(row, static_cast<double>(most_frequent));
 }
 
 bool HasChanceLoss(const EpochResult& row,
                    std::uint64_t most_frequent,
                    std::uint64_t counted,
                    double chance_loss) {
-  if (most_frequent > 0 && BeatsNaming(row, most_frequent)) {
+  if (most_frequent > 0 && BeatsNaming(row, static_cast<double>(most_frequent))) {
     return false;
   }
   const std::uint64_t fewest = std::min(kFewestTrained, row.counted / 2);
@@ -119,7 +117,8 @@ bool HasChanceLoss(const EpochResult& row,
 
 bool IsUselessByHeart(const EpochResult& row, std::uint64_t most_frequent, double chance_loss) {
   return row.validated >= kFewestByHeart && row.validated < kFewestJudged && most_frequent > 0 &&
-         !BeatsNaming(row, most_frequent) && !LearnedByHeart(row, chance_loss).empty();
+         !BeatsNaming(row, static_cast<double>(most_frequent)) &&
+         !LearnedByHeart(row, chance_loss).empty();
 }
 
 std::string ChanceWarning(const EpochResult& row, std::uint64_t most_frequent, double chance_loss) {

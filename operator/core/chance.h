@@ -17,6 +17,11 @@ inline constexpr std::uint64_t kFewestJudged = 1'000;
 /// Share of the most frequent class from which on naming it may be the best that can be done.
 inline constexpr double kLargestShareJudged = 0.9;
 
+/// Whether the model of `row` classifies more validation examples right than `right`, which one
+/// that has learned nothing does, and three standard deviations of a binomial distribution of that
+/// share: those of the most frequent class, say.
+[[nodiscard]] bool BeatsNaming(const EpochResult& row, double right);
+
 /// Whether the model of `row` classifies right no more than the `most_frequent` examples of the
 /// class that has most of them, and three standard deviations of a binomial distribution of that
 /// share. False when that cannot be told: too few examples, too large a share, or `most_frequent`

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "operator/core/advice.h"
+#include "operator/core/chance.h"
 #include "operator/core/high_rate.h"
 #include "operator/core/job_length.h"
 #include "operator/core/number_text.h"
@@ -18,8 +19,6 @@ constexpr double kNoise = 0.03;  // of a loss that does not fall any more
 
 // A net that has learned little may have had too few.
 constexpr std::uint64_t kFewBatchesOfThread = 400;
-
-constexpr double kDeviations = 3;  // of what cannot be told from naming classes at random
 
 std::string Percent(double share) {
   char text[32];
@@ -52,10 +51,8 @@ std::string Longer(const JobLength& length) {
 
 // Of validation data that is too small for a verdict the accuracy may still say nothing good.
 std::string AboutTop1(const JobSettings& settings, const EpochResult& last) {
-  const double chance = std::exp(-settings.chance_loss);
-  const double deviation = std::sqrt(
-      chance * (1 - chance) / static_cast<double>(std::max<std::uint64_t>(1, last.validated)));
-  return !last.is_validated() || last.top1 > chance + kDeviations * deviation
+  const double at_random = std::exp(-settings.chance_loss) * static_cast<double>(last.validated);
+  return !last.is_validated() || BeatsNaming(last, at_random)
              ? ""
              : "top-1 is hardly better than naming classes at random, and ";
 }

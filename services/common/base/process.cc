@@ -45,10 +45,10 @@ bool IsLack(const std::exception& error) {
 
 // Of threads, too, whose stacks are as large as that.
 void CheckStack() {
-  constexpr rlim_t kFewestBytes = rlim_t{512} << 10;
+  constexpr rlim_t kFewestBytes = rlim_t{256} << 10;
   rlimit stack{};
   if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kFewestBytes) {
-    Exit("the stack may hold too little", " (ulimit -s); usual are 8192");
+    Exit("the limit of the stack is too low (ulimit -s)", "; 8192 is usual");
   }
 }
 

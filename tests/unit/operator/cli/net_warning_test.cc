@@ -3,57 +3,50 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/job/job.h"
 
 namespace adamant::cli {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-std::vector<std::string> WarningsOf(const std::string& last_layer, const std::string& data = "") {
-  const job::ParseResult parsed = job::ParseJob(R"(apiVersion: adamant.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: net}
-spec:
-  model:
-    network:
-      input: [1, 28, 28]
-      classes: 10
-      layers:
-        - {name: fc1, kind: FullyConnected, outputs: 10}
-)" + (last_layer.empty() ? "" : "        - " + last_layer + "\n") +
-                                                    R"(  data:
-    train: {digits: {seed: 1, examples: 1000}}
-    validation: {digits: {seed: 2, examples: 100}}
-)" + data,
-                                                "job.yaml");
-  return parsed.job == nullptr ? std::vector<std::string>{"not valid"} : NetWarnings(*parsed.job);
+v1::Layer& AddLayer(v1::Network& network, const std::string& name, v1::Layer::Kind kind) {
+  v1::Layer& layer = *network.add_layers();
+  layer.add_inputs(network.layers_size() == 1 ? "input"
+                                              : network.layers(network.layers_size() - 2).name());
+  layer.set_name(name);
+  layer.set_kind(kind);
+  return layer;
 }
 
-TEST(NetWarningTest, LogitsThatComeAsTheyAreAreFine) { EXPECT_THAT(WarningsOf(""), IsEmpty()); }
+// Of a net of one fully connected layer, and `last` behind it.
+std::string WarningOf(std::optional<v1::Layer::Kind> last) {
+  v1::TrainingJob job;
+  v1::Network& network = *job.mutable_spec()->mutable_model()->mutable_network();
+  for (const int size : {1, 28, 28}) {
+    network.add_input(size);
+  }
+  network.set_classes(10);
+  AddLayer(network, "fc1", v1::Layer::KIND_FULLY_CONNECTED).set_outputs(10);
+  if (last) {
+    AddLayer(network, "last", *last);
+  }
+  return NetWarning(job);
+}
+
+TEST(NetWarningTest, LogitsThatComeAsTheyAreAreFine) { EXPECT_EQ(WarningOf(std::nullopt), ""); }
 
 TEST(NetWarningTest, WhatChangesLogitsIsWarnedOf) {
-  EXPECT_THAT(WarningsOf("{name: last, kind: Relu}"),
-              ElementsAre("spec.model.network: the output is layer last: a Relu cuts logits off at "
-                          "0, where they get no gradient, and a net learns little so; let it end "
-                          "with the layer before, as softmax is part of the loss"));
-  for (const char* kind : {"Sigmoid", "Tanh", "Dropout"}) {
-    EXPECT_THAT(WarningsOf(std::string("{name: last, kind: ") + kind + "}"),
-                ElementsAre(HasSubstr(std::string("a ") + kind)));
-  }
-}
-
-TEST(NetWarningTest, ShiftsOutOfSightAreWarnedOf) {
-  EXPECT_THAT(WarningsOf("", "    transformations: {translate: 13}\n"), IsEmpty());
-  EXPECT_THAT(WarningsOf("", "    transformations: {translate: 14}\n"),
-              ElementsAre("spec.data.transformations.translate: with 14 images of 28 pixels are "
-                          "shifted out of sight"));
+  EXPECT_EQ(WarningOf(v1::Layer::KIND_RELU),
+            "spec.model.network: the output is layer last: a Relu cuts logits off at 0, where they "
+            "get no gradient, and a net learns little so; let it end with the layer before, as "
+            "softmax is part of the loss");
+  EXPECT_THAT(WarningOf(v1::Layer::KIND_SIGMOID), HasSubstr("a Sigmoid"));
+  EXPECT_THAT(WarningOf(v1::Layer::KIND_TANH), HasSubstr("a Tanh"));
+  EXPECT_THAT(WarningOf(v1::Layer::KIND_DROPOUT), HasSubstr("a Dropout"));
 }
 
 }  // namespace

@@ -294,19 +294,22 @@ TEST(BudgetTest, BackoffDoublesPerSlotUpToAMinute) {
   EXPECT_EQ(RestartDelay(seconds(0), 100), seconds(0));
 }
 
+// How long nobody is started after a process that ends; the one that is then joins as `next`.
+Clock::Duration WaitAfterExit(Harness& job, const std::string& next) {
+  job.Exit(kWorker0);
+  const auto before = job.now();
+  while (Pick<StartProcess>(job.Pass(milliseconds(100), {kWorker0})).empty()) {
+  }
+  const auto waited = job.now() - before;
+  job.Join(kWorker0, next);
+  return waited;
+}
+
 TEST(BudgetTest, BackoffBeginsAnewAfterAProcessRanWell) {
   Harness job;
   job.Begin();
   job.JoinAll();
-  const auto die = [&](const std::string& next) {
-    job.Exit(kWorker0);
-    const auto before = job.now();
-    while (Pick<StartProcess>(job.Pass(milliseconds(100), {kWorker0})).empty()) {
-    }
-    const auto waited = job.now() - before;
-    job.Join(kWorker0, next);
-    return waited;
-  };
+  const auto die = [&](const std::string& next) { return WaitAfterExit(job, next); };
   EXPECT_EQ(die("a"), seconds(1));
   EXPECT_EQ(die("b"), seconds(2));
   job.Pass(seconds(19));
@@ -324,13 +327,7 @@ TEST(BudgetTest, TheWaitAfterAProcessThatCameUpIsAtMostAQuarterOfItsTime) {
   job.JoinAll();
   const auto die_after = [&](milliseconds ran, const std::string& next) {
     job.Pass(ran);
-    job.Exit(kWorker0);
-    const auto before = job.now();
-    while (Pick<StartProcess>(job.Pass(milliseconds(100), {kWorker0})).empty()) {
-    }
-    const auto waited = job.now() - before;
-    job.Join(kWorker0, next);
-    return waited;
+    return WaitAfterExit(job, next);
   };
   EXPECT_EQ(die_after(seconds(1), "a"), seconds(1));
   EXPECT_EQ(die_after(seconds(1), "b"), seconds(2));

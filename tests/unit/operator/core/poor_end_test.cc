@@ -92,7 +92,7 @@ TEST_F(PoorEndTest, AnAccuracyThatSaysNothingIsNamed) {
   EXPECT_THAT(EndsWith(1.8, 1.2),
               HasSubstr("top-1 is hardly better than naming classes at random, and the training "
                         "loss ended at 1.2"));
-  state_.row.top1 = 0.27;
+  state_.row.top1 = 0.29;
   EXPECT_THAT(EndsWith(1.8, 1.2), Not(HasSubstr("hardly better")));
 }
 

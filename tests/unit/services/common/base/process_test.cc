@@ -96,7 +96,7 @@ TEST(ProcessDeathTest, AFileThatMayNotGrowIsAFullDisk) {
 TEST(ProcessDeathTest, AStackThatIsTooSmallIsNamed) {
   EXPECT_EXIT(BeginWithStack(100 << 10),
               testing::ExitedWithCode(kExitCannotRun),
-              "the stack may hold too little \\(ulimit -s\\)");
+              "the limit of the stack is too low \\(ulimit -s\\)");
   EXPECT_EXIT(BeginWithStack(8 << 20), testing::ExitedWithCode(0), "");
 }
 

@@ -1,10 +1,12 @@
-#include "operator/cli/normalise_warning.h"
+#include "operator/cli/transformations_warning.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "operator/cli/console/text.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/job.h"
+#include "services/common/model/model.h"
 
 namespace adamant::cli {
 namespace {
@@ -29,6 +31,18 @@ std::string NormaliseWarning(const v1::TrainingJob& job) {
       "by 255",
       dark,
       bright);
+}
+
+std::string ShiftWarning(const v1::TrainingJob& job) {
+  const double shift = job.spec().data().transformations().translate();
+  const Shape input = job::NetOf(job).input;  // channels, height, width
+  const auto side = static_cast<double>(std::min(input[1], input[2]));
+  return shift < side / 2 ? ""
+                          : Text(
+                                "spec.data.transformations.translate: with %g images of %g "
+                                "pixels are shifted out of sight",
+                                shift,
+                                side);
 }
 
 }  // namespace adamant::cli

@@ -13,4 +13,7 @@ namespace adamant::cli {
 /// defaults.
 std::string NormaliseWarning(const v1::TrainingJob& job);
 
+/// Warns of shifts by half the image or more; "" of smaller ones. `job` has its defaults.
+std::string ShiftWarning(const v1::TrainingJob& job);
+
 }  // namespace adamant::cli

@@ -1,4 +1,4 @@
-#include "operator/cli/normalise_warning.h"
+#include "operator/cli/transformations_warning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,6 +34,19 @@ TEST(NormaliseWarningTest, NumbersOfBytesAreWarnedOf) {
                          "and from -0.4242 to -0.4115 after it"));
   EXPECT_NE(WarningOf(1000, 0.000001), "");
   EXPECT_THAT(WarningOf(0, 0.001), testing::HasSubstr("and from 0 to 1000 after it"));
+}
+
+TEST(ShiftWarningTest, ShiftsOutOfSightAreWarnedOf) {
+  v1::TrainingJob job;
+  job.mutable_spec()->mutable_model()->set_reference("adam-mnist");
+  v1::Transformations& change = *job.mutable_spec()->mutable_data()->mutable_transformations();
+  EXPECT_EQ(ShiftWarning(job), "");
+  change.set_translate(13);
+  EXPECT_EQ(ShiftWarning(job), "");
+  change.set_translate(14);
+  EXPECT_EQ(ShiftWarning(job),
+            "spec.data.transformations.translate: with 14 images of 28 pixels are shifted out of "
+            "sight");
 }
 
 }  // namespace
