@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/core/messages.h"
 #include "operator/kube/claim_size.h"
 #include "operator/kube/client/json.h"
 #include "proto/adamant/v1/job.pb.h"

@@ -4,7 +4,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "operator/kube/pod_object.h"
+#include "operator/kube/job_identity.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
 
 // The PersistentVolumeClaims that are made for a job.
 namespace adamant::kube {

@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "operator/kube/client/client.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/job_identity.h"
 
 // The PodGroup of the coscheduling plugin that a job names (spec.pods.scheduling.podGroup). Without
 // it the plugin places none of the job's pods.

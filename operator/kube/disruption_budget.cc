@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/kube/client/json.h"
+#include "operator/kube/pod_object.h"
 #include "operator/kube/client/resource.h"
 
 namespace adamant::kube {

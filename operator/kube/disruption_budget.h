@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "operator/core/messages.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/job_identity.h"
 
 // How many of a job's pods may be evicted at once.
 namespace adamant::kube {

@@ -383,23 +383,6 @@ std::vector<std::string> AddressesOf(const Json& object) {
 
 }  // namespace
 
-Json MetadataOf(const JobIdentity& job, const std::string& name) {
-  return {{"name", name},
-          {"namespace", job.key.ns},
-          {"labels",
-           {{"app.kubernetes.io/name", "adamant"},
-            {"app.kubernetes.io/managed-by", "adamant-operator"},
-            {kJobLabel, job.key.name},
-            {kJobUidLabel, job.uid}}},
-          {"ownerReferences",
-           Json::array({{{"apiVersion", std::string(kGroup) + "/" + kVersion},
-                         {"kind", "TrainingJob"},
-                         {"name", job.key.name},
-                         {"uid", job.uid},
-                         {"controller", true},
-                         {"blockOwnerDeletion", true}}})}};
-}
-
 std::string PodName(const std::string& job, const StartProcess& process) {
   return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
 }

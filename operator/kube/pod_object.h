@@ -5,8 +5,8 @@
 #include <string>
 
 #include "operator/core/reconcile.h"
-#include "operator/kube/client/resource.h"
 #include "operator/kube/gang.h"
+#include "operator/kube/job_identity.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -15,11 +15,7 @@ class TrainingJob;
 // Pods and claims of a job: how they are made, and what is read out of them.
 namespace adamant::kube {
 
-/// Labels of everything that belongs to a job.
-inline constexpr char kJobLabel[] = "adamant.dev/job";         ///< its name
-inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
-/// Label selector of all that belongs to any job.
-inline constexpr char kOursSelector[] = "app.kubernetes.io/managed-by=adamant-operator";
+/// Labels of a pod.
 inline constexpr char kRoleLabel[] = "adamant.dev/role";
 inline constexpr char kSlotLabel[] = "adamant.dev/slot";
 inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
@@ -28,20 +24,11 @@ inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 /// runs the same.
 inline constexpr char kImageAnnotation[] = "adamant.dev/image";
 
-/// Whose objects these are.
-struct JobIdentity {
-  ObjectKey key;
-  std::string uid;
-};
-
 /// What the pods of all jobs have in common.
 struct PodSettings {
   std::string image;
   std::string control_service;  ///< host:port where the operators are
 };
-
-/// metadata of an object of the job: name, namespace, labels, and the job as its owner.
-nlohmann::json MetadataOf(const JobIdentity& job, const std::string& name);
 
 /// "mnist-worker-1-3": slot and generation.
 std::string PodName(const std::string& job, const controller::StartProcess& process);

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/kube/client/client.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/job_identity.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::v1 {

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/kube/client/client.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/job_identity.h"
 
 namespace adamant::kube {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/common/base/files.h"
+#include "services/common/job/diagnostic.h"
 #include "services/common/model/model.h"
 
 namespace adamant::v1 {
@@ -15,20 +16,6 @@ class TrainingJob;
 }
 
 namespace adamant::job {
-
-/// One problem of a manifest.
-struct Diagnostic {
-  std::string file;
-  int line = 0;            ///< from 1; 0: the file as a whole
-  int column = 0;          ///< from 1
-  std::string field_path;  ///< "spec.model.network.layers[2].kernel"; may be empty
-  std::string message;     ///< what is wrong and what is allowed
-  std::string hint;        ///< "did you mean optimiser?"; may be empty
-};
-
-/// One line for people: "job.yaml:3:5: spec.optimizer: unknown field (allowed: model, ...); did you
-/// mean optimiser?"
-std::string Format(const Diagnostic& diagnostic);
 
 /// A job, or everything that is wrong with its manifest.
 struct ParseResult {

@@ -46,22 +46,6 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string Format(const Diagnostic& diagnostic) {
-  std::string line = diagnostic.file;
-  if (diagnostic.line > 0) {
-    line += ":" + std::to_string(diagnostic.line) + ":" + std::to_string(diagnostic.column);
-  }
-  line += ": ";
-  if (!diagnostic.field_path.empty()) {
-    line += diagnostic.field_path + ": ";
-  }
-  line += diagnostic.message;
-  if (!diagnostic.hint.empty()) {
-    line += "; " + diagnostic.hint;
-  }
-  return line;
-}
-
 Position Locate(const Locations& locations, std::string_view field_path) {
   while (true) {
     if (const auto found = locations.find(field_path); found != locations.end()) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/common/job/job.h"
+#include "services/common/job/diagnostic.h"
 
 namespace adamant::job {
 
