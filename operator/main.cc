@@ -9,15 +9,15 @@
 #include <exception>
 #include <string>
 
-#include "operator/kube/client/config.h"
-#include "operator/kube/client/http_transport.h"
-#include "operator/kube/client/metered_transport.h"
-#include "operator/kube/operator.h"
+#include "operator/kube/job/operator.h"
+#include "operator/kube_client/auth/config.h"
+#include "operator/kube_client/http/http_transport.h"
+#include "operator/kube_client/http/metered_transport.h"
 #include "operator/operator_metrics.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/log.h"
-#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/process.h"
 #include "services/common/http/probes.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "operator/control/failover_metrics.h"
-#include "operator/core/actions.h"
-#include "operator/kube/client/metered_transport.h"
-#include "operator/kube/operator.h"
+#include "operator/core/state/actions.h"
+#include "operator/kube/job/operator.h"
+#include "operator/kube_client/http/metered_transport.h"
 #include "services/common/base/mutex.h"
 #include "services/common/metrics/metrics.h"
 

@@ -72,7 +72,7 @@ def find_tests(root: pathlib.Path) -> dict[str, list[str]]:
     """By failpoint, the simulations and the tests that meet it."""
     found: dict[str, list[str]] = {}
     tests = root / "tests"
-    steps = {tests / "simulation" / STEPS: "simulation", tests / "simulation" / "replication" / STEPS: "replication"}
+    steps = {tests / "simulation" / "job" / STEPS: "simulation", tests / "simulation" / "replication" / STEPS: "replication"}
     for path, simulation in steps.items():
         for name in LITERAL.findall(path.read_text() if path.exists() else ""):
             found.setdefault(name, []).append(simulation)

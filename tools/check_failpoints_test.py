@@ -97,8 +97,8 @@ class CheckFailpointsTest(unittest.TestCase):
         faults = self.faults(GOOD)
         self.assertIn("services/worker/a.cc: no test asks anything of shard/before_apply", faults)
         self.assertFalse([fault for fault in faults if "anything of shard/flush" in fault])
-        steps = self.root / "tests" / "simulation" / check_failpoints.STEPS
-        steps.parent.mkdir()
+        steps = self.root / "tests" / "simulation" / "job" / check_failpoints.STEPS
+        steps.parent.mkdir(parents=True)
         steps.write_text('{"shard/before_apply", 3, 2},\n')
         self.faults(GOOD, fix=True)
         self.assertEqual(self.faults(GOOD), [])

@@ -5,6 +5,7 @@ usage: tools/check_layers.py [ROOT]      prints one line per fault; exit code 1 
 """
 
 import dataclasses
+import os
 import pathlib
 import re
 import sys
@@ -20,9 +21,12 @@ Includes = dict[str, list[tuple[int, str]]]  # by file: line and name of each in
 @dataclasses.dataclass
 class Row:
     level: str
-    folders: set[str]  # that it may include, besides itself
-    any_folder: bool  # "*" stands in the table: all of them
+    words: dict[str, set[str]]  # what stands in the table: the folders that it means, which may be included
     outside: list[str]  # prefixes of third-party includes
+
+    @property
+    def folders(self) -> set[str]:
+        return set().union(*self.words.values())
 
 
 @dataclasses.dataclass
@@ -42,6 +46,21 @@ def expand(words: str) -> list[str]:
     return result
 
 
+def meant_by(rules: Rules, level: str, word: str) -> set[str]:
+    """The folders of rows above: of lower levels ("*"), a folder and all in it ("a/*"), or one."""
+    if word == "*":
+        return {name for name, row in rules.rows.items() if row.level != level}
+    if word.endswith("/*"):
+        return {name for name in rules.rows if f"{name}/".startswith(word[:-1])}
+    return {word} & rules.rows.keys()
+
+
+def same_wing(folder: str, other: str) -> bool:
+    """Whether both are rooms of one folder, which may use each other in the order of their rows: operator/kube/{pods,job}."""
+    shared = os.path.commonpath([folder, other]).split("/")
+    return len(shared) >= (3 if shared[0] == "services" else 2)
+
+
 def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
     match = re.fullmatch(r"(\S+)\s*:([^|]*)\|(.*)", line)
     if not match or not level:
@@ -50,16 +69,16 @@ def parse_row(rules: Rules, level: str, line: str, where: str) -> None:
     folder, folders, outside = match[1], expand(match[2]), match[3].split()
     if folder in rules.rows:
         rules.faults.append(f"{where}: {folder} has a row already")
-    any_folder = folders == ["*"]
-    if any_folder:
-        folders = [name for name, row in rules.rows.items() if row.level != level]
-    for other in folders:
-        row = rules.rows.get(other)
-        if row is None:
-            rules.faults.append(f"{where}: {folder} may not include {other}: no row above has that name (cycle?)")
-        elif row.level == level != "leaf":
-            rules.faults.append(f"{where}: {folder} may not include {other}: both are {level}, siblings never link")
-    rules.rows[folder] = Row(level, set(folders), any_folder, outside)
+    words = {word: meant_by(rules, level, word) for word in folders}
+    for word, meant in words.items():
+        if not meant:
+            rules.faults.append(f"{where}: {folder} may not include {word}: no row above has that name (cycle?)")
+        rules.faults += [
+            f"{where}: {folder} may not include {other}: both are {level}, siblings never link"
+            for other in sorted(meant)
+            if rules.rows[other].level == level != "leaf" and not same_wing(folder, other)
+        ]
+    rules.rows[folder] = Row(level, words, outside)
 
 
 def parse_rules(path: pathlib.Path) -> Rules:
@@ -159,7 +178,7 @@ def find_idle(rules: Rules, includes: Includes) -> list[str]:
     faults = []
     for name, row in rules.rows.items():
         ours = {folder_of(rules, include) for include in used[name] if include.startswith(OURS)}
-        idle = [] if row.any_folder else sorted(row.folders - ours)
+        idle = sorted(word for word, meant in row.words.items() if word != "*" and meant and not meant & ours)
         idle += [word for word in row.outside if not any(starts_with_any(include, [word]) for include in used[name])]
         faults += [f"layers.txt: {name} may include {word}, but does not" for word in idle]
     return faults

@@ -115,6 +115,15 @@ class CheckLayersTest(unittest.TestCase):
             "both are core, siblings never link",
             {}, RULES.replace("operator/core : ", "operator/core : services/worker/core "))
 
+    def test_rooms_of_one_folder_use_each_other_in_the_order_of_their_rows(self):
+        rules = "[body]\na/b/pods : |\na/b/job : a/b/pods |\na/c : |\n[main]\na/main : a/b/* |\n[tests]\ntests : * | *\n"
+        self.assertEqual(self.load({}, rules)[0].faults, [])
+        self.assertEqual(self.load({}, rules)[0].rows["a/main"].folders, {"a/b/pods", "a/b/job"})
+        self.assertIn("siblings never link", self.load({}, rules.replace("a/c :", "a/c : a/b/pods"))[0].faults[0])
+        self.assertIn("no row above", self.load({}, rules.replace("a/b/pods :", "a/b/pods : a/b/job", 1))[0].faults[0])
+        rules = "[core]\nservices/a/core : |\nservices/b/core : services/a/core |\n[tests]\ntests : * | *\n"
+        self.assertIn("siblings never link", self.load({}, rules)[0].faults[0])
+
     def test_permission_that_nothing_uses_is_a_fault(self):
         rules = "[base]\na : | unistd.h\n[leaf]\nb : a |\nc : a | zlib.h\n[tests]\ntests : * | *\n"
         faults = check_layers.find_idle(*self.load({"tests/x.cc": "#include <gtest/gtest.h>\n"}, rules))

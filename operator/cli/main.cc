@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "operator/cli/commands.h"
+#include "operator/cli/commands/commands.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/run_app.h"
 #include "operator/cli/kubectl/app.h"
-#include "services/common/base/process.h"
+#include "services/common/base/system/process.h"
 
 namespace adamant::cli {
 namespace {

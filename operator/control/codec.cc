@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "operator/control/record_codec.h"
-#include "operator/core/state.h"
+#include "operator/core/state/state.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::control {

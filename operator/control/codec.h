@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/job_controller.h"
-#include "operator/core/messages.h"
+#include "operator/core/job/job_controller.h"
+#include "operator/core/state/messages.h"
 
 namespace adamant::v1 {
 class ControllerMessage;

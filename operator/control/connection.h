@@ -6,7 +6,7 @@
 #include <deque>
 #include <functional>
 
-#include "operator/core/actions.h"
+#include "operator/core/state/actions.h"
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/mutex.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "operator/core/job_controller.h"
+#include "operator/core/job/job_controller.h"
 
 namespace adamant::v1 {
 class TrainingJob;

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "operator/core/actions.h"
+#include "operator/core/state/actions.h"
 #include "services/common/metrics/metrics.h"
 
 namespace adamant::control {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "operator/core/messages.h"
+#include "operator/core/state/messages.h"
 
 namespace adamant::v1 {
 class Bucket;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "operator/core/actions.h"
+#include "operator/core/state/actions.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::local {

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "operator/local/checkpoint_file.h"
-#include "operator/local/model_check.h"
-#include "operator/local/resumption.h"
-#include "operator/local/run_status.h"
+#include "operator/local/model/model_check.h"
+#include "operator/local/run_folder/checkpoint_file.h"
+#include "operator/local/state/resumption.h"
+#include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/storage/segment_store.h"
-#include "services/parameter_server/core/snapshots.h"
+#include "services/common/storage/segments/segment_store.h"
+#include "services/parameter_server/core/storage/snapshots.h"
 
 namespace adamant::local {
 namespace {

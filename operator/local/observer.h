@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "operator/core/actions.h"
-#include "operator/core/job_controller.h"
+#include "operator/core/job/job_controller.h"
+#include "operator/core/state/actions.h"
 
 namespace adamant::local {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "operator/control/failover_metrics.h"
-#include "operator/core/actions.h"
-#include "operator/core/job_controller.h"
+#include "operator/core/job/job_controller.h"
+#include "operator/core/state/actions.h"
 #include "services/common/metrics/metrics.h"
 
 namespace adamant::local {

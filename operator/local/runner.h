@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/core/job_controller.h"
-#include "operator/local/launcher.h"
+#include "operator/core/job/job_controller.h"
 #include "operator/local/observer.h"
+#include "operator/local/processes/launcher.h"
 
 namespace adamant::v1 {
 class TrainingJob;

@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "services/common/kernels/fully_connected.h"
-#include "services/common/kernels/operation_onednn.h"
+#include "services/common/kernels/native/fully_connected.h"
+#include "services/common/kernels/onednn/operation_onednn.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/kernels/vector_ops.h"
 #include "services/common/optimiser/rules.h"

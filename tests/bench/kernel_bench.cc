@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "services/common/base/rng.h"
-#include "services/common/kernels/batch_innermost.h"
-#include "services/common/kernels/channels_last.h"
 #include "services/common/kernels/isa.h"
-#include "services/common/kernels/lanes.h"
-#include "services/common/kernels/operation_onednn.h"
-#include "services/common/kernels/pool.h"
+#include "services/common/kernels/native/batch_innermost.h"
+#include "services/common/kernels/native/channels_last.h"
+#include "services/common/kernels/native/lanes.h"
+#include "services/common/kernels/native/pool.h"
+#include "services/common/kernels/onednn/operation_onednn.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/kernels/thread_mode.h"
 #include "services/common/model/analysis.h"

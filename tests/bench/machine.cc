@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/common/base/check.h"
-#include "services/common/base/thread_affinity.h"
+#include "services/common/base/system/thread_affinity.h"
 
 namespace adamant::bench {
 

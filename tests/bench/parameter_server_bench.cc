@@ -14,11 +14,11 @@
 #include "services/common/optimiser/rules.h"
 #include "services/common/rpc/tune_malloc.h"
 #include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/outer_product.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/rpc/pending.h"
-#include "tests/bench/servers_here.h"
-#include "tests/bench/worker_stream.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
+#include "services/parameter_server/core/shards/outer_product.h"
+#include "services/parameter_server/rpc/gate/pending.h"
+#include "tests/bench/servers/servers_here.h"
+#include "tests/bench/servers/worker_stream.h"
 
 namespace adamant::parameter_server {
 namespace {

@@ -31,8 +31,8 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/check.h"
 #include "services/common/rpc/tune_malloc.h"
-#include "tests/bench/server_processes.h"
-#include "tests/bench/worker_stream.h"
+#include "tests/bench/servers/server_processes.h"
+#include "tests/bench/servers/worker_stream.h"
 
 namespace adamant::parameter_server {
 namespace {

@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/common/base/cache_line_ping.h"
 #include "services/common/base/rng.h"
+#include "services/common/base/system/cache_line_ping.h"
 #include "services/worker/core/local_update.h"
 #include "services/worker/core/training_thread.h"
 #include "tests/bench/adam_mnist_job.h"

@@ -40,8 +40,8 @@
 #include "services/common/base/check.h"
 #include "services/common/base/rng.h"
 #include "services/common/rpc/tune_malloc.h"
-#include "services/common/storage/segment_store.h"
-#include "tests/bench/server_recovery.h"
+#include "services/common/storage/segments/segment_store.h"
+#include "tests/bench/servers/server_recovery.h"
 
 namespace adamant {
 namespace {

@@ -21,13 +21,13 @@
 #include <string>
 #include <vector>
 
-#include "services/common/base/cache_line_ping.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/cache_line_ping.h"
 #include "services/common/kernels/product_speed.h"
-#include "tests/bench/examples.h"
+#include "tests/bench/data/examples.h"
+#include "tests/bench/data/nets.h"
 #include "tests/bench/machine.h"
-#include "tests/bench/nets.h"
-#include "tests/bench/stale_command.h"
+#include "tests/bench/stale/stale_command.h"
 #include "tests/bench/trainer.h"
 
 namespace adamant::bench {

@@ -12,7 +12,7 @@
 #include "services/worker/core/accumulator.h"
 #include "services/worker/core/parallel_mode.h"
 #include "services/worker/core/update_plan.h"
-#include "tests/bench/examples.h"
+#include "tests/bench/data/examples.h"
 
 namespace adamant::bench {
 

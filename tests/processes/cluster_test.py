@@ -9,7 +9,7 @@ import netns
 from cluster import Cluster, manifest
 
 
-# Megabytes. Segments take up to two of 64 more than is in use: services/common/storage/segment_store.h.
+# Megabytes. Segments take up to two of 64 more than is in use: services/common/storage/segments/segment_store.h.
 DISK = 256
 
 

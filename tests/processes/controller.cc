@@ -31,9 +31,9 @@
 #include <utility>
 #include <vector>
 
-#include "operator/local/run_dir.h"
+#include "operator/local/processes/stop_signals.h"
+#include "operator/local/run_folder/run_dir.h"
 #include "operator/local/runner.h"
-#include "operator/local/stop_signals.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/job.h"

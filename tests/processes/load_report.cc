@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "services/common/base/files.h"
 #include "services/common/base/log.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::processes {
 namespace {

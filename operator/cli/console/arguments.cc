@@ -6,7 +6,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "services/common/job/problems.h"
+#include "services/common/job/yaml/problems.h"
 
 namespace adamant::cli {
 namespace {

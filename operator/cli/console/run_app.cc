@@ -13,7 +13,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/print_error.h"
-#include "services/common/job/problems.h"
+#include "services/common/job/yaml/problems.h"
 
 namespace adamant::cli {
 namespace {

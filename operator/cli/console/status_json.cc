@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "operator/cli/console/status_view.h"
-#include "operator/core/messages.h"
+#include "operator/core/state/messages.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::cli {

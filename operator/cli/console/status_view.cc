@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "operator/cli/console/text.h"
-#include "operator/core/messages.h"
-#include "operator/core/state.h"
+#include "operator/core/state/messages.h"
+#include "operator/core/state/state.h"
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/counted.h"
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "operator/cli/console/arguments.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/kube/custom_resources.h"
+#include "operator/kube/api/custom_resources.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {

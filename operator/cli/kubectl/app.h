@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/cli/kubectl/session.h"
+#include "operator/cli/kubectl/cluster/session.h"
 
 // `kubectl adamant` as a whole.
 namespace adamant::kubectl {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/kube/client/time.h"
-#include "operator/kube/custom_resources.h"
+#include "operator/kube/api/custom_resources.h"
+#include "operator/kube_client/base/time.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/cli/kubectl/session.h"
+#include "operator/cli/kubectl/cluster/session.h"
 
 // The commands of `kubectl adamant`. Each Add function declares one, with a callback that runs it
 // and leaves an ExitCode in `exit_code`; both arguments must outlive the parsing. What a command

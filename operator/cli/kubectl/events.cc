@@ -10,9 +10,9 @@
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/outage.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/outage.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {

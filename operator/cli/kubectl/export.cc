@@ -16,15 +16,15 @@
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/explain.h"
-#include "operator/cli/kubectl/fetch_output.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/output_pod.h"
-#include "operator/kube/pod_object.h"
-#include "operator/local/run_dir.h"
-#include "services/common/base/files.h"
+#include "operator/cli/kubectl/explain/explain.h"
+#include "operator/cli/kubectl/output/fetch_output.h"
+#include "operator/cli/kubectl/output/output_pod.h"
+#include "operator/kube/pods/pod_object.h"
+#include "operator/local/run_folder/run_dir.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::kubectl {
 namespace {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/outage.h"
+#include "operator/cli/kubectl/cluster/pod_log.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/outage.h"
-#include "operator/cli/kubectl/pod_log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/job/problems.h"
+#include "services/common/job/yaml/problems.h"
 
 namespace adamant::kubectl {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/outage.h"
+#include "operator/cli/kubectl/cluster/status_text.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/outage.h"
-#include "operator/cli/kubectl/status_text.h"
-#include "operator/kube/custom_resources.h"
+#include "operator/kube/api/custom_resources.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {

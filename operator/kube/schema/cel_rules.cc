@@ -10,8 +10,8 @@
 #include "operator/kube/schema/defaults_json.h"
 #include "proto/adamant/v1/schema.pb.h"
 #include "services/common/base/check.h"
-#include "services/common/job/problems.h"
-#include "services/common/job/schema.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::kube {
 namespace {

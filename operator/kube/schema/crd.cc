@@ -7,7 +7,7 @@
 #include "operator/kube/schema/open_api.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
-#include "services/common/job/comments.h"
+#include "services/common/job/yaml/comments.h"
 
 namespace adamant::kube {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/schema.pb.h"
-#include "services/common/job/decode.h"
-#include "services/common/job/schema.h"
+#include "services/common/job/yaml/decode.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::kube {
 namespace {

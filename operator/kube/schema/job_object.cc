@@ -7,8 +7,8 @@
 #include "operator/kube/schema/message_json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
-#include "services/common/job/problems.h"
-#include "services/common/job/yaml_tree.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/yaml_tree.h"
 
 namespace adamant::kube {
 namespace {

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
-#include "services/common/job/decode.h"
-#include "services/common/job/problems.h"
-#include "services/common/job/scalars.h"
-#include "services/common/job/schema.h"
-#include "services/common/job/yaml_tree.h"
+#include "services/common/job/yaml/decode.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/scalars.h"
+#include "services/common/job/yaml/schema.h"
+#include "services/common/job/yaml/yaml_tree.h"
 
 namespace adamant::kube {
 namespace {

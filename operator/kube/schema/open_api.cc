@@ -11,10 +11,10 @@
 #include "operator/kube/schema/cel_rules.h"
 #include "operator/kube/schema/defaults_json.h"
 #include "proto/adamant/v1/schema.pb.h"
-#include "services/common/job/comments.h"
-#include "services/common/job/problems.h"
-#include "services/common/job/schema.h"
-#include "services/common/job/text_shapes.h"
+#include "services/common/job/yaml/comments.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/schema.h"
+#include "services/common/job/yaml/text_shapes.h"
 
 namespace adamant::kube {
 namespace {

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "services/common/job/yaml_text.h"
+#include "services/common/job/yaml/yaml_text.h"
 
 namespace adamant::kube {
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "services/common/base/files.h"
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 #include "services/common/dataset/digit_glyphs.h"
 #include "services/common/dataset/idx.h"
 

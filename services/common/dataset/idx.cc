@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/common/base/check.h"
-#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 #include "services/common/dataset/input_file.h"
 
 namespace adamant::dataset {

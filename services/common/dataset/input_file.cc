@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/common/base/check.h"
-#include "services/common/base/files.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::dataset {
 namespace {

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "services/common/base/files.h"
 #include "services/common/base/sha256.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::dataset {
 namespace {

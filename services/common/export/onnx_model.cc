@@ -10,8 +10,8 @@
 
 #include "services/common/base/check.h"
 #include "services/common/base/checksum.h"
-#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::exports {
 namespace {

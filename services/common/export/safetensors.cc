@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "services/common/base/checksum.h"
-#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::exports {
 namespace {

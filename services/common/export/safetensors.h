@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "services/common/base/files.h"
+#include "services/common/base/system/files.h"
 #include "services/common/tensor/shape.h"
 
 namespace adamant::exports {

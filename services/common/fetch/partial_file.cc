@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/common/base/files.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::fetch {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "services/common/base/check.h"
-#include "services/common/base/huge_pages.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/huge_pages.h"
 #include "services/common/graph/context_calls.h"
 #include "services/common/graph/memory_plan.h"
 #include "services/common/graph/parameter_plan.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "services/common/base/listen.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/listen.h"
 
 namespace adamant::http {
 namespace {

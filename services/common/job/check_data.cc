@@ -6,8 +6,8 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/dataset/idx.h"
 #include "services/common/job/data_problems.h"
-#include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::job {
 namespace {

@@ -3,8 +3,9 @@
 #include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/job/schema.h"
+#include "services/common/job/job.h"
 #include "services/common/job/semantics.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::job {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::job {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/counted.h"
-#include "services/common/job/scalars.h"
-#include "services/common/job/schema.h"
 #include "services/common/job/semantics.h"
+#include "services/common/job/yaml/scalars.h"
+#include "services/common/job/yaml/schema.h"
 #include "services/common/tensor/shape.h"
 
 namespace adamant::job {

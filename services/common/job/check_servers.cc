@@ -2,8 +2,8 @@
 #include <string>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/job/scalars.h"
 #include "services/common/job/semantics.h"
+#include "services/common/job/yaml/scalars.h"
 
 namespace adamant::job {
 namespace {

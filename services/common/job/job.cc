@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/base/files.h"
-#include "services/common/job/decode.h"
-#include "services/common/job/defaults.h"
-#include "services/common/job/problems.h"
+#include "services/common/base/system/files.h"
 #include "services/common/job/semantics.h"
-#include "services/common/job/yaml_tree.h"
+#include "services/common/job/yaml/decode.h"
+#include "services/common/job/yaml/defaults.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/yaml_tree.h"
 
 namespace adamant::job {
 namespace {

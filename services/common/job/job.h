@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "services/common/base/files.h"
-#include "services/common/job/diagnostic.h"
+#include "services/common/base/system/files.h"
+#include "services/common/job/yaml/diagnostic.h"
 #include "services/common/model/model.h"
 
 namespace adamant::v1 {

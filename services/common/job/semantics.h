@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "services/common/job/problems.h"
+#include "services/common/job/yaml/problems.h"
 #include "services/common/model/model.h"
 
 namespace adamant::v1 {

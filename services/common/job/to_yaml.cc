@@ -9,9 +9,9 @@
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
-#include "services/common/job/schema.h"
-#include "services/common/job/struct_yaml.h"
-#include "services/common/job/yaml_text.h"
+#include "services/common/job/yaml/schema.h"
+#include "services/common/job/yaml/struct_yaml.h"
+#include "services/common/job/yaml/yaml_text.h"
 
 namespace adamant::job {
 namespace {

@@ -1,8 +1,8 @@
 #include "services/common/kernels/hogwild.h"
 
 #include "services/common/base/check.h"
-#include "services/common/base/multiversion.h"
 #include "services/common/base/races.h"
+#include "services/common/base/system/multiversion.h"
 
 namespace adamant::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/common/base/check.h"
-#include "services/common/base/multiversion.h"
+#include "services/common/base/system/multiversion.h"
 
 namespace adamant::kernels {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "services/common/base/check.h"
-#include "services/common/base/multiversion.h"
 #include "services/common/base/races.h"
+#include "services/common/base/system/multiversion.h"
 
 namespace adamant {
 namespace {

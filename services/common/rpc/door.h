@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "services/common/base/listen.h"
 #include "services/common/base/mutex.h"
+#include "services/common/base/system/listen.h"
 
 struct sockaddr_storage;
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/common/base/log.h"
-#include "services/common/base/process.h"
+#include "services/common/base/system/process.h"
 
 namespace adamant::rpc {
 namespace {

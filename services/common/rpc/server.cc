@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "services/common/base/listen.h"
-#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/listen.h"
+#include "services/common/base/system/process.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/door.h"
 #include "services/common/rpc/methods_service.h"

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
-#include "services/common/base/process.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
+#include "services/common/base/system/process.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"

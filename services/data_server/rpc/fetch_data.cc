@@ -8,9 +8,9 @@
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/files.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 #include "services/common/fetch/fetch.h"
 #include "services/common/service/service.h"
 

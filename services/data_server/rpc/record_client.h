@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "services/common/base/backoff.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/job_attempt.h"
 #include "services/common/base/mutex.h"
+#include "services/common/base/system/job_attempt.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/data_metrics.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "services/common/base/job_attempt.h"
+#include "services/common/base/system/job_attempt.h"
 #include "services/common/rpc/frame.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/data_metrics.h"

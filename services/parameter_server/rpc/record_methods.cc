@@ -8,9 +8,9 @@
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/core/records.h"
-#include "services/parameter_server/rpc/pending.h"
+#include "services/parameter_server/core/buckets/records.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
+#include "services/parameter_server/rpc/gate/pending.h"
 
 namespace adamant::parameter_server {
 namespace {

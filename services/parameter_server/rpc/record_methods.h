@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "services/common/rpc/server.h"
-#include "services/parameter_server/rpc/core_gate.h"
+#include "services/parameter_server/rpc/gate/core_gate.h"
 
 namespace adamant::parameter_server {
 

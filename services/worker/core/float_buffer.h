@@ -6,7 +6,7 @@
 #include <new>
 #include <span>
 
-#include "services/common/base/huge_pages.h"
+#include "services/common/base/system/huge_pages.h"
 
 namespace adamant::worker {
 

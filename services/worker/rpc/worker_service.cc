@@ -8,10 +8,10 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/base/cache_line_ping.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/base/thread_affinity.h"
+#include "services/common/base/system/cache_line_ping.h"
+#include "services/common/base/system/thread_affinity.h"
 #include "services/worker/core/training_thread.h"
 
 namespace adamant::worker {

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/control/record_codec.h"
-#include "operator/kube/client/base64.h"
-#include "operator/kube/custom_resources.h"
-#include "operator/kube/epoch_objects.h"
-#include "operator/kube/node_view.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/api/custom_resources.h"
+#include "operator/kube/pods/node_view.h"
+#include "operator/kube/pods/pod_object.h"
 #include "operator/kube/schema/job_object.h"
+#include "operator/kube/storage/epoch_objects.h"
+#include "operator/kube_client/base/base64.h"
 #include "proto/adamant/v1/resources.pb.h"
 
 namespace adamant::orchestration {

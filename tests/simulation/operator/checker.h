@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "operator/core/state.h"
-#include "tests/fakes/memory_api_store.h"
+#include "operator/core/state/state.h"
+#include "tests/fakes/kube/memory_api_store.h"
+#include "tests/simulation/operator/cluster/nodes.h"
 #include "tests/simulation/operator/loss_book.h"
-#include "tests/simulation/operator/nodes.h"
-#include "tests/simulation/operator/world.h"
+#include "tests/simulation/operator/world/world.h"
 
 namespace adamant::orchestration {
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "tests/simulation/operator/checker.h"
-#include "tests/simulation/operator/network.h"
-#include "tests/simulation/operator/nodes.h"
-#include "tests/simulation/operator/replica.h"
+#include "tests/simulation/operator/cluster/network.h"
+#include "tests/simulation/operator/cluster/nodes.h"
+#include "tests/simulation/operator/cluster/replica.h"
 #include "tests/simulation/operator/user.h"
-#include "tests/simulation/operator/world.h"
+#include "tests/simulation/operator/world/world.h"
 
 namespace adamant::orchestration {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/simulation/operator/checker.h"
-#include "tests/simulation/operator/nodes.h"
-#include "tests/simulation/operator/replica.h"
+#include "tests/simulation/operator/cluster/nodes.h"
+#include "tests/simulation/operator/cluster/replica.h"
 
 namespace adamant::orchestration {
 

@@ -69,7 +69,7 @@ void LossBook::OnPod(const kube::PodView& view, bool node_away, TimePoint now) {
   }
   fate.node = view.node;
   fate.node_away = fate.node_away || node_away;
-  const bool ended = view.pod.state == controller::ObservedPod::State::kEnded;
+  const bool ended = view.pod.state == kube::ObservedPod::State::kEnded;
   if (ended && !view.pod.disrupted) {
     fate.exit_code = view.pod.exit_code;
   }

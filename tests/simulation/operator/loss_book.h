@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "operator/core/state.h"
-#include "operator/kube/client/json.h"
-#include "operator/kube/pod_object.h"
+#include "operator/core/state/state.h"
+#include "operator/kube/pods/pod_object.h"
+#include "operator/kube_client/base/json.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::orchestration {

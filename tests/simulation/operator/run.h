@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
-#include "tests/simulation/operator/mutation.h"
+#include "tests/simulation/operator/world/mutation.h"
 
 namespace adamant::orchestration {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "operator/kube/custom_resources.h"
-#include "operator/kube/pod_object.h"
+#include "operator/kube/api/custom_resources.h"
+#include "operator/kube/pods/pod_object.h"
 
 namespace adamant::orchestration {
 
@@ -128,7 +128,7 @@ std::multiset<std::int64_t> User::WorkerSlots() const {
     const auto view = kube::ParsePod(object);
     if (view != nullptr && view->job_uid == uid_ && view->export_snapshot == 0 &&
         view->pod.process.id.role == controller::Role::kWorker && !view->pod.deleting &&
-        view->pod.state != controller::ObservedPod::State::kEnded) {
+        view->pod.state != kube::ObservedPod::State::kEnded) {
       slots.insert(view->pod.process.id.slot);
     }
   }

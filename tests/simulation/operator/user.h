@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/client/json.h"
+#include "operator/kube_client/base/json.h"
 #include "tests/simulation/operator/checker.h"
-#include "tests/simulation/operator/world.h"
+#include "tests/simulation/operator/world/world.h"
 
 namespace adamant::orchestration {
 

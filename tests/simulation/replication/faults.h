@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/simulation/replication/cluster.h"
-#include "tests/simulation/replication/world.h"
+#include "tests/simulation/replication/processes/cluster.h"
+#include "tests/simulation/replication/processes/world.h"
 
 namespace adamant::replication_simulation {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "tests/simulation/engine/step_counts.h"
 #include "tests/simulation/replication/run.h"
-#include "tests/simulation/step_counts.h"
 
 int main() {
   using adamant::replication_simulation::Mutation;

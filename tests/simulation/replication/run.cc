@@ -1,9 +1,9 @@
 #include "tests/simulation/replication/run.h"
 
-#include "tests/simulation/replication/cluster.h"
 #include "tests/simulation/replication/faults.h"
+#include "tests/simulation/replication/processes/cluster.h"
+#include "tests/simulation/replication/processes/world.h"
 #include "tests/simulation/replication/steps.h"
-#include "tests/simulation/replication/world.h"
 
 namespace adamant::replication_simulation {
 namespace {

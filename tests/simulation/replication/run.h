@@ -4,8 +4,8 @@
 #include <string>
 
 #include "services/common/base/clock.h"
-#include "tests/simulation/aimed_faults.h"
-#include "tests/simulation/replication/mutation.h"
+#include "tests/simulation/engine/aimed_faults.h"
+#include "tests/simulation/replication/world/mutation.h"
 
 namespace adamant::replication_simulation {
 

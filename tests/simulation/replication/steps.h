@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "tests/simulation/aimed_faults.h"
+#include "tests/simulation/engine/aimed_faults.h"
 
 namespace adamant::replication_simulation {
 

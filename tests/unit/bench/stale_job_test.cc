@@ -1,4 +1,4 @@
-#include "tests/bench/stale_job.h"
+#include "tests/bench/stale/stale_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

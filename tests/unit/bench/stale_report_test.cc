@@ -1,4 +1,4 @@
-#include "tests/bench/stale_report.h"
+#include "tests/bench/stale/stale_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "tests/bench/pace.h"
-#include "tests/bench/step_clock.h"
-#include "tests/bench/virtual_clock.h"
-#include "tests/bench/virtual_network.h"
+#include "tests/bench/stale/pace.h"
+#include "tests/bench/stale/step_clock.h"
+#include "tests/bench/stale/virtual_clock.h"
+#include "tests/bench/stale/virtual_network.h"
 
 namespace adamant::bench {
 namespace {

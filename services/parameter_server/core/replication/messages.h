@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
-#include "services/parameter_server/core/messages.h"
+#include "services/parameter_server/core/updates/messages.h"
 
 // What the holders of a bucket and the controller say to each other about it:
 // proto/adamant/v1/replication.proto and the replication part of control.proto as plain values,

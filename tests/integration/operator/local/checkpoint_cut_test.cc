@@ -19,18 +19,18 @@
 #include <utility>
 #include <vector>
 
-#include "operator/local/checkpoint_file.h"
-#include "operator/local/job_data.h"
+#include "operator/local/run_folder/checkpoint_file.h"
+#include "operator/local/state/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/model/model.h"
-#include "services/common/storage/segment_store.h"
+#include "services/common/storage/segments/segment_store.h"
 #include "services/data_server/core/ledger.h"
-#include "services/parameter_server/core/entry_record.h"
-#include "services/parameter_server/core/snapshots.h"
-#include "services/parameter_server/core/stored_bucket.h"
-#include "tests/unit/services/parameter_server/core/server_rig.h"
+#include "services/parameter_server/core/storage/entry_record.h"
+#include "services/parameter_server/core/storage/snapshots.h"
+#include "services/parameter_server/core/storage/stored_bucket.h"
+#include "tests/unit/services/parameter_server/core/serving/server_rig.h"
 
 namespace adamant::local {
 namespace {

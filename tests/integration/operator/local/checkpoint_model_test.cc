@@ -1,4 +1,4 @@
-#include "operator/local/checkpoint_model.h"
+#include "operator/local/model/checkpoint_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "operator/local/checkpoint_file.h"
+#include "operator/local/run_folder/checkpoint_file.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
-#include "services/common/storage/segment_store.h"
-#include "services/parameter_server/core/dirty_shards.h"
-#include "services/parameter_server/core/live_shard.h"
-#include "services/parameter_server/core/snapshots.h"
+#include "services/common/storage/segments/segment_store.h"
+#include "services/parameter_server/core/shards/dirty_shards.h"
+#include "services/parameter_server/core/shards/live_shard.h"
+#include "services/parameter_server/core/storage/snapshots.h"
 
 namespace adamant::local {
 namespace {

@@ -11,10 +11,10 @@
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/server.h"
 #include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
-#include "services/parameter_server/rpc/core_gate.h"
-#include "services/parameter_server/rpc/exchange.h"
-#include "services/parameter_server/rpc/traffic_metrics.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
+#include "services/parameter_server/rpc/gate/core_gate.h"
+#include "services/parameter_server/rpc/workers/exchange.h"
+#include "services/parameter_server/rpc/workers/traffic_metrics.h"
 
 namespace adamant::worker {
 

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <string>
 
-#include "operator/cli/commands.h"
-#include "operator/cli/completion.h"
+#include "operator/cli/commands/commands.h"
+#include "operator/cli/commands/completion.h"
+#include "operator/cli/commands/display.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
-#include "operator/cli/display.h"
-#include "operator/cli/expectation.h"
-#include "services/common/base/files.h"
+#include "operator/cli/warnings/expectation.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "operator/core/state.h"
+#include "operator/core/state/state.h"
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::control {

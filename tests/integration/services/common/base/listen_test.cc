@@ -1,4 +1,4 @@
-#include "services/common/base/listen.h"
+#include "services/common/base/system/listen.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "services/common/base/files.h"
 #include "services/common/base/rng.h"
+#include "services/common/base/system/files.h"
 #include "services/common/export/onnx_model.h"
 #include "services/common/export/safetensors.h"
 #include "services/common/graph/context.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/job_objects.h"
-#include "operator/cli/kubectl/status_text.h"
+#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/status_text.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 
 namespace adamant::kubectl {

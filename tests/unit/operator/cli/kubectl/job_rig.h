@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "operator/cli/kubectl/session.h"
-#include "operator/kube/custom_resources.h"
-#include "operator/kube/pod_object.h"
+#include "operator/cli/kubectl/cluster/session.h"
+#include "operator/kube/api/custom_resources.h"
+#include "operator/kube/pods/pod_object.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/fake_sleeper.h"
-#include "tests/fakes/memory_api_server.h"
+#include "tests/fakes/kube/fake_sleeper.h"
+#include "tests/fakes/kube/memory_api_server.h"
 
 // A job "mnist" with uid "u1" and what surrounds it, as the API hands it out.
 namespace adamant::kubectl {

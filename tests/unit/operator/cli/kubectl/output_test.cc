@@ -13,11 +13,11 @@
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/commands.h"
-#include "operator/cli/kubectl/fetch_output.h"
-#include "operator/cli/kubectl/output_index.h"
-#include "operator/cli/kubectl/output_pod.h"
-#include "operator/cli/kubectl/output_server.h"
-#include "services/common/base/files.h"
+#include "operator/cli/kubectl/output/fetch_output.h"
+#include "operator/cli/kubectl/output/output_index.h"
+#include "operator/cli/kubectl/output/output_pod.h"
+#include "operator/cli/kubectl/output/output_server.h"
+#include "services/common/base/system/files.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 
 namespace adamant::kubectl {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "operator/kube/schema/yaml_file.h"
-#include "services/common/job/comments.h"
-#include "services/common/job/schema.h"
+#include "services/common/job/yaml/comments.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::kube {
 namespace {

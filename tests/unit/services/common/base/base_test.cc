@@ -17,11 +17,11 @@
 #include "services/common/base/backoff.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/files.h"
-#include "services/common/base/huge_pages.h"
-#include "services/common/base/parallel_for.h"
 #include "services/common/base/rng.h"
-#include "services/common/base/room.h"
+#include "services/common/base/system/files.h"
+#include "services/common/base/system/huge_pages.h"
+#include "services/common/base/system/parallel_for.h"
+#include "services/common/base/system/room.h"
 
 namespace adamant {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "services/common/base/cache_line_ping.h"
-#include "services/common/base/thread_affinity.h"
+#include "services/common/base/system/cache_line_ping.h"
+#include "services/common/base/system/thread_affinity.h"
 
 namespace adamant {
 namespace {

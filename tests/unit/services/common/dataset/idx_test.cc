@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "services/common/base/files.h"
 #include "services/common/base/rng.h"
+#include "services/common/base/system/files.h"
 #include "services/common/dataset/input_file.h"
 #include "tests/unit/services/common/dataset/temporary_folder.h"
 

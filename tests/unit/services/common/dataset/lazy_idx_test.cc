@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/common/base/files.h"
+#include "services/common/base/system/files.h"
 #include "services/common/dataset/digits.h"
 
 namespace adamant::dataset {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/common/base/files.h"
+#include "services/common/base/system/files.h"
 #include "tests/fakes/nets.h"
 
 namespace adamant::exports {

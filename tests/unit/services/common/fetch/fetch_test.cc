@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "services/common/base/files.h"
 #include "services/common/base/sha256.h"
+#include "services/common/base/system/files.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/scripted_api_server.h"
+#include "tests/fakes/kube/scripted_api_server.h"
 
 namespace adamant::fetch {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/schema.pb.h"
-#include "services/common/job/comments.h"
-#include "services/common/job/problems.h"
-#include "services/common/job/schema.h"
+#include "services/common/job/yaml/comments.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/schema.h"
 
 namespace adamant::job {
 namespace {

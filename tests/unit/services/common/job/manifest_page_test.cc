@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-#include "services/common/job/comments.h"
+#include "services/common/job/yaml/comments.h"
 
 namespace adamant::job {
 namespace {

@@ -1,6 +1,6 @@
 // Every layer's Backward against central differences of its Forward, in double precision.
 
-#include "services/common/kernels/reference.h"
+#include "services/common/kernels/reference/reference.h"
 #include "tests/unit/services/common/kernels/kernel_fixture.h"
 
 namespace adamant::kernels {

@@ -16,7 +16,7 @@
 
 #include "services/common/base/rng.h"
 #include "services/common/kernels/kernel.h"
-#include "services/common/kernels/transpose.h"
+#include "services/common/kernels/reference/transpose.h"
 #include "services/common/model/analysis.h"
 
 namespace adamant::kernels {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/base/files.h"
+#include "services/common/base/system/files.h"
 #include "services/common/service/service.h"
 
 namespace adamant::data_server {

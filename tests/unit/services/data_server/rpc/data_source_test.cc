@@ -12,12 +12,12 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/base/files.h"
 #include "services/common/base/sha256.h"
+#include "services/common/base/system/files.h"
 #include "services/common/dataset/digits.h"
 #include "services/common/dataset/idx.h"
 #include "services/common/service/service.h"
-#include "tests/fakes/scripted_api_server.h"
+#include "tests/fakes/kube/scripted_api_server.h"
 
 namespace adamant::data_server {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/common/storage/memory_store.h"
-#include "services/parameter_server/core/parameter_server.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace adamant::parameter_server {

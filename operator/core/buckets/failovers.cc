@@ -1,0 +1,109 @@
+#include "operator/core/buckets/failovers.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace adamant::controller {
+namespace {
+
+double Seconds(Clock::Duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void BucketSummary::Add(const BucketReport& bucket) {
+  ++states[bucket.state];
+  largest_epoch = std::max(largest_epoch, bucket.record.epoch);
+  largest_lag = std::max(largest_lag, bucket.lag);
+  rolled_back += bucket.rolled_back;
+  rolled_back_buckets += bucket.rolled_back > 0 ? 1 : 0;
+}
+
+void Failovers::OnTakenOver(std::uint32_t bucket, TimePoint now) {
+  ++state_.failovers;
+  events_.insert_or_assign(bucket, Event{.epoch = configurations_.At(bucket).epoch, .at = now});
+  last_ = bucket;
+}
+
+std::uint64_t Failovers::OnRestored(std::uint32_t bucket, std::uint64_t updates) {
+  ++state_.restores;
+  BucketHistory& history = state_.histories[bucket];
+  const std::uint64_t lost = history.updates > updates ? history.updates - updates : 0;
+  history.rolled_back += lost;
+  history.updates = updates;
+  return lost;
+}
+
+void Failovers::OnTimes(std::uint32_t bucket, const FailoverTimes& times) {
+  if (const auto event = events_.find(bucket); event != events_.end()) {
+    event->second.times = times;
+  }
+}
+
+void Failovers::OnProgress(const BucketProgress& progress) {
+  progress_.insert_or_assign(progress.bucket,
+                             Progress{.committed = progress.committed, .lag = progress.lag});
+  state_.histories[progress.bucket].updates = progress.updates;
+}
+
+std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
+  std::vector<double> caught_up;
+  for (auto& [bucket, event] : events_) {
+    if (event.catch_up_seconds == 0 && configurations_.IsServed(bucket) &&
+        configurations_.At(bucket).members.size() >= settings_.copies) {
+      event.catch_up_seconds = Seconds(now - event.at);
+      caught_up.push_back(event.catch_up_seconds);
+    }
+  }
+  return caught_up;
+}
+
+BucketReport Failovers::ReportOf(std::uint32_t bucket,
+                                 std::optional<std::size_t> live_copies) const {
+  const Bucket& record = configurations_.At(bucket);
+  const auto service =
+      live_copies ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
+  const std::size_t copies = live_copies.value_or(record.members.size());
+  BucketReport report{.bucket = bucket,
+                      .state = std::string(StateOf(record, service, copies, settings_)),
+                      .record = record,
+                      .rolled_back = state_.histories[bucket].rolled_back};
+  if (const auto progress = progress_.find(bucket); progress != progress_.end()) {
+    report.committed = progress->second.committed;
+    report.lag = progress->second.lag;
+  }
+  return report;
+}
+
+std::optional<FailoverReport> Failovers::Last(TimePoint now) const {
+  if (state_.failovers == 0 && state_.restores == 0) {
+    return std::nullopt;
+  }
+  FailoverReport report{.failovers = state_.failovers, .restores = state_.restores};
+  if (last_) {
+    const Event& event = events_.at(*last_);
+    report.bucket = *last_;
+    report.epoch = event.epoch;
+    report.times = event.times;
+    report.catch_up_seconds = event.catch_up_seconds;
+    report.seconds_ago = Seconds(now - event.at);
+  }
+  return report;
+}
+
+std::string_view StateOf(const Bucket& record,
+                         Configurations::Service service,
+                         std::size_t live_copies,
+                         const JobSettings& settings) {
+  if (!record.created) {
+    return "Creating";
+  }
+  if (service != Configurations::Service::kServed) {
+    return service == Configurations::Service::kRestoring ? "Restoring" : "FailingOver";
+  }
+  if (live_copies < settings.min_in_sync) {
+    return "Blocked";
+  }
+  return live_copies < settings.copies ? "Degraded" : "Ready";
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/core/buckets/configurations.h"
+#include "operator/core/state/state.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::controller {
+
+/// How a bucket is doing; mirrors BucketStatus of control.proto.
+struct BucketReport {
+  std::uint32_t bucket = 0;
+  std::string state;
+  Bucket record;
+  std::uint64_t committed = 0;
+  std::uint64_t lag = 0;
+  std::uint64_t rolled_back = 0;
+};
+
+/// All buckets together; mirrors BucketSummary.
+struct BucketSummary {
+  std::map<std::string, std::uint32_t> states{};  ///< how many buckets are in each
+  std::uint64_t largest_epoch = 0;
+  std::uint64_t largest_lag = 0;
+  std::uint64_t rolled_back = 0;          ///< updates, over the job
+  std::uint32_t rolled_back_buckets = 0;  ///< that have lost any
+
+  void Add(const BucketReport& bucket);
+};
+
+/// The last take-over, and how many there were; mirrors FailoverStatus.
+struct FailoverReport {
+  std::uint32_t bucket = 0;
+  std::uint64_t epoch = 0;
+  FailoverTimes times{};
+  double catch_up_seconds = 0;
+  double seconds_ago = 0;
+  std::uint64_t failovers = 0;
+  std::uint64_t restores = 0;
+};
+
+/// Keeps count of what happens to buckets: take-overs and how long they took, updates, rollbacks.
+/// Threads: one thread at a time.
+class Failovers {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// The arguments must outlive this.
+  Failovers(const JobSettings& settings, JobState& state, const Configurations& configurations)
+      : settings_(settings), state_(state), configurations_(configurations) {}
+
+  /// A secondary has taken over, which was no hand-over.
+  void OnTakenOver(std::uint32_t bucket, TimePoint now);
+
+  /// The bucket came back from disk with this number of updates. Returns how many that rolls back.
+  std::uint64_t OnRestored(std::uint32_t bucket, std::uint64_t updates);
+
+  /// The new primary has told how long its take-over took.
+  void OnTimes(std::uint32_t bucket, const FailoverTimes& times);
+
+  /// What the primary of a served bucket tells.
+  void OnProgress(const BucketProgress& progress);
+
+  /// Looks for buckets that have all their copies again; returns how long each was without.
+  std::vector<double> OnRecordsChanged(TimePoint now);
+
+  /// `live_copies`: of its members, how many are known to run; nullopt: the job does not run, and
+  /// the bucket is as good as its record.
+  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket,
+                                      std::optional<std::size_t> live_copies) const;
+  [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;
+
+ private:
+  struct Event {
+    std::uint64_t epoch = 0;
+    TimePoint at{};
+    FailoverTimes times{};
+    double catch_up_seconds = 0;
+  };
+  struct Progress {
+    std::uint64_t committed = 0;
+    std::uint64_t lag = 0;
+  };
+
+  const JobSettings& settings_;
+  JobState& state_;
+  const Configurations& configurations_;
+  std::map<std::uint32_t, Event> events_;  // the last of each bucket
+  std::optional<std::uint32_t> last_;      // the bucket of the last one of all
+  std::map<std::uint32_t, Progress> progress_;
+};
+
+/// Creating, Restoring, FailingOver, Blocked, Degraded or Ready.
+std::string_view StateOf(const Bucket& record,
+                         Configurations::Service service,
+                         std::size_t live_copies,
+                         const JobSettings& settings);
+
+}  // namespace adamant::controller

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "operator/core/buckets/restores.h"
+#include "operator/core/state/state.h"
+
+namespace adamant::controller {
+
+/// All buckets have lost all copies, and `sources` is what disks hold of them: why the job is
+/// better off with its checkpoint, for people; "" if it is not. The ledger has counted what the
+/// disks lack. Where that is most of what was trained since the checkpoint, it is to be trained
+/// again from there; so it is where nothing is left of it, whatever the controller knew of it. Of
+/// an epoch that has ended with the checkpoint nothing came after it, and all must be left.
+[[nodiscard]] std::string WhyBackToCheckpoint(const JobState& state,
+                                              const Restores::Sources& sources);
+
+/// The epoch has ended with the checkpoint, which has more of a bucket than the disk that has most
+/// of it (nullopt: none has it). Within an epoch it never stands in: disks have the ledger, which
+/// is in the same buckets, as it went on since. What was restored from less since the checkpoint
+/// goes on from there.
+[[nodiscard]] bool CheckpointHasMore(const JobState& state,
+                                     std::uint32_t bucket,
+                                     const std::optional<Restores::Source>& disk);
+
+/// The disk, the best there is of the bucket, has no update that the checkpoint lacks. Not so where
+/// it went on from less since the checkpoint.
+[[nodiscard]] bool HasNothingSinceCheckpoint(const JobState& state,
+                                             std::uint32_t bucket,
+                                             const Restores::Source& disk);
+
+}  // namespace adamant::controller

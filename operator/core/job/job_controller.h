@@ -1,0 +1,279 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "operator/core/buckets/placement.h"
+#include "operator/core/diagnosis/divergence_watch.h"
+#include "operator/core/diagnosis/training_meter.h"
+#include "operator/core/processes/lead_out.h"
+#include "operator/core/processes/roster.h"
+#include "operator/core/processes/start_watch.h"
+#include "operator/core/state/actions.h"
+#include "operator/core/state/state.h"
+#include "operator/core/training/epoch_sequence.h"
+#include "operator/core/training/going_back.h"
+#include "operator/core/training/parts.h"
+#include "services/common/base/clock.h"
+
+namespace adamant::controller {
+
+/// What `adamant status` shows; mirrors JobStatus of control.proto.
+struct JobReport {
+  struct MemberReport {
+    MemberId id;
+    std::uint64_t incarnation = 0;
+    std::string state;  ///< Starting, Running, Leaving, Restarting, Left
+    std::string metrics_address;
+    std::uint32_t buckets = 0;  ///< that it is primary of
+    std::uint32_t copies = 0;   ///< that it is a member of
+    double oldest_unflushed_seconds = 0;
+    std::string address{};  ///< where it serves
+    std::string alarm{};    ///< what it cannot do at the moment; empty: nothing
+  };
+
+  std::string name;
+  std::uint64_t term = 0;
+  Phase phase = Phase::kPending;
+  std::uint64_t epoch = 0;
+  std::uint64_t epochs = 0;
+  std::uint64_t counted_examples = 0;
+  std::uint64_t total_examples = 0;
+  double examples_per_second = 0;
+  double training_loss = 0;
+  double accuracy = 0;
+  std::uint32_t restarts = 0;
+  std::string message;
+  bool invalid = false;   ///< failed because the data does not fit the manifest
+  bool released = false;  ///< suspended as it could not start, not by the user
+  EndKind end = EndKind::kOther;
+  /// Of a job that failed: the field of its manifest that holds the deadline which is over, and
+  /// must change before it can go on. Empty: none, or it was asked of another process.
+  std::string over_deadline{};
+  /// Starting, but of a job that another controller had begun to lead: its processes train on, if
+  /// they can, and which of its servers run is known by now.
+  bool goes_on = false;
+  std::vector<MemberReport> members;
+  std::vector<BucketReport> buckets{};
+  BucketSummary bucket_summary{};
+  std::optional<FailoverReport> last_failover{};
+  std::uint64_t checkpoint = 0;        ///< newest one; 0: none
+  double checkpoint_held_seconds = 0;  ///< time for which it held pushes
+  std::uint64_t attempt = 1;           ///< one more for each time that the job went back
+  double rate_factor = 1;              ///< on all learning rates, in this attempt
+  std::string divergence{};            ///< what was noticed last; empty: nothing
+  std::uint64_t undone_updates = 0;    ///< by going back, over the job
+  std::uint64_t undone_examples = 0;
+  std::uint64_t updates_lost = 0;  ///< that no worker could send again, over the job
+  double batches_of_others = 0;    ///< between a fetch and its push: mean of this epoch
+};
+
+/// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
+/// that it returns, in order; what it must remember it asks to have stored before anything that
+/// depends on it. It has no clock, thread, file or socket of its own.
+///
+/// Threads: one thread at a time.
+/// Source: docs/design/0001-spine.md.
+class JobController {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Training goes on while a server raises an alarm. The job fails when for this time, under an
+  /// alarm, no example could be counted.
+  static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
+  static constexpr std::chrono::minutes kAlarmInterval{1};  // in which one that stays is told again
+
+  /// A controller that is woken later than it asked for by this time was held up: it gives members
+  /// time before it counts them as silent.
+  static constexpr std::chrono::milliseconds kHeldUp{2'000};
+
+  /// Where only checkpoints are stored, a job that is to stop takes one first, if that is done in
+  /// this time.
+  static constexpr std::chrono::milliseconds kLastCheckpoint{1'500};
+
+  /// What is known of the processes that an earlier controller has started.
+  struct Survivors {
+    bool others = true;  ///< some may live that are not in `running`
+    /// Not lost out of sight: each is expected to join again, or its end to be reported.
+    std::vector<StartProcess> running{};
+    /// A job that had failed or was suspended begins again; else it stays as it ended.
+    bool resumes = true;
+  };
+
+  /// A new job. `job_uid` names it for good; it must be random.
+  static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
+
+  /// Goes on from the state that was stored last (under kStateKey); only the number of workers may
+  /// be another than then. Errors: those of DecodeState; FailedPrecondition when the state belongs
+  /// to another manifest.
+  static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
+                                                                std::string_view state);
+
+  /// Takes a new term and starts all processes that do not run. Once, before any event. A job that
+  /// had failed or was suspended gets a fresh restart budget if it resumes, as does one that has
+  /// succeeded and has more epochs now; one that stays as it ended only ends what processes it may
+  /// have left.
+  std::vector<Action> Begin(TimePoint now, const Survivors& survivors);
+
+  /// The data may be other data than until now: what is read next is what the job goes on with, and
+  /// until then what it began with stays stored. Before Begin.
+  void AcceptOtherDataFiles();
+
+  /// It has succeeded, and there is nothing more to train.
+  [[nodiscard]] bool IsOver() const;
+
+  /// Of a job that has ended otherwise: to go on with it does no more than to write its model.
+  [[nodiscard]] bool HasTrainedAll() const;
+
+  /// Events are handled in the order in which they arrived, a Tick after all that arrived before.
+  /// `more`: another one is to be handled at once. Then what follows from a message about buckets
+  /// is decided with that one, so that thousands of buckets are stored and published together.
+  std::vector<Action> Handle(const Event& event, TimePoint now, bool more = false);
+
+  /// When Handle wants a Tick at the latest.
+  [[nodiscard]] TimePoint NextTimer(TimePoint now) const;
+
+  [[nodiscard]] JobReport Report() const;
+  [[nodiscard]] const JobState& state() const { return state_; }
+
+  /// The processes that should exist now: those that were started and are not lost.
+  [[nodiscard]] std::vector<StartProcess> Wanted() const;
+
+  /// This process has joined, and does not count as silent.
+  [[nodiscard]] bool Hears(const StartProcess& process) const {
+    return roster_.Has(process.id) && roster_.IsRunning(process.id) &&
+           roster_.GenerationOf(process.id) == process.generation;
+  }
+
+  /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
+  /// node is lost with a volume that others have copies of, and when the volume was deleted.
+  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }
+
+  /// Some bucket cannot do without the volume that this parameter server uses.
+  [[nodiscard]] bool NeedsVolumeOf(std::uint32_t slot) const {
+    return placement_.NeedsDiskOf(slot);
+  }
+
+  /// Training goes on, and would while any one parameter server is away.
+  [[nodiscard]] bool CanSpareAServer() const;
+
+  /// Every bucket has its copies on servers that run: nobody needs an earlier volume.
+  [[nodiscard]] bool HasAllCopies() const { return placement_.HasAllCopies(); }
+
+  /// When a job that has given up to start is to begin again (Restore, Begin), though nobody says
+  /// so. nullopt: not by itself, or its processes are still being ended.
+  [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const { return begins_again_at_; }
+
+  /// Address of a running member; empty when it does not run.
+  [[nodiscard]] std::string AddressOf(MemberId id) const;
+
+ private:
+  JobController(JobSettings settings, JobState state);
+
+  void OnReceived(const Received& event, TimePoint now);
+  void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
+  void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void FailOnOldState(std::uint32_t server, const StoredBuckets& stored);
+  void TellDamage(MemberId server, const StoredBuckets& stored);
+  void TellDamage(MemberId server, const std::vector<std::string>& damages);
+  void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
+  void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
+  void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
+  void OnFailure(MemberId from, const Failure& failure, TimePoint now);
+  [[nodiscard]] std::vector<DataFile> BindingFiles() const;
+  void OnDataFiles(MemberId from, const std::vector<DataFile>& files);
+  void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
+  void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
+  [[nodiscard]] std::string AlarmOf(MemberId id) const;
+  [[nodiscard]] double LastLoss() const;
+  [[nodiscard]] std::uint64_t UpdatesLost() const;
+  void OnProcessExited(const ProcessExited& event, TimePoint now);
+  void LeaveVolume(const ProcessExited& event);
+  void OnExported(const Exported& event, TimePoint now);
+  void OnTimer(TimePoint now);
+  void OnSuspendRequested(const SuspendRequested& event, TimePoint now);
+  void SuspendWhenStored(TimePoint now);
+
+  void LoseSilent(TimePoint now);
+  void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
+  void OnSpecChanged(const JobSettings& settings, TimePoint now);
+  void Scale(std::uint32_t workers, TimePoint now);
+
+  /// A worker that was one too many has ended.
+  void OnLeft(Roster::Slot& slot, TimePoint now);
+
+  /// Concludes what follows for the buckets, and tells the members.
+  void Settle(TimePoint now);
+
+  /// Training has diverged; `found` says how.
+  void OnDiverged(const std::string& found, TimePoint now);
+
+  /// Placement has settled what it could.
+  void OnSettled(const absl::Status& status, TimePoint now);
+
+  /// All processes are being ended, as the job goes back: it is to begin anew.
+  void StopIfEnding();
+
+  /// The member is gone: its slot, its buckets or parts, and what was expected of it.
+  void OnLost(Roster::Slot& slot, Loss loss, TimePoint now);
+  void ForgetMember(MemberId id, TimePoint now);
+
+  /// Tells everybody who is there now, and who deals which part.
+  void PublishMembers(TimePoint now);
+
+  [[nodiscard]] std::string_view OverDeadline() const;  // the field; empty: none
+  void CheckDeadlines();
+  void CheckStart(TimePoint now);
+  void Release(const std::string& why);
+  void BeginWhenReady(TimePoint now);
+  void FailOn(const absl::Status& status, EndKind end = EndKind::kOther);
+  void FailOnLoss(const absl::Status& status);
+  void End(Phase phase, std::string message, EndKind end = EndKind::kOther);
+  void Advance(TimePoint now);
+
+  JobSettings settings_;
+  JobState state_;
+  Outbox outbox_;
+  Roster roster_;
+  Parts parts_;
+  Placement placement_;
+  TrainingMeter meter_;
+  DivergenceWatch watch_;
+  EpochSequence sequence_;
+  GoingBack going_back_;
+  LeadOut lead_out_;
+  StartWatch start_watch_;
+
+  std::set<std::string> replaceable_;  // fields of data files that the next to tell decides
+
+  bool ready_ = false;    // the current step's commands have been sent
+  bool goes_on_ = false;  // it had begun under another controller, and processes of then may run
+  struct Alarm {
+    std::string text;
+    TimePoint since{};
+    TimePoint told{};  // last
+  };
+  std::map<MemberId, Alarm> alarms_;
+  std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last
+  std::map<MemberId, std::set<std::string>> told_damages_;  // that their processes found
+  std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
+  TimePoint last_progress_{};  // when something was counted, or could not be
+  struct Suspension {
+    std::string reason;
+    TimePoint deadline{};
+    std::uint64_t checkpoint = 0;  // the newest when it was asked for
+  };
+  std::optional<Suspension> suspension_;  // waits for a checkpoint
+  bool finished_ = false;
+  std::optional<TimePoint> begins_again_at_;
+  TimePoint last_advance_{};
+  std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event
+};
+
+}  // namespace adamant::controller

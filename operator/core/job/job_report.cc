@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+
+#include "operator/core/diagnosis/recovery.h"
+#include "operator/core/job/job_controller.h"
+#include "operator/core/training/staleness_summary.h"
+
+namespace adamant::controller {
+namespace {
+
+std::string StateName(const Roster::Slot& slot) {
+  switch (slot.liveness) {
+    case Roster::Liveness::kAbsent:
+      return "Left";
+    case Roster::Liveness::kStarting:
+      return "Starting";
+    case Roster::Liveness::kRunning:
+      return slot.leaving ? "Leaving" : "Running";
+    case Roster::Liveness::kWaiting:
+      return "Restarting";
+  }
+  return "Unknown";
+}
+
+}  // namespace
+
+JobReport JobController::Report() const {
+  JobReport report{
+      .name = settings_.name,
+      .term = state_.term,
+      .phase = state_.phase,
+      .epoch = state_.epoch,
+      .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
+      .counted_examples = std::max(meter_.counted(), state_.row.counted),
+      .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
+      .examples_per_second = meter_.ExamplesPerSecond(last_advance_),
+      .training_loss = LastLoss(),
+      .accuracy = state_.accuracy,
+      .restarts = state_.restarts,
+      .message = state_.message,
+      .invalid = state_.invalid,
+      .released = state_.released,
+      .end = state_.end,
+      .over_deadline = state_.phase == Phase::kFailed ? std::string(OverDeadline()) : "",
+      .members = {}};
+  const Load load = placement_.LoadOfServers();
+  for (const Roster::Slot& slot : roster_.slots()) {
+    if (roster_.IsSurplus(slot.id) && slot.liveness == Roster::Liveness::kAbsent) {
+      continue;
+    }
+    const bool holds_buckets = slot.id.role == Role::kParameterServer;
+    report.members.push_back(
+        {.id = slot.id,
+         .incarnation = roster_.IncarnationOf(slot.id),
+         .state = StateName(slot),
+         .metrics_address = slot.metrics_address,
+         .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
+         .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
+         .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0,
+         .address = slot.address,
+         .alarm = AlarmOf(slot.id)});
+    if (report.message.empty() && !slot.loading.empty()) {
+      report.message = ToString(slot.id) + ": " + slot.loading;
+    }
+  }
+  const bool live = wake_at_.has_value() && !IsFinal(state_.phase);
+  for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
+    const auto live_copies = live ? std::optional(placement_.LiveCopiesOf(bucket)) : std::nullopt;
+    report.buckets.push_back(placement_.failovers().ReportOf(bucket, live_copies));
+    report.bucket_summary.Add(report.buckets.back());
+  }
+  report.goes_on = goes_on_ && state_.phase == Phase::kStarting && placement_.KnowsWhoRuns();
+  report.last_failover = placement_.failovers().Last(last_advance_);
+  report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
+  report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
+  report.attempt = state_.recovery.attempt;
+  report.rate_factor = state_.recovery.rate_factor;
+  report.divergence = state_.recovery.divergence;
+  report.undone_updates = state_.recovery.undone_updates;
+  report.undone_examples = state_.recovery.undone_examples;
+  report.updates_lost = UpdatesLost();
+  const std::vector<std::uint64_t>& metered = meter_.batches_of_others();
+  report.batches_of_others =
+      Summarise(metered.empty() ? state_.row.batches_of_others : metered).mean;
+  return report;
+}
+
+// Of the results, and of the epoch that has none yet.
+std::uint64_t JobController::UpdatesLost() const {
+  const std::uint64_t now =
+      state_.step == Step::kExporting
+          ? 0
+          : state_.row.updates_lost + meter_.updates_lost() + state_.lost_with_all;
+  return state_.updates_lost + now;
+}
+
+// A controller that has just begun, or looks at a job that has ended, has metered nothing.
+double JobController::LastLoss() const {
+  const double recent = meter_.RecentLoss();
+  const double loss = recent == 0 && state_.row.is_measured() ? state_.row.training_loss : recent;
+  return std::isfinite(loss) ? loss : 0;  // states of before may hold such a one
+}
+
+}  // namespace adamant::controller

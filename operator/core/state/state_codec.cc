@@ -1,0 +1,391 @@
+#include <bit>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "operator/core/state/state.h"
+#include "services/common/base/checksum.h"
+
+namespace adamant::controller {
+namespace {
+
+constexpr std::uint64_t kStateVersion = 16;
+constexpr std::uint64_t kOldestVersion = 3;  // that is still read
+
+// Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
+// Reader is called with each field in turn. Integers are eight bytes, little-endian.
+class Writer {
+ public:
+  void Field(std::uint64_t value) {
+    for (int shift = 0; shift < 64; shift += 8) {
+      bytes_.push_back(static_cast<char>(value >> shift));
+    }
+  }
+  void Field(double value) { Field(std::bit_cast<std::uint64_t>(value)); }
+  void Field(const std::string& value) {
+    Field(std::uint64_t{value.size()});
+    bytes_ += value;
+  }
+  template <class T>
+  void Field(const std::vector<T>& values);
+
+  [[nodiscard]] std::string& bytes() { return bytes_; }
+  [[nodiscard]] static std::uint64_t version() { return kStateVersion; }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes, std::uint64_t version = kStateVersion)
+      : bytes_(bytes), version_(version) {}
+
+  void Field(std::uint64_t& value) {
+    value = 0;
+    if (bytes_.size() < 8) {
+      ok_ = false;
+      return;
+    }
+    for (int i = 0; i < 8; ++i) {
+      value |= std::uint64_t{static_cast<unsigned char>(bytes_[static_cast<std::size_t>(i)])}
+               << (8 * i);
+    }
+    bytes_.remove_prefix(8);
+  }
+  void Field(double& value) {
+    std::uint64_t bits = 0;
+    Field(bits);
+    value = std::bit_cast<double>(bits);
+  }
+  void Field(std::string& value) {
+    const std::uint64_t size = Size();
+    value = std::string(bytes_.substr(0, size));
+    bytes_.remove_prefix(size);
+  }
+  template <class T>
+  void Field(std::vector<T>& values);
+
+  [[nodiscard]] bool Done() const { return ok_ && bytes_.empty(); }
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+
+ private:
+  // A count of things that take at least a byte each, hence at most what is left.
+  std::uint64_t Size() {
+    std::uint64_t size = 0;
+    Field(size);
+    if (size > bytes_.size()) {
+      ok_ = false;
+      return 0;
+    }
+    return size;
+  }
+
+  std::string_view bytes_;
+  std::uint64_t version_;
+  bool ok_ = true;
+};
+
+// Fields that are narrower in memory than in the stored form.
+template <class T>
+void Narrow(Writer& codec, const T& value) {
+  codec.Field(static_cast<std::uint64_t>(value));
+}
+template <class T>
+void Narrow(Reader& codec, T& value) {
+  std::uint64_t wide = 0;
+  codec.Field(wide);
+  value = static_cast<T>(wide);
+}
+void Time(Writer& codec, const std::chrono::milliseconds& value) {
+  codec.Field(static_cast<std::uint64_t>(value.count()));
+}
+void Time(Reader& codec, std::chrono::milliseconds& value) {
+  std::uint64_t count = 0;
+  codec.Field(count);
+  value = std::chrono::milliseconds(static_cast<std::int64_t>(count));
+}
+
+// A value that may be missing is stored as a list of none or one.
+template <class T>
+void Optional(Writer& codec, const std::optional<T>& value) {
+  codec.Field(value ? std::vector<T>{*value} : std::vector<T>{});
+}
+template <class T>
+void Optional(Reader& codec, std::optional<T>& value) {
+  std::vector<T> values;
+  codec.Field(values);
+  value = values.empty() ? std::nullopt : std::optional<T>(values.front());
+}
+
+template <class Codec, class Value>
+void Walk(Codec& codec, Value& value);
+
+template <class Codec, class Value>
+void WalkRow(Codec& codec, Value& value) {
+  codec.Field(value.epoch);
+  codec.Field(value.snapshot);
+  codec.Field(value.counted);
+  codec.Field(value.left);
+  codec.Field(value.retrained);
+  codec.Field(value.trained);
+  codec.Field(value.training_loss);
+  codec.Field(value.training_accuracy);
+  codec.Field(value.seconds);
+  codec.Field(value.evaluation_seconds);
+  codec.Field(value.validated);
+  codec.Field(value.top1);
+  codec.Field(value.validation_loss);
+  codec.Field(value.pushes_refused);
+  codec.Field(value.updates_lost);
+  Narrow(codec, value.restarts);
+  codec.Field(value.staleness_counts);
+  if (codec.version() >= 5) {
+    codec.Field(value.attempt);
+    codec.Field(value.batches_of_others);
+  }
+}
+
+template <class Codec, class Value>
+void WalkRecovery(Codec& codec, Value& value) {
+  Walk(codec, value.first);
+  Walk(codec, value.healthy.checkpoint);
+  codec.Field(value.healthy.epoch);
+  Narrow(codec, value.found);
+  codec.Field(value.healthy.top1);
+  codec.Field(value.best_top1);
+  codec.Field(value.attempt);
+  codec.Field(value.times);
+  codec.Field(value.rate_factor);
+  Narrow(codec, value.going_back);
+  Narrow(codec, value.ended_diverged);
+  codec.Field(value.first_loss);
+  codec.Field(value.divergence);
+  codec.Field(value.undone_updates);
+  codec.Field(value.undone_examples);
+  codec.Field(value.counted_examples);
+  codec.Field(value.healthy.examples);
+  if (codec.version() >= 6) {
+    codec.Field(value.healthy.evaluated);
+    codec.Field(value.healthy.counted);
+    codec.Field(value.healthy.best_loss);
+    Walk(codec, value.older);
+    codec.Field(value.best_loss);
+  }
+}
+
+template <class Codec, class Value>
+void WalkState(Codec& codec, Value& value) {
+  codec.Field(value.job_uid);
+  codec.Field(value.term);
+  Narrow(codec, value.phase);
+  Narrow(codec, value.step);
+  codec.Field(value.epoch);
+  Walk(codec, value.row);
+  codec.Field(value.last_snapshot);
+  Walk(codec, value.checkpoint);
+  codec.Field(value.evaluated_snapshot);
+  codec.Field(value.accuracy);
+  codec.Field(value.buckets);
+  codec.Field(value.histories);
+  codec.Field(value.dead);
+  codec.Field(value.failovers);
+  codec.Field(value.restores);
+  codec.Field(value.part_owner);
+  codec.Field(value.training_examples);
+  codec.Field(value.slots);
+  Narrow(codec, value.restarts);
+  Time(codec, value.active);
+  Time(codec, value.epoch_active);
+  codec.Field(value.message);
+  Narrow(codec, value.invalid);
+  if (codec.version() >= 4) {
+    Narrow(codec, value.at_chance);
+  }
+  if (codec.version() >= 5) {
+    Walk(codec, value.recovery);
+  }
+  if (codec.version() >= 7) {
+    codec.Field(value.best_epoch);
+    codec.Field(value.best_accuracy);
+  }
+  if (codec.version() >= 8) {
+    Walk(codec, value.recovery.newest);
+  }
+  if (codec.version() >= 9) {
+    Narrow(codec, value.releases);
+    Narrow(codec, value.released);
+    codec.Field(value.starts);
+    codec.Field(value.schedule_epochs);
+  }
+  if (codec.version() >= 10) {
+    codec.Field(value.recovery.rate);
+    codec.Field(value.recovery.layer_rates);
+  }
+  if (codec.version() >= 11) {
+    codec.Field(value.data_files);
+  }
+  if (codec.version() >= 12) {
+    codec.Field(value.recovery.sign);
+  }
+  if (codec.version() >= 13) {
+    codec.Field(value.lost_with_all);
+  }
+  if (codec.version() >= 14) {
+    codec.Field(value.updates_lost);
+  }
+  if (codec.version() >= 15) {
+    codec.Field(value.earlier_loss);
+  }
+  if (codec.version() >= 16) {
+    Narrow(codec, value.end);
+  }
+}
+
+template <class Codec, class Value>
+void Walk(Codec& codec, Value& value) {
+  using T = std::remove_const_t<Value>;
+  if constexpr (std::is_same_v<T, std::uint64_t>) {
+    codec.Field(value);
+  } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+    Narrow(codec, value);
+  } else if constexpr (std::is_same_v<T, Holder>) {
+    Narrow(codec, value.slot);
+    codec.Field(value.incarnation);
+  } else if constexpr (std::is_same_v<T, Bucket>) {
+    codec.Field(value.epoch);
+    codec.Field(value.generation);
+    Walk(codec, value.primary);
+    codec.Field(value.members);
+    Narrow(codec, value.created);
+    Optional(codec, value.learner);
+    Optional(codec, value.leaver);
+    Optional(codec, value.heir);
+    codec.Field(value.restored_snapshot);
+  } else if constexpr (std::is_same_v<T, PushCut>) {
+    Narrow(codec, value.worker);
+    codec.Field(value.incarnation);
+    codec.Field(value.sequence);
+  } else if constexpr (std::is_same_v<T, CheckpointBucket>) {
+    Narrow(codec, value.slot);
+    codec.Field(value.generation);
+    codec.Field(value.updates);
+    codec.Field(value.checksum);
+  } else if constexpr (std::is_same_v<T, Checkpoint>) {
+    codec.Field(value.snapshot);
+    codec.Field(value.epoch);
+    codec.Field(value.buckets);
+    codec.Field(value.cuts);
+    Time(codec, value.held);
+  } else if constexpr (std::is_same_v<T, BucketHistory>) {
+    codec.Field(value.updates);
+    codec.Field(value.rolled_back);
+  } else if constexpr (std::is_same_v<T, SlotRecord>) {
+    codec.Field(value.incarnation);
+    codec.Field(value.uid);
+    codec.Field(value.generation);
+    codec.Field(value.joined);
+    codec.Field(value.concluded);
+    Narrow(codec, value.losses);
+    codec.Field(value.volume);
+  } else if constexpr (std::is_same_v<T, KeptModel>) {
+    Walk(codec, value.checkpoint);
+    codec.Field(value.epoch);
+    codec.Field(value.top1);
+    codec.Field(value.evaluated);
+    codec.Field(value.examples);
+    codec.Field(value.counted);
+    codec.Field(value.best_loss);
+  } else if constexpr (std::is_same_v<T, LayerRate>) {
+    codec.Field(value.layer);
+    codec.Field(value.rate);
+    codec.Field(value.factor);
+  } else if constexpr (std::is_same_v<T, DataFile>) {
+    codec.Field(value.field);
+    codec.Field(value.fingerprint);
+  } else if constexpr (std::is_same_v<T, Recovery>) {
+    WalkRecovery(codec, value);
+  } else if constexpr (std::is_same_v<T, EpochResult>) {
+    WalkRow(codec, value);
+  } else {
+    static_assert(std::is_same_v<T, JobState>);
+    WalkState(codec, value);
+  }
+}
+
+template <class T>
+void Writer::Field(const std::vector<T>& values) {
+  Field(std::uint64_t{values.size()});
+  for (const T& value : values) {
+    Walk(*this, value);
+  }
+}
+
+template <class T>
+void Reader::Field(std::vector<T>& values) {
+  values.assign(static_cast<std::size_t>(Size()), T{});
+  for (T& value : values) {
+    Walk(*this, value);
+  }
+}
+
+std::uint64_t ChecksumOf(std::string_view bytes) {
+  return Checksum(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
+}
+
+template <class Value>
+std::string EncodeValue(const Value& value) {
+  Writer writer;
+  writer.Field(kStateVersion);
+  Walk(writer, value);
+  writer.Field(ChecksumOf(writer.bytes()));
+  return std::move(writer.bytes());
+}
+
+template <class Value>
+absl::StatusOr<Value> DecodeValue(std::string_view bytes, const std::string& what) {
+  if (bytes.size() < 16) {
+    return absl::DataLossError(what + " is cut short: " + std::to_string(bytes.size()) + " bytes");
+  }
+  std::uint64_t version = 0;
+  Reader(bytes.substr(0, 8)).Field(version);
+  if (version < kOldestVersion || version > kStateVersion) {
+    return absl::FailedPreconditionError(what + " has format version " + std::to_string(version) +
+                                         ", this program reads " + std::to_string(kOldestVersion) +
+                                         " to " + std::to_string(kStateVersion));
+  }
+  std::uint64_t checksum = 0;
+  Reader(bytes.substr(bytes.size() - 8)).Field(checksum);
+  const std::string_view guarded = bytes.substr(0, bytes.size() - 8);
+  Value value;
+  Reader reader(guarded.substr(8), version);
+  if (checksum == ChecksumOf(guarded)) {
+    Walk(reader, value);
+  }
+  if (checksum != ChecksumOf(guarded) || !reader.Done()) {
+    return absl::DataLossError(what + " is damaged: its checksum does not fit");
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string Encode(const JobState& state) { return EncodeValue(state); }
+
+std::string Encode(const EpochResult& result) { return EncodeValue(result); }
+
+absl::StatusOr<JobState> DecodeState(std::string_view bytes) {
+  absl::StatusOr<JobState> state = DecodeValue<JobState>(bytes, "the controller's state");
+  if (state.ok() && (state->phase > Phase::kSuspended || state->step > Step::kFirstWeights)) {
+    return absl::DataLossError("the controller's state names an unknown phase or step");
+  }
+  return state;
+}
+
+absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes) {
+  return DecodeValue<EpochResult>(bytes, "an epoch's result");
+}
+
+}  // namespace adamant::controller

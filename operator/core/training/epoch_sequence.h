@@ -1,0 +1,150 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "operator/core/buckets/placement.h"
+#include "operator/core/diagnosis/divergence_watch.h"
+#include "operator/core/diagnosis/training_meter.h"
+#include "operator/core/processes/roster.h"
+#include "operator/core/training/checkpoint_taker.h"
+#include "operator/core/training/parts.h"
+#include "operator/core/training/snapshot_taker.h"
+
+namespace adamant::controller {
+
+/// Leads the job from epoch to epoch: open, close, flush, snapshot, evaluate, decide, export.
+/// Each step waits for answers and may be repeated: answers to another step or epoch are ignored.
+/// An error of any member fails the job with its message.
+/// Threads: one thread at a time.
+class EpochSequence {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// Wait before an export that could not read a server is tried again.
+  static constexpr std::chrono::milliseconds kExportRetry{2'000};
+
+  /// The arguments must outlive this.
+  EpochSequence(const JobSettings& settings,
+                JobState& state,
+                Outbox& outbox,
+                Roster& roster,
+                Parts& parts,
+                Placement& placement,
+                TrainingMeter& meter,
+                DivergenceWatch& watch);
+
+  /// The buckets have come back as the state's checkpoint has them: goes back to that moment.
+  void RollBack();
+
+  /// The job goes back: its processes end, and nothing is waited for any more. Begin follows.
+  void Abandon();
+
+  /// Sends the commands of the step that the state names: at the start of a job and of every
+  /// controller.
+  void Begin(TimePoint now);
+
+  /// A job whose last epoch has ended has more of them now, or another target: the next one is to
+  /// be opened, of a model that is to be exported no more.
+  [[nodiscard]] bool HasMore() const;
+  void GoOn();
+
+  /// Sends the current command, if there is one, to a member that may not have it.
+  void Repeat(MemberId id);
+  void RepeatAll(Role role);
+
+  /// The owner of part 0 says which epoch the data tier has decided on: goes on with that one if it
+  /// is later than the state's. While no controller was there it has closed epochs itself, and says
+  /// what they counted; or an earlier controller had opened it and could not store that, and the
+  /// results of the epochs between are lost. What was trained in them is not.
+  void Adopt(const DataServerProgress& progress, TimePoint now);
+
+  /// This controller was held up: the data tier may have gone on without it, and workers may push
+  /// again.
+  void OnHeldUp();
+
+  /// It may live, and go on without a controller.
+  void OnDataServerLost();
+
+  void OnEpochEnded(const EpochEnded& message);
+  void OnPartClosed(const PartClosed& message);
+  void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
+  void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
+  absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
+
+  /// Returns what the result says of training that has diverged: then the sequence goes on only if
+  /// the job is to continue nevertheless.
+  std::optional<std::string> OnEvaluated(const Evaluated& message, TimePoint now);
+
+  /// The model is written; the job has succeeded if this is the snapshot it waits for. Returns
+  /// whether it is.
+  [[nodiscard]] bool OnExported(const Exported& exported) const;
+
+  /// Records have changed since the export began: that may be why it could not read the model.
+  [[nodiscard]] bool IsExportDisturbed() const { return export_disturbed_; }
+
+  /// The export did not work this time.
+  void ExportAgain(TimePoint now) { export_retry_ = now + kExportRetry; }
+
+  /// Nothing more is expected of this worker.
+  void OnWorkerLost(std::uint32_t worker);
+
+  /// Records have changed, or buckets are served again.
+  void OnRecordsChanged();
+
+  /// A checkpoint is wanted that begins from now on.
+  void RequestCheckpoint(TimePoint now) { checkpoints_.Request(now); }
+
+  /// checkpoint_interval was another before.
+  void OnIntervalChanged(std::chrono::milliseconds before) {
+    checkpoints_.OnIntervalChanged(before);
+  }
+
+  /// Repeats snapshots and exports, and takes checkpoints that are due.
+  void OnTimer(TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> NextTimer() const;
+
+ private:
+  [[nodiscard]] bool IsLast(const EpochResult& row) const;
+  void Enter(Step step);
+  void StoreUnattended(const UnattendedEpoch& ended);
+  void TakeFirstWeights();
+  void OnCheckpoint(TimePoint now);
+  void Accept(bool healthy, TimePoint now);
+  void TellChance(std::uint64_t most_frequent);
+  void OpenNext(TimePoint now);
+  void StartClosing();
+  void CloseAgain();
+  void CloseRow();
+  void CountLost();
+  void StartFlushing();
+  void StartSnapshot();
+  void StartExport(TimePoint now);
+  void Flushed(std::uint32_t worker);
+  [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
+
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  Roster& roster_;
+  Parts& parts_;
+  Placement& placement_;
+  TrainingMeter& meter_;
+  DivergenceWatch& watch_;
+
+  std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
+  std::set<std::uint32_t> unflushed_workers_;  // kFlushing
+  std::vector<std::uint64_t> generations_;     // of the buckets, when the workers began to flush
+                                               // or the first weights were asked for
+  SnapshotTaker snapshots_;
+  CheckpointTaker checkpoints_;
+  std::optional<TimePoint> export_retry_;
+  bool export_disturbed_ = false;
+  bool told_chance_ = false;          // the user knows; once is enough
+  std::uint64_t measured_epoch_ = 0;  // of the last row that this controller has measured
+};
+
+}  // namespace adamant::controller

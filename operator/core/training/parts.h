@@ -1,0 +1,34 @@
+#pragma once
+
+#include "operator/core/processes/roster.h"
+#include "operator/core/state/state.h"
+
+namespace adamant::controller {
+
+/// Which data server deals which part of the training data.
+/// Threads: one thread at a time.
+class Parts {
+ public:
+  /// The arguments must outlive this.
+  Parts(const JobSettings& settings, JobState& state, Outbox& outbox, const Roster& roster)
+      : settings_(settings), state_(state), outbox_(outbox), roster_(roster) {}
+
+  /// Gives parts of data servers that do not run to running ones. While the job starts there is
+  /// nothing to gain from it: their owners are on their way. Returns whether anything changed.
+  bool Reassign();
+
+  /// Gives each part back to the data server of its own number, where that one runs. Only between
+  /// epochs: a part that moves takes its leases down. Returns whether anything changed.
+  bool Rebalance();
+
+  /// Every part has an owner that has loaded its data.
+  [[nodiscard]] bool Started() const;
+
+ private:
+  const JobSettings& settings_;
+  JobState& state_;
+  Outbox& outbox_;
+  const Roster& roster_;
+};
+
+}  // namespace adamant::controller

@@ -1,0 +1,218 @@
+#include "operator/core/training/snapshot_taker.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "services/common/base/status_macros.h"
+
+namespace adamant::controller {
+
+SnapshotTaker::SnapshotTaker(const JobSettings& settings,
+                             JobState& state,
+                             Outbox& outbox,
+                             Roster& roster,
+                             const Configurations& configurations)
+    : settings_(settings),
+      state_(state),
+      outbox_(outbox),
+      roster_(roster),
+      configurations_(configurations) {}
+
+void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
+  Drop();
+  cuts_ = std::move(cuts);
+  snapshot_ = snapshot;
+  stored_.assign(configurations_.size(), std::nullopt);
+  asked_.assign(configurations_.size(), 0);
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.IsServed(bucket)) {
+      asked_[bucket] = configurations_.At(bucket).epoch;
+    }
+  }
+  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+    Request(server);
+  }
+}
+
+void SnapshotTaker::Need() {
+  Drop();
+  snapshot_ = state_.checkpoint.snapshot;
+  complete_ = true;
+  cuts_ = state_.checkpoint.cuts;
+  stored_.assign(state_.checkpoint.buckets.begin(), state_.checkpoint.buckets.end());
+  stored_.resize(configurations_.size());
+  asked_.assign(configurations_.size(), 0);
+  Follow();
+}
+
+void SnapshotTaker::Drop() {
+  snapshot_ = 0;
+  complete_ = false;
+  retry_.reset();
+  wait_ = kFirstWait;
+  told_waiting_ = false;
+  failures_ = 0;
+  count_from_ = TimePoint::min();
+}
+
+bool SnapshotTaker::IsStored(std::uint32_t bucket) const {
+  return stored_[bucket] && stored_[bucket]->slot == configurations_.At(bucket).primary.slot;
+}
+
+// Its process is the primary of a bucket that is not stored.
+bool SnapshotTaker::IsWanting(std::uint32_t server) const {
+  const Holder holder{.slot = server,
+                      .incarnation = roster_.IncarnationOf({Role::kParameterServer, server})};
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.At(bucket).primary == holder && !IsStored(bucket)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
+                                            const SnapshotTaken& message,
+                                            TimePoint now) {
+  if (snapshot_ == 0 || message.snapshot != snapshot_) {
+    return false;
+  }
+  if (!message.ok && IsWanting(server)) {
+    ADAMANT_RETURN_IF_ERROR(OnFailed(server, message, now));
+    return false;
+  }
+  for (const SnapshotBucket& stored : message.buckets) {
+    if (stored.bucket < configurations_.size() &&
+        configurations_.At(stored.bucket).primary.slot == server &&
+        configurations_.At(stored.bucket).generation == stored.generation) {
+      stored_[stored.bucket] = CheckpointBucket{.slot = server,
+                                                .generation = stored.generation,
+                                                .updates = stored.updates,
+                                                .checksum = stored.checksum};
+    }
+  }
+  return Complete();
+}
+
+absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
+                                     const SnapshotTaken& message,
+                                     TimePoint now) {
+  const MemberId id{Role::kParameterServer, server};
+  const std::string problem = ToString(id) + " cannot store snapshot " + std::to_string(snapshot_) +
+                              (message.disk_full ? ": " : " yet: ") + message.error;
+  if (!message.disk_full) {  // a bucket is not served, as after any loss: there is time
+    WaitForServing(id, problem, now);
+    return absl::OkStatus();
+  }
+  retry_ = retry_.value_or(now + kRetry);
+  // Servers that fail together, or one that restarts and fails again, count once in a while.
+  if (now < count_from_) {
+    return absl::OkStatus();
+  }
+  count_from_ = now + kRetry;
+  if (++failures_ == 1) {
+    outbox_.Tell(Note::Kind::kAlarm, id, problem);
+  }
+  return failures_ >= kTries ? absl::ResourceExhaustedError(problem) : absl::OkStatus();
+}
+
+// Asked again soon at first: buckets that begin are served a moment later, and nobody need know.
+void SnapshotTaker::WaitForServing(const MemberId& server,
+                                   const std::string& problem,
+                                   TimePoint now) {
+  if (retry_.has_value()) {
+    return;
+  }
+  retry_ = now + wait_;
+  wait_ = std::min(2 * wait_, kRetry);
+  if (wait_ == kRetry && !std::exchange(told_waiting_, true)) {
+    outbox_.Tell(Note::Kind::kCheckpoint, server, problem);
+  }
+}
+
+// If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
+bool SnapshotTaker::Complete() {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsStored(bucket)) {
+      return false;
+    }
+  }
+  retry_.reset();
+  Checkpoint checkpoint{.snapshot = snapshot_, .epoch = state_.epoch, .buckets = {}, .cuts = cuts_};
+  for (const auto& stored : stored_) {
+    checkpoint.buckets.push_back(*stored);
+  }
+  state_.checkpoint = std::move(checkpoint);
+  outbox_.StateChanged();
+  if (state_.step != Step::kFirstWeights) {  // nobody wants those as a model
+    outbox_.Add(WriteManifest{.checkpoint = state_.checkpoint, .keep = state_.evaluated_snapshot});
+  }
+  return !std::exchange(complete_, true);
+}
+
+bool SnapshotTaker::Follow() {
+  if (snapshot_ == 0) {
+    return false;
+  }
+  std::set<std::uint32_t> servers;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    const Bucket& record = configurations_.At(bucket);
+    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != record.epoch) {
+      asked_[bucket] = record.epoch;
+      servers.insert(record.primary.slot);
+    }
+  }
+  for (const std::uint32_t server : servers) {
+    Request(server);
+  }
+  return !servers.empty();
+}
+
+bool SnapshotTaker::IsReadable() const {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsStored(bucket) || !configurations_.IsServed(bucket)) {
+      return false;
+    }
+  }
+  return snapshot_ != 0;
+}
+
+void SnapshotTaker::Repeat(std::uint32_t server) {
+  if (snapshot_ != 0 && IsWanting(server)) {
+    Request(server);
+  }
+}
+
+void SnapshotTaker::Request(std::uint32_t server) {
+  TakeSnapshot request{.snapshot = snapshot_,
+                       .keep_from = snapshot_,
+                       .keep = {},
+                       .writers_from = roster_.WritersFrom(),
+                       .generations = configurations_.Generations()};
+  for (const std::uint64_t kept : {state_.evaluated_snapshot,
+                                   state_.checkpoint.snapshot,
+                                   state_.recovery.healthy.checkpoint.snapshot,
+                                   state_.recovery.healthy.evaluated,
+                                   state_.recovery.older.checkpoint.snapshot,
+                                   state_.recovery.first.snapshot,
+                                   kept_}) {
+    if (kept != 0 && kept < snapshot_ &&
+        std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
+      request.keep.push_back(kept);
+    }
+  }
+  roster_.SendTo({Role::kParameterServer, server}, request);
+}
+
+void SnapshotTaker::OnTimer(TimePoint now) {
+  if (retry_ && *retry_ <= now) {
+    retry_.reset();
+    for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+      Repeat(server);
+    }
+  }
+}
+
+}  // namespace adamant::controller

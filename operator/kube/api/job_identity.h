@@ -1,0 +1,26 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "operator/kube_client/api/resource.h"
+
+// Which objects belong to a job.
+namespace adamant::kube {
+
+/// Labels of everything that belongs to a job.
+inline constexpr char kJobLabel[] = "adamant.dev/job";         ///< its name
+inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
+/// Label selector of all that belongs to any job.
+inline constexpr char kOursSelector[] = "app.kubernetes.io/managed-by=adamant-operator";
+
+/// Whose objects these are.
+struct JobIdentity {
+  ObjectKey key;
+  std::string uid;
+};
+
+/// metadata of an object of the job: name, namespace, labels, and the job as its owner.
+nlohmann::json MetadataOf(const JobIdentity& job, const std::string& name);
+
+}  // namespace adamant::kube

@@ -1,0 +1,309 @@
+#include "operator/kube/job/operator.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "operator/kube/api/custom_resources.h"
+#include "proto/adamant/v1/resources.pb.h"
+#include "services/common/base/log.h"
+
+namespace adamant::kube {
+namespace {
+
+constexpr char kByJob[] = "job";
+constexpr char kByJobName[] = "job name";  // with its namespace
+constexpr char kByNode[] = "node";
+constexpr char kSweep[] = "";  // in the queue, in place of a job's key
+constexpr std::chrono::minutes kFirstSweep{1};
+constexpr std::chrono::minutes kNextSweep{1};  // after one that has found something
+constexpr std::chrono::minutes kSweepInterval{10};
+
+// "Running" of PHASE_RUNNING.
+std::string PhaseText(const v1::TrainingJobStatus& status) {
+  if (!status.has_phase()) {
+    return "New";
+  }
+  constexpr std::size_t kPrefix = std::string_view("PHASE_").size();
+  std::string text = v1::TrainingJobStatus::Phase_Name(status.phase()).substr(kPrefix);
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    text[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
+  }
+  return text;
+}
+
+}  // namespace
+
+Operator::Operator(const Client& client,
+                   const Client& lease_client,
+                   const Clock& clock,
+                   Sleeper& sleeper,
+                   OperatorOptions options)
+    : client_(client),
+      clock_(clock),
+      options_(std::move(options)),
+      jobs_(client, kTrainingJobs, {}, ParseJobObject, clock, sleeper),
+      pods_(client,
+            kPods,
+            {.selection = {.label_selector = kOursSelector}},
+            ParsePod,
+            clock,
+            sleeper),
+      nodes_(client, kNodes, {}, ParseNode, clock, sleeper),
+      budgets_(client,
+               kPodDisruptionBudgets,
+               {.selection = {.label_selector = kOursSelector}},
+               ParseBudget,
+               clock,
+               sleeper),
+      events_(client, {.component = kFieldManager, .instance = options_.identity}, clock, sleeper),
+      election_(lease_client,
+                {.lease = {options_.name_space, "adamant-operator"}, .identity = options_.identity},
+                {.started = [this](std::int64_t /*transitions*/) { OnStarted(); },
+                 .lost = [] { LogWarning("the lease could not be renewed"); },
+                 .stopped = [this] { OnStopped(); },
+                 .new_leader =
+                     [](const std::string& identity) {
+                       LogInfo("leader", {{"identity", identity}});
+                     }},
+                clock,
+                sleeper) {
+  AddHandlers();
+}
+
+void Operator::AddHandlers() {
+  jobs_.AddHandler([this](const Informer<JobView>::Change& change) { Wake(change.key); });
+  pods_.AddIndex(kByJob, [](const PodView& pod) { return std::vector{pod.job_uid}; });
+  pods_.AddIndex(kByJobName, [](const PodView& pod) {
+    return std::vector{ToString(ObjectKey{pod.ns, pod.job_name})};
+  });
+  pods_.AddIndex(kByNode, [](const PodView& pod) { return std::vector{pod.node}; });
+  pods_.AddHandler([this](const Informer<PodView>::Change& change) {
+    const PodView& pod = change.after != nullptr ? *change.after : *change.before;
+    Wake({pod.ns, pod.job_name});
+  });
+  nodes_.AddHandler([this](const Informer<NodeView>::Change& change) {
+    const bool told = change.before != nullptr && change.after != nullptr;
+    if (!told || *change.before != *change.after) {  // else it is only alive
+      WakeJobsOn(change.key.name);
+    }
+  });
+  budgets_.AddIndex(kByJob, [](const BudgetView& budget) { return std::vector{budget.job_uid}; });
+  budgets_.AddHandler([this](const Informer<BudgetView>::Change& change) {
+    const BudgetView& budget = change.after != nullptr ? *change.after : *change.before;
+    Wake({change.key.ns, budget.job_name});
+  });
+}
+
+void Operator::Wake(const ObjectKey& job) {
+  const MutexLock lock(mutex_);
+  if (queue_ != nullptr) {
+    queue_->Add(ToString(job));
+  }
+}
+
+void Operator::WakeJobsOn(const std::string& node) {
+  for (const auto& pod : pods_.ByIndex(kByNode, node)) {
+    Wake({pod->ns, pod->job_name});
+  }
+}
+
+JobObjects Operator::ObjectsOf(const JobView& view) const {
+  return {.pods = pods_.ByIndex(kByJob, view.uid),
+          .node_of =
+              [this](const std::string& name) {
+                return nodes_.Get({"", name});
+              },
+          .budgets = budgets_.ByIndex(kByJob, view.uid),
+          .all_nodes = [this] { return nodes_.All(); }};
+}
+
+Operator::~Operator() { Stop(); }
+
+bool Operator::leads() const {
+  const MutexLock lock(mutex_);
+  return queue_ != nullptr;
+}
+
+void Operator::Start() {
+  jobs_.Start();
+  pods_.Start();
+  nodes_.Start();
+  budgets_.Start();
+  events_.Start();
+  election_.Start();
+}
+
+void Operator::Stop() {
+  {
+    const MutexLock leadership(leadership_mutex_);
+    if (std::exchange(stopped_, true)) {
+      return;
+    }
+  }
+  OnStopped();
+  election_.Stop();
+  events_.Stop();
+  budgets_.Stop();
+  nodes_.Stop();
+  pods_.Stop();
+  jobs_.Stop();
+}
+
+void Operator::OnStarted() {
+  const MutexLock leadership(leadership_mutex_);
+  if (stopped_ || leads()) {
+    return;  // led already: the lease was won again, and nobody had it meanwhile
+  }
+  while (!ready()) {
+    constexpr std::chrono::seconds kWait(1);
+    if (!jobs_.WaitUntilSynced(kWait) || !pods_.WaitUntilSynced(kWait) ||
+        !nodes_.WaitUntilSynced(kWait) || !budgets_.WaitUntilSynced(kWait)) {
+      LogInfo("waiting for the cluster's jobs, pods, nodes and budgets");
+    }
+  }
+  auto control = control::StartControlServer(options_.control_listen);
+  if (!control.ok()) {
+    LogError("cannot listen for control streams", {{"error", control.status().ToString()}});
+    return;
+  }
+  control_ = *std::move(control);
+  context_ = std::make_unique<BodyContext>(BodyContext{.client = client_,
+                                                       .control = *control_,
+                                                       .events = events_,
+                                                       .clock = clock_,
+                                                       .pods = options_.pods,
+                                                       .observer = options_.observer});
+  const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
+  bodies_ =
+      std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });
+  sweep_ =
+      std::make_unique<OrphanSweep>(client_, [this](const ObjectKey& key, const std::string& uid) {
+        const auto job = jobs_.Get(key);
+        return job != nullptr && job->uid == uid;
+      });
+  {
+    const MutexLock lock(mutex_);
+    queue_ = queue;
+  }
+  LogInfo("leads", {{"control", control_->address()}});
+  for (int i = 0; i < options_.workers; ++i) {
+    workers_.emplace_back([this] { WorkLoop(); });
+  }
+  EnqueueAll();
+  queue->AddAfter(kSweep, kFirstSweep);
+}
+
+void Operator::OnStopped() {
+  const MutexLock leadership(leadership_mutex_);
+  std::shared_ptr<WorkQueue> queue;
+  {
+    const MutexLock lock(mutex_);
+    queue = std::exchange(queue_, nullptr);
+  }
+  if (queue == nullptr) {
+    return;
+  }
+  queue->ShutDown();
+  workers_.clear();
+  sweep_.reset();
+  bodies_.reset();
+  control_->Stop();
+  context_.reset();
+  control_.reset();
+  LogInfo("leads no more");
+}
+
+OperatorCounts Operator::Counts() const {
+  OperatorCounts counts;
+  for (const auto& job : jobs_.All()) {
+    const v1::RolesStatus& roles = job->status->roles();
+    ++counts.jobs[PhaseText(*job->status)];
+    counts.members += static_cast<std::size_t>(std::max<std::int64_t>(
+        0,
+        roles.worker().ready() + roles.data_server().ready() + roles.parameter_server().ready()));
+  }
+  return counts;
+}
+
+void Operator::Tell(OperatorObserver::Outcome outcome) const {
+  if (options_.observer != nullptr) {
+    options_.observer->OnReconciled(outcome);
+  }
+}
+
+void Operator::EnqueueAll() {
+  for (const auto& job : jobs_.All()) {
+    const MutexLock lock(mutex_);
+    queue_->Add(ToString(job->key));
+  }
+}
+
+void Operator::WorkLoop() {
+  std::shared_ptr<WorkQueue> queue;
+  {
+    const MutexLock lock(mutex_);
+    queue = queue_;
+  }
+  while (queue != nullptr) {
+    const std::optional<std::string> key = queue->Take();
+    if (!key) {
+      return;
+    }
+    Work(*key);
+    queue->Done(*key);
+  }
+}
+
+// Of a job that is gone, or going: what Kubernetes deletes is not to be held up.
+void Operator::LetPodsGo(const ObjectKey& job, WorkQueue& queue) {
+  PodViews pods = pods_.ByIndex(kByJobName, ToString(job));
+  std::erase_if(pods, [&](const auto& pod) { return !pod->pod.deleting; });
+  const absl::Status told = EndGroups(client_, pods);
+  if (!told.ok()) {
+    LogWarning("pods of a deleted job may stay",
+               {{"job", ToString(job)}, {"error", told.ToString()}});
+    queue.Retry(ToString(job));
+  }
+}
+
+void Operator::Work(const std::string& key) {
+  std::shared_ptr<WorkQueue> queue;
+  {
+    const MutexLock lock(mutex_);
+    queue = queue_;
+  }
+  if (queue == nullptr) {
+    return;
+  }
+  if (key == kSweep) {
+    sweep_->Sweep();
+    return queue->AddAfter(kSweep, sweep_->has_found() ? kNextSweep : kSweepInterval);
+  }
+  const auto parsed = ParseObjectKey(key);
+  if (!parsed.ok()) {
+    return;  // no handler makes such a key
+  }
+  const auto view = jobs_.Get(*parsed);
+  if (view == nullptr || view->deleting) {
+    queue->Forget(key);  // another job of that name begins anew
+    bodies_->Drop(*parsed);
+    return LetPodsGo(*parsed, *queue);
+  }
+  const auto next = bodies_->Work(view, ObjectsOf(*view));
+  if (!next.ok()) {
+    LogWarning("work to be repeated", {{"job", key}, {"error", next.status().ToString()}});
+    Tell(OperatorObserver::Outcome::kError);
+    return queue->Retry(key);
+  }
+  queue->Forget(key);
+  const bool later = *next != Clock::TimePoint::max();
+  Tell(later ? OperatorObserver::Outcome::kLater : OperatorObserver::Outcome::kSuccess);
+  if (later) {
+    queue->AddAfter(key, std::max(*next - clock_.Now(), Clock::Duration::zero()));
+  }
+}
+
+}  // namespace adamant::kube

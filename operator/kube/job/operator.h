@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "operator/control/control_server.h"
+#include "operator/kube/job/job_bodies.h"
+#include "operator/kube/job/job_body.h"
+#include "operator/kube/job/job_observer.h"
+#include "operator/kube/job/orphan_sweep.h"
+#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/status/job_objects.h"
+#include "operator/kube/status/job_view.h"
+#include "operator/kube_client/api/client.h"
+#include "operator/kube_client/api/event_recorder.h"
+#include "operator/kube_client/api/leader_election.h"
+#include "operator/kube_client/base/work_queue.h"
+#include "operator/kube_client/cache/informer.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+
+namespace adamant::kube {
+
+/// Is told of an operator's work. Threads: any; the WorkQueueObserver's calls must be quick.
+class OperatorObserver : public WorkQueueObserver, public JobObserver {
+ public:
+  enum class Outcome : std::uint8_t {
+    kSuccess,  ///< nothing is to be done until something happens
+    kLater,    ///< to be called again at some time
+    kError,    ///< to be tried again
+  };
+  virtual void OnReconciled(Outcome outcome) = 0;
+};
+
+struct OperatorCounts {
+  std::map<std::string, std::size_t> jobs;  ///< by phase: "Running"; "New": nobody has seen it
+  std::size_t members = 0;                  ///< processes that have joined a job
+};
+
+struct OperatorOptions {
+  std::string name_space;      ///< where its lease is
+  std::string identity;        ///< unique among operators: the pod's name
+  std::string control_listen;  ///< host:port of control streams, while it leads
+  PodSettings pods;
+  int workers = 16;  ///< jobs that are worked on at a time; each waits for the API now and then
+  OperatorObserver* observer = nullptr;  ///< must outlive the operator; null: none
+};
+
+/// Leads the TrainingJobs of a cluster, while it holds the operators' lease.
+/// Threads: Start, Stop and the destructor by one; the others by any.
+class Operator {
+ public:
+  /// `lease_client` has a rate limit of its own, so that the lease is renewed however much else is
+  /// to be done. `clock` and `sleeper` must outlive this.
+  Operator(const Client& client,
+           const Client& lease_client,
+           const Clock& clock,
+           Sleeper& sleeper,
+           OperatorOptions options);
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  void Start();
+
+  /// Takes no more work, finishes what was begun, and gives the lease up last. Idempotent.
+  void Stop();
+
+  /// Whether it knows the cluster's jobs and pods.
+  [[nodiscard]] bool ready() const {
+    return jobs_.synced() && pods_.synced() && nodes_.synced() && budgets_.synced();
+  }
+  [[nodiscard]] bool leads() const;
+
+  /// Of all jobs of the cluster, as they were last seen.
+  [[nodiscard]] OperatorCounts Counts() const;
+
+ private:
+  void AddHandlers();
+  void Wake(const ObjectKey& job);
+  void WakeJobsOn(const std::string& node);
+  [[nodiscard]] JobObjects ObjectsOf(const JobView& view) const;
+  void OnStarted();
+  void OnStopped();
+  void EnqueueAll();
+  void WorkLoop();
+  void LetPodsGo(const ObjectKey& job, WorkQueue& queue);
+  void Work(const std::string& key);
+  void Tell(OperatorObserver::Outcome outcome) const;
+
+  const Client client_;
+  const Clock& clock_;
+  const OperatorOptions options_;
+
+  Informer<JobView> jobs_;
+  Informer<PodView> pods_;
+  Informer<NodeView> nodes_;
+  Informer<BudgetView> budgets_;
+  EventRecorder events_;
+  LeaderElection election_;
+
+  Mutex leadership_mutex_;  // held while it begins or ceases to lead; taken before the other
+
+  mutable Mutex mutex_;
+  // Of the present leadership; null while it does not lead.
+  std::shared_ptr<WorkQueue> queue_ ABSL_GUARDED_BY(mutex_);
+
+  // These change only while there are no workers.
+  std::unique_ptr<control::ControlServer> control_;
+  std::unique_ptr<BodyContext> context_;
+  std::unique_ptr<JobBodies> bodies_;
+  std::unique_ptr<OrphanSweep> sweep_;
+  std::vector<std::jthread> workers_ ABSL_GUARDED_BY(leadership_mutex_);
+  bool stopped_ ABSL_GUARDED_BY(leadership_mutex_) = false;
+};
+
+}  // namespace adamant::kube

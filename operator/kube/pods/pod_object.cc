@@ -1,0 +1,457 @@
+#include "operator/kube/pods/pod_object.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "operator/kube/pods/gang.h"
+#include "operator/kube/pods/hardened_pod.h"
+#include "operator/kube/pods/strategic_merge.h"
+#include "operator/kube/schema/job_object.h"
+#include "operator/kube/schema/message_json.h"
+#include "operator/kube/storage/epoch_objects.h"
+#include "operator/kube/volumes/claim_object.h"
+#include "operator/kube/volumes/data_claims.h"
+#include "operator/kube_client/base/json.h"
+#include "proto/adamant/v1/job.pb.h"
+
+namespace adamant::kube {
+namespace {
+
+using controller::LossReason;
+using controller::MemberId;
+using controller::Role;
+using controller::StartProcess;
+
+constexpr int kMetricsPort = 7070;
+constexpr int kServicePort = 7071;
+constexpr int kReplicationPort = 7072;
+constexpr std::size_t kLongestLine = 500;  // of a process, that is told
+constexpr int kBadConfiguration = 2;       // exit code of a service: service.h
+constexpr char kContainer[] = "adamant";
+constexpr char kDataFolder[] = "/data";
+constexpr char kInputsFolder[] = "/inputs";
+constexpr char kOwnLabels[] = "adamant.dev/";
+constexpr char kExportLabel[] = "adamant.dev/export";
+constexpr char kTrialLabel[] = "check";  // in place of a snapshot's number
+
+std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }
+
+Json Port(const char* name, int port) { return {{"name", name}, {"containerPort", port}}; }
+
+Json FieldVariable(const char* name, const char* path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
+  Json arguments = {"--controller=" + settings.control_service,
+                    "--job=" + job.uid,
+                    "--slot=" + std::to_string(process.id.slot),
+                    "--generation=" + std::to_string(process.generation),
+                    std::string("--data-dir=") + kDataFolder + "/adamant",
+                    "--metrics-listen=" + OnPodAddress(kMetricsPort),
+                    "--listen=" + OnPodAddress(kServicePort)};
+  if (process.id.role == Role::kParameterServer) {
+    arguments.push_back("--replication-listen=" + OnPodAddress(kReplicationPort));
+    arguments.push_back("--node=$(NODE_NAME)");
+  }
+  return arguments;
+}
+
+Json Container(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
+  Json ports = Json::array({Port("metrics", kMetricsPort)});
+  if (process.id.role != Role::kWorker) {
+    ports.push_back(Port("service", kServicePort));
+  }
+  if (process.id.role == Role::kParameterServer) {
+    ports.push_back(Port("replication", kReplicationPort));
+  }
+  return {
+      {"name", kContainer},
+      {"image", settings.image},
+      {"command", Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))})},
+      {"args", Arguments(job, process, settings)},
+      {"env",
+       Json::array({FieldVariable("POD_IP", "status.podIP"),
+                    FieldVariable("NODE_NAME", "spec.nodeName"),
+                    FieldVariable("ADAMANT_POD_UID", "metadata.uid")})},  // images may be older
+      {"ports", ports},
+      {"volumeMounts",
+       Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
+                    {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+      {"securityContext", HardenedContainer()}};
+}
+
+Json Volumes(const JobIdentity& job, const StartProcess& process, std::uint64_t volume) {
+  Json data = {{"name", "data"}};
+  if (process.id.role == Role::kParameterServer) {
+    data["persistentVolumeClaim"] = {
+        {"claimName", ClaimName(job.key.name, process.id.slot, volume)}};
+  } else {
+    data["emptyDir"] = Json::object();
+  }
+  return Json::array({data, {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+}
+
+// Pods of a role keep away from each other where they can, from node and zone.
+Json Affinity(const JobIdentity& job, Role role) {
+  const Json others = {
+      {"matchLabels", {{kJobUidLabel, job.uid}, {kRoleLabel, controller::RoleName(role)}}}};
+  Json terms = Json::array();
+  for (const auto& [weight, key] :
+       {std::pair(100, "kubernetes.io/hostname"), std::pair(50, "topology.kubernetes.io/zone")}) {
+    terms.push_back({{"weight", weight},
+                     {"podAffinityTerm", {{"topologyKey", key}, {"labelSelector", others}}}});
+  }
+  return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", terms}}}};
+}
+
+const v1::PodTemplate& TemplateOf(const v1::TrainingJob& spec, Role role) {
+  const v1::Pods& pods = spec.spec().pods();
+  switch (role) {
+    case Role::kWorker:
+      return pods.worker();
+    case Role::kDataServer:
+      return pods.data_server();
+    case Role::kParameterServer:
+      return pods.parameter_server();
+  }
+  return pods.worker();
+}
+
+void MergeTemplate(const v1::PodTemplate& overlay, Json& pod) {
+  for (const auto& [name, value] : overlay.metadata().labels()) {
+    if (!name.starts_with(kOwnLabels)) {
+      pod["metadata"]["labels"].emplace(name, value);
+    }
+  }
+  for (const auto& [name, value] : overlay.metadata().annotations()) {
+    pod["metadata"]["annotations"].emplace(name, value);
+  }
+  const Json merged = MessageJson(overlay);
+  if (const Json* spec = Find(merged, {"spec"})) {
+    StrategicMerge(pod["spec"], *spec);
+  }
+  pod["spec"]["restartPolicy"] = "Never";
+}
+
+std::optional<Role> RoleOf(std::string_view name) {
+  for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
+    if (controller::RoleName(role) == name) {
+      return role;
+    }
+  }
+  return std::nullopt;
+}
+
+// Results that somebody has deleted are no reason not to write the model.
+Json ExportSources(const JobIdentity& job, const std::string& name, std::uint64_t epochs) {
+  Json sources = Json::array({{{"configMap", {{"name", name}}}}});
+  for (std::uint64_t epoch = 1; epoch <= epochs; epoch += kEpochsOfAnObject) {
+    sources.push_back(
+        {{"configMap", {{"name", EpochsName(job.key.name, epoch)}, {"optional", true}}}});
+  }
+  return sources;
+}
+
+template <class T>
+bool ParseNumber(const std::string& text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+using Label = std::function<std::string(const char* name)>;
+
+bool ReadProcess(const Label& label, ObservedPod& pod) {
+  const std::optional<Role> role = RoleOf(label(kRoleLabel));
+  pod.process.id.role = role.value_or(Role::kWorker);
+  return role && ParseNumber(label(kSlotLabel), pod.process.id.slot) &&
+         ParseNumber(label(kGenerationLabel), pod.process.generation);
+}
+
+// Whether the labels name a job, and an export of it or a process.
+bool ReadLabels(const Label& label, PodView& view) {
+  view.job_name = label(kJobLabel);
+  view.job_uid = label(kJobUidLabel);
+  if (view.job_name.empty() || view.job_uid.empty()) {
+    return false;
+  }
+  const std::string snapshot = label(kExportLabel);
+  if (snapshot == kTrialLabel) {
+    view.export_snapshot = kOutputTrial;
+    return true;
+  }
+  return snapshot.empty() ? ReadProcess(label, view.pod)
+                          : ParseNumber(snapshot, view.export_snapshot) && view.export_snapshot > 0;
+}
+
+const Json& StatusesIn(const Json& object, const char* list) {
+  static const Json kNone = Json::array();
+  const Json* found = Find(object, {"status", list});
+  return found != nullptr && found->is_array() ? *found : kNone;
+}
+
+// What the node tells of our container: {"running": …}. Null while it tells nothing.
+const Json* StateOfContainer(const Json& object) {
+  for (const Json& status : StatusesIn(object, "containerStatuses")) {
+    if (StringAt(status, {"name"}) == kContainer) {
+      return Find(status, {"state"});
+    }
+  }
+  return nullptr;
+}
+
+// Of our container; "" if it has none.
+std::string MemoryLimit(const Json& object) {
+  const Json* containers = Find(object, {"spec", "containers"});
+  if (containers != nullptr && containers->is_array()) {
+    for (const Json& container : *containers) {
+      if (StringAt(container, {"name"}) == kContainer) {
+        return StringAt(container, {"resources", "limits", "memory"});
+      }
+    }
+  }
+  return "";
+}
+
+// Its command cannot be run, which another node cannot either.
+bool CouldNotStart(const std::string& reason) {
+  return reason == "StartError" || reason == "ContainerCannotRun";
+}
+
+// Without what is blank at its ends; "" if there is none.
+std::string LastLine(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t last = text.find_last_not_of(kBlank);
+  text = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  const std::size_t end = text.rfind('\n');
+  text.remove_prefix(end == std::string_view::npos ? 0 : end + 1);
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kBlank)));
+  return std::string(text.substr(0, kLongestLine));
+}
+
+std::string HowItEnded(const Json& terminated, const std::string& memory_limit) {
+  const std::string reason = StringAt(terminated, {"reason"});
+  if (CouldNotStart(reason)) {
+    return "could not start: " + StringAt(terminated, {"message"}, "its node gave no reason");
+  }
+  const std::int64_t code = IntAt(terminated, {"exitCode"});
+  const std::int64_t killed = IntAt(terminated, {"signal"}, code - 128);
+  std::string how = killed > 0 ? "was killed by signal " + std::to_string(killed)
+                               : "exited with code " + std::to_string(code);
+  if (reason == "OOMKilled") {
+    how += " as memory ran out (OOMKilled" +
+           (memory_limit.empty() ? "" : "; its limit is " + memory_limit) + ")";
+  } else if (!reason.empty() && reason != "Error" && reason != "Completed") {
+    how += " (" + reason + ")";
+  }
+  const std::string last = LastLine(StringAt(terminated, {"message"}));
+  return code == 0 || last.empty() ? how : how + ": " + last;
+}
+
+// The end of an init container, one of the user's, that has failed; null if none has.
+const Json* FailedInit(const Json& object) {
+  for (const Json& status : StatusesIn(object, "initContainerStatuses")) {
+    const Json* terminated = Find(status, {"state", "terminated"});
+    if (terminated != nullptr && IntAt(*terminated, {"exitCode"}) != 0) {
+      return terminated;
+    }
+  }
+  return nullptr;
+}
+
+// Null where there is none of that type and status.
+const Json* FindCondition(const Json& object, const char* type, const char* status) {
+  for (const Json& condition : StatusesIn(object, "conditions")) {
+    if (StringAt(condition, {"type"}) == type && StringAt(condition, {"status"}) == status) {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+bool IsDisruptionTarget(const Json& object) {
+  return FindCondition(object, "DisruptionTarget", "True") != nullptr;
+}
+
+// Why a pod has not started, as far as somebody has said.
+std::string WhyItWaits(const Json& object) {
+  std::string why;
+  if (const Json* unscheduled = FindCondition(object, "PodScheduled", "False")) {
+    why = StringAt(*unscheduled, {"message"}, StringAt(*unscheduled, {"reason"}));
+  }
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& status : StatusesIn(object, list)) {
+      const std::string reason = StringAt(status, {"state", "waiting", "reason"});
+      const bool is_usual = reason == "ContainerCreating" || reason == "PodInitializing";
+      if (why.empty() && !reason.empty() && !is_usual) {
+        why = reason + ": " + StringAt(status, {"state", "waiting", "message"}, "no message");
+      }
+    }
+  }
+  return why.substr(0, kLongestLine);
+}
+
+// The pod has ended, and our container has not been seen to end.
+void ReadEndWithoutStatus(const Json& object, bool runs, PodView& view) {
+  ObservedPod& pod = view.pod;
+  pod.state = runs ? ObservedPod::State::kGone : ObservedPod::State::kEnded;  // runs: no proof
+  if (const Json* init = FailedInit(object)) {
+    pod.how = "did not start: an init container " + HowItEnded(*init, "");
+    return;
+  }
+  pod.disrupted = true;  // refused, evicted or lost by its node
+  pod.reason = LossReason::kEvicted;
+  pod.how = "was ended by its node (" + StringAt(object, {"status", "reason"}, "no reason") +
+            "): " + StringAt(object, {"status", "message"}, "no message");
+}
+
+void ReadState(const Json& object, PodView& view) {
+  ObservedPod& pod = view.pod;
+  const std::string phase = StringAt(object, {"status", "phase"});
+  const bool over = phase == "Failed" || phase == "Succeeded";
+  const Json* state = StateOfContainer(object);
+  pod.deleting = !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
+  const bool evicted = IsDisruptionTarget(object);
+  pod.disrupted = pod.deleting || evicted;
+  pod.reason = evicted        ? LossReason::kEvicted
+               : pod.deleting ? LossReason::kDeleted
+                              : LossReason::kFailed;
+  const Json* end = state != nullptr ? Find(*state, {"terminated"}) : nullptr;
+  if (end != nullptr && (over || !view.group.held)) {  // Kueue takes no replacement before
+    pod.state = ObservedPod::State::kEnded;
+    pod.how =
+        pod.deleting ? "has ended: its pod was deleted" : HowItEnded(*end, MemoryLimit(object));
+    pod.exit_code = static_cast<int>(IntAt(*end, {"exitCode"}));
+    if (!pod.disrupted && StringAt(*end, {"reason"}) == "OOMKilled") {
+      pod.reason = LossReason::kOutOfMemory;
+    }
+    pod.bad_configuration =
+        pod.exit_code == kBadConfiguration || CouldNotStart(StringAt(*end, {"reason"}));
+  } else if (over) {
+    ReadEndWithoutStatus(object, state != nullptr && state->contains("running"), view);
+  } else {
+    pod.state = phase == "Running" ? ObservedPod::State::kRunning : ObservedPod::State::kPending;
+  }
+}
+
+// A pod that runs `adamant save-model` on the output volume.
+Json OutputPod(const JobIdentity& job,
+               const v1::TrainingJob& spec,
+               const std::string& label,
+               const std::string& option,
+               const PodSettings& settings) {
+  const std::string& path = spec.spec().output().path();
+  const std::string out = std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path);
+  const Json container = {{"name", kContainer},
+                          {"image", settings.image},
+                          {"command", Json::array({"adamant"})},
+                          {"args", Json::array({"save-model", option, out})},
+                          {"volumeMounts",
+                           Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
+                                        {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
+                          {"terminationMessagePolicy", "FallbackToLogsOnError"},  // for ReadState
+                          {"securityContext", HardenedContainer()}};
+  Json pod = HardenedPod(MetadataOf(job, job.key.name + "-export-" + label), container);
+  pod["metadata"]["labels"][kExportLabel] = label;
+  pod["spec"]["volumes"] = Json::array(
+      {{{"name", "data"},
+        {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
+       {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+  return pod;
+}
+
+// The node's count too: what a pod sends may bear them. None before the pod has its own.
+std::vector<std::string> AddressesOf(const Json& object) {
+  std::vector<std::string> addresses;
+  if (StringAt(object, {"status", "podIP"}).empty()) {
+    return addresses;
+  }
+  addresses = {StringAt(object, {"status", "podIP"}), StringAt(object, {"status", "hostIP"})};
+  for (const char* list : {"podIPs", "hostIPs"}) {
+    for (const Json& address : StatusesIn(object, list)) {
+      addresses.push_back(StringAt(address, {"ip"}));
+    }
+  }
+  return addresses;
+}
+
+}  // namespace
+
+std::string PodName(const std::string& job, const StartProcess& process) {
+  return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
+}
+
+Json PodObject(const JobIdentity& job,
+               const v1::TrainingJob& spec,
+               const StartProcess& process,
+               std::uint64_t volume,
+               const PodSettings& settings,
+               const PodGroup& group) {
+  Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
+                         Container(job, process, settings));
+  pod["spec"]["affinity"] = Affinity(job, process.id.role);
+  pod["spec"]["volumes"] = Volumes(job, process, volume);
+  Json& labels = pod["metadata"]["labels"];
+  labels[kRoleLabel] = controller::RoleName(process.id.role);
+  labels[kSlotLabel] = std::to_string(process.id.slot);
+  labels[kGenerationLabel] = std::to_string(process.generation);
+  if (process.id.role == Role::kDataServer) {
+    MountData(spec, pod);
+  }
+  AddGang(group, process.id, spec.spec(), pod);
+  MergeTemplate(TemplateOf(spec, process.id.role), pod);
+  return pod;
+}
+
+std::string ExportName(const std::string& job, std::uint64_t snapshot) {
+  return job + "-export-" + std::to_string(snapshot);
+}
+
+Json ExportPodObject(const JobIdentity& job,
+                     const v1::TrainingJob& spec,
+                     const ModelToExport& model,
+                     const PodSettings& settings) {
+  const std::string name = ExportName(job.key.name, model.snapshot);
+  Json pod = OutputPod(job,
+                       spec,
+                       std::to_string(model.snapshot),
+                       std::string("--inputs=") + kInputsFolder,
+                       settings);
+  pod["spec"]["volumes"].push_back(
+      {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}});
+  pod["spec"]["containers"][0]["volumeMounts"].push_back(
+      {{"name", "inputs"}, {"mountPath", kInputsFolder}});
+  return pod;
+}
+
+Json OutputTrialObject(const JobIdentity& job,
+                       const v1::TrainingJob& spec,
+                       const PodSettings& settings) {
+  return OutputPod(job, spec, kTrialLabel, "--check", settings);
+}
+
+std::shared_ptr<const PodView> ParsePod(const Json& object) {
+  auto view = std::make_shared<PodView>();
+  const auto label = [&](const char* name) {
+    return StringAt(object, {"metadata", "labels", name});
+  };
+  if (!ReadLabels(label, *view)) {
+    return nullptr;
+  }
+  view->ns = KeyOf(object).ns;
+  view->node = StringAt(object, {"spec", "nodeName"});
+  view->addresses = AddressesOf(object);
+  view->waits = WhyItWaits(object);
+  view->group = ReadGroup(object);
+  view->pod.name = StringAt(object, {"metadata", "name"});
+  view->pod.uid = UidOf(object);
+  ReadState(object, *view);
+  return view;
+}
+
+}  // namespace adamant::kube

@@ -1,0 +1,299 @@
+#include "operator/local/model/checkpoint_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "operator/local/model/fetch_model.h"
+#include "operator/local/run_folder/checkpoint_file.h"
+#include "operator/local/state/run_status.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/job/job.h"
+#include "services/common/job/optimiser_of.h"
+#include "services/common/optimiser/optimiser.h"
+#include "services/common/storage/segments/segment_store.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/storage/snapshots.h"
+
+namespace adamant::local {
+namespace {
+
+// A job that runs may drop a checkpoint for a newer one while it is read.
+constexpr int kTries = 3;
+
+constexpr char kCopyIt[] =
+    ". Its stores are opened as for training: copy the run's folder to a disk that has room and "
+    "may be written";
+
+// The stores of a run's parameter servers, opened as they are needed.
+class Stores {
+ public:
+  explicit Stores(const RunPaths& paths) : paths_(paths) {}
+
+  absl::StatusOr<storage::KvStore*> Of(std::uint32_t slot) {
+    if (const auto found = stores_.find(slot); found != stores_.end()) {
+      return found->second.get();
+    }
+    const std::filesystem::path folder = paths_.store_of(slot) / "shards";
+    if (std::error_code error; !std::filesystem::exists(folder, error)) {
+      return absl::DataLossError(folder.string() + " is missing");
+    }
+    ADAMANT_ASSIGN_OR_RETURN(auto store, storage::SegmentStore::Open(folder));
+    return stores_.emplace(slot, std::move(store)).first->second.get();
+  }
+
+ private:
+  const RunPaths& paths_;
+  std::map<std::uint32_t, std::unique_ptr<storage::KvStore>> stores_;
+};
+
+// Reads one checkpoint.
+class Reader {
+ public:
+  Reader(const Manifest& manifest,
+         const ShardLayout& layout,
+         const std::vector<ParameterOptimiser>& optimisers,
+         Stores& stores)
+      : manifest_(manifest), layout_(layout), optimisers_(optimisers), stores_(stores) {}
+
+  absl::StatusOr<std::vector<float>> Read() {
+    std::vector<float> weights(layout_.elements());
+    for (const Shard& shard : layout_.shards()) {
+      if (shard.bucket >= manifest_.checkpoint.buckets.size()) {
+        return absl::DataLossError("the manifest has too few buckets");
+      }
+      ADAMANT_RETURN_IF_ERROR(CheckBucket(shard.bucket));
+      ADAMANT_RETURN_IF_ERROR(ReadShard(shard, weights));
+    }
+    return weights;
+  }
+
+ private:
+  absl::StatusOr<parameter_server::Snapshots> SnapshotsOf(std::uint32_t bucket) {
+    ADAMANT_ASSIGN_OR_RETURN(storage::KvStore * store,
+                             stores_.Of(manifest_.checkpoint.buckets[bucket].slot));
+    return parameter_server::Snapshots(manifest_.job_uid, *store);
+  }
+
+  // The copy on disk is the one that the manifest names.
+  absl::Status CheckBucket(std::uint32_t bucket) {
+    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::Snapshots snapshots, SnapshotsOf(bucket));
+    ADAMANT_ASSIGN_OR_RETURN(const auto found,
+                             snapshots.Find(manifest_.checkpoint.snapshot, bucket));
+    const controller::CheckpointBucket& expected = manifest_.checkpoint.buckets[bucket];
+    if (!found || found->generation != expected.generation || found->updates != expected.updates ||
+        found->checksum != expected.checksum) {
+      return absl::DataLossError("bucket " + std::to_string(bucket) +
+                                 (found ? " is not the one of the manifest" : " is missing"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadShard(const Shard& shard, std::vector<float>& weights) {
+    const ParameterOptimiser& optimiser = optimisers_[shard.tensor];
+    const bool has_state = optimiser.location == OptimiserLocation::kServer;
+    const parameter_server::ShardIdentity identity{
+        .job_uid = manifest_.job_uid,
+        .shard = shard.id,
+        .values = shard.size(),
+        .state = has_state ? shard.size() * StatePerWeight(optimiser.kind) : 0};
+    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::Snapshots snapshots,
+                             SnapshotsOf(shard.bucket));
+    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::ShardValue value,
+                             snapshots.Read(manifest_.checkpoint.snapshot, shard.bucket, identity));
+    if (value.outcome != parameter_server::FetchOutcome::kFound) {
+      return absl::DataLossError("shard " + std::to_string(shard.id) + " is missing");
+    }
+    const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
+    std::ranges::copy(value.values, weights.begin() + static_cast<std::ptrdiff_t>(begin));
+    return absl::OkStatus();
+  }
+
+  const Manifest& manifest_;
+  const ShardLayout& layout_;
+  const std::vector<ParameterOptimiser>& optimisers_;
+  Stores& stores_;
+};
+
+// What is needed to read any checkpoint of a job.
+struct Model {
+  model::Graph graph;
+  std::vector<ParameterOptimiser> optimisers;
+  ShardLayout layout;
+};
+
+absl::StatusOr<Model> ModelOf(const v1::TrainingJob& job) {
+  ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
+  v1::TrainingJob counted = job;
+  job::CountProgressInExamples(1, 0, counted);  // the kinds of the optimisers do not depend on it
+  ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(counted, graph.parameters));
+  const auto buckets =
+      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());
+  ShardLayout layout(graph.parameters, buckets);
+  return Model{
+      .graph = std::move(graph), .optimisers = std::move(optimisers), .layout = std::move(layout)};
+}
+
+// Of a run in whose checkpoints/ is nothing: `none` where nothing has been there, else what is
+// gone.
+absl::Status WhatIsGone(const RunPaths& paths, std::uint64_t checkpoint, const absl::Status& none) {
+  const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
+  const std::uint64_t newest = run.ok() ? run->report.checkpoint : 0;
+  const std::string root = paths.root.string();
+  const std::string number = std::to_string(checkpoint);
+  if (newest == 0) {
+    return checkpoint == 0 ? none
+                           : absl::NotFoundError(root + " holds no checkpoint " + number +
+                                                 ": none has been taken yet");
+  }
+  const std::string what =
+      checkpoint == 0 ? "model any more" : "checkpoint " + number + " any more";
+  const bool is_over = run->report.phase == controller::Phase::kSucceeded;
+  return absl::NotFoundError(
+      root + " holds no " + (checkpoint > newest ? "checkpoint " + number : what) + ": " +
+      paths.checkpoints().string() + ", which names those there are, is empty; the newest was " +
+      std::to_string(newest) +
+      (is_over ? "" : ", which adamant train --resume " + root + " names again"));
+}
+
+// The manifests to try, the newest first: only the one of `checkpoint` if that is not 0.
+absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::uint64_t checkpoint) {
+  absl::StatusOr<std::vector<Manifest>> read = ReadManifests(paths);
+  if (std::error_code error; absl::IsNotFound(read.status()) &&
+                             std::filesystem::is_empty(paths.checkpoints(), error) && !error) {
+    return WhatIsGone(paths, checkpoint, read.status());
+  }
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, std::move(read));
+  if (checkpoint == 0) {
+    return manifests;
+  }
+  std::string names;
+  for (const Manifest& manifest : manifests) {
+    if (manifest.checkpoint.snapshot == checkpoint) {
+      return std::vector<Manifest>{manifest};
+    }
+    names += (names.empty() ? "" : ", ") + std::to_string(manifest.checkpoint.snapshot);
+  }
+  if (const absl::Status status = ReadManifest(paths, checkpoint).status();
+      !status.ok() && !absl::IsNotFound(status)) {
+    return status;
+  }
+  return absl::NotFoundError(paths.root.string() + " holds no checkpoint " +
+                             std::to_string(checkpoint) + "; it has " + names);
+}
+
+ModelFile FileOf(const v1::TrainingJob& job, const Manifest& manifest, std::vector<float> weights) {
+  return {.metadata = {{"job", job.metadata().name()},
+                       {"epoch", std::to_string(manifest.checkpoint.epoch)},
+                       {"checkpoint", std::to_string(manifest.checkpoint.snapshot)}},
+          .weights = std::move(weights)};
+}
+
+// Of each bucket of a checkpoint one server alone has it, but others may have what is live: a run
+// that goes on makes another.
+std::string HowToGetAnother(const RunPaths& paths) {
+  const std::string anew = "; what was trained can only be trained anew: adamant train " +
+                           paths.job().string() + " --run-dir NEW_FOLDER";
+  const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
+  std::error_code error;
+  if (run.ok() && run->report.phase == controller::Phase::kSucceeded) {
+    return std::filesystem::exists(paths.safetensors(), error)
+               ? "; the run has succeeded, and makes no other; its model is " +
+                     paths.safetensors().string()
+               : anew;
+  }
+  const bool any_disk = std::filesystem::exists(paths.data(), error) &&
+                        !std::filesystem::is_empty(paths.data(), error);
+  const bool lost = run.ok() && run->report.phase == controller::Phase::kFailed &&
+                    run->report.message.find("begin the job anew") != std::string::npos;
+  return lost || !any_disk ? anew
+                           : "; the run makes another if it goes on: adamant train --resume " +
+                                 paths.root.string();
+}
+
+absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
+                                     const RunPaths& paths,
+                                     std::uint64_t checkpoint) {
+  const absl::StatusOr<RunLock> lock = RunLock::Acquire(paths, RunLock::Use::kRead);
+  if (absl::IsPermissionDenied(lock.status())) {  // a disk that may only be read, say
+    return absl::PermissionDeniedError(std::string(lock.status().message()) + kCopyIt);
+  }
+  ADAMANT_RETURN_IF_ERROR(lock.status());
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
+  Stores stores(paths);
+  absl::Status newest;
+  for (const Manifest& manifest : manifests) {
+    absl::StatusOr<std::vector<float>> weights =
+        Reader(manifest, model.layout, model.optimisers, stores).Read();
+    if (weights.ok()) {
+      return FileOf(job, manifest, *std::move(weights));
+    }
+    const std::string name = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
+    const std::string why(weights.status().message());
+    if (!absl::IsDataLoss(weights.status())) {  // what is in the way of the others, too
+      return absl::Status(weights.status().code(), name + " cannot be read here: " + why + kCopyIt);
+    }
+    newest.Update(absl::DataLossError(name + " is not valid: " + why));
+  }
+  if (newest.ok()) {
+    return newest;
+  }
+  return absl::DataLossError(std::string(newest.message()) + HowToGetAnother(paths));
+}
+
+ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {
+  ModelSource source;
+  source.job_uid = manifest.job_uid;
+  source.snapshot = manifest.checkpoint.snapshot;
+  for (const auto& member : report.members) {
+    if (member.id.role == controller::Role::kParameterServer) {
+      source.servers.push_back(member.address);
+    }
+  }
+  for (const controller::CheckpointBucket& bucket : manifest.checkpoint.buckets) {
+    source.primaries.push_back(bucket.slot);
+  }
+  return source;
+}
+
+absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
+                                     const RunPaths& paths,
+                                     std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
+  absl::Status failed;
+  for (int i = 0; i < kTries; ++i) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+    ADAMANT_ASSIGN_OR_RETURN(const RunStatus status, ReadRunStatus(paths.root));
+    if (!status.live) {
+      return ReadStores(job, paths, checkpoint);
+    }
+    const Manifest& manifest = manifests.front();
+    auto weights = FetchModel(SourceOf(manifest, status.report), model.layout);
+    if (weights.ok()) {
+      return FileOf(job, manifest, *std::move(weights));
+    }
+    failed = absl::UnavailableError(
+        "checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
+        " cannot be had while the job runs: " + std::string(weights.status().message()));
+  }
+  return failed;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFile> ReadCheckpointModel(const v1::TrainingJob& job,
+                                              const RunPaths& paths,
+                                              std::uint64_t checkpoint) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));
+  return controlled ? AskServers(job, paths, checkpoint) : ReadStores(job, paths, checkpoint);
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,51 @@
+#include "operator/local/processes/stop_signals.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace adamant::local {
+namespace {
+
+sigset_t StopSignalSet() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGPIPE);
+  return set;
+}
+
+int OpenDescriptor() {
+  const sigset_t set = StopSignalSet();
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+}  // namespace
+
+void BlockStopSignals() {
+  const sigset_t set = StopSignalSet();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+StopSignals::StopSignals() : descriptor_(OpenDescriptor()) {}
+
+StopSignals::~StopSignals() { close(descriptor_); }
+
+int StopSignals::Take() const {
+  signalfd_siginfo info{};
+  const bool got = read(descriptor_, &info, sizeof(info)) == sizeof(info);
+  return got ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+std::string StopSignals::NameOf(int signal) {
+  const std::string name = std::string("SIG") + sigabbrev_np(signal);
+  return signal == SIGINT    ? name + " (Ctrl-C)"
+         : signal == SIGPIPE ? name + " (nobody reads the output any more)"
+                             : name;
+}
+
+}  // namespace adamant::local

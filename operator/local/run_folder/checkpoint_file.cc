@@ -1,0 +1,192 @@
+#include "operator/local/run_folder/checkpoint_file.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "services/common/base/checksum.h"
+#include "services/common/base/failpoint.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
+#include "services/common/storage/rocksdb/file_kinds.h"
+
+namespace adamant::local {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
+
+// Numbers of 64 bits that are no counts are written as text: JSON's readers often keep 53 bits.
+std::string Hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016" PRIx64, value);
+  return text;
+}
+
+std::uint64_t FromHex(const Json& json) {
+  return std::strtoull(json.get<std::string>().c_str(), nullptr, 16);
+}
+
+std::string ChecksumOf(const Json& json) {
+  const std::string text = json.dump();
+  return Hex(Checksum(std::as_bytes(std::span(text))));
+}
+
+Manifest FromJson(const Json& json) {
+  Manifest manifest;
+  manifest.job_uid = FromHex(json.at("job"));
+  controller::Checkpoint& checkpoint = manifest.checkpoint;
+  checkpoint.snapshot = json.at("snapshot");
+  checkpoint.epoch = json.at("epoch");
+  checkpoint.held = std::chrono::milliseconds(json.at("held_ms").get<std::int64_t>());
+  for (const Json& bucket : json.at("buckets")) {
+    checkpoint.buckets.push_back({.slot = bucket.at("server"),
+                                  .generation = bucket.at("generation"),
+                                  .updates = bucket.at("updates"),
+                                  .checksum = FromHex(bucket.at("checksum"))});
+  }
+  for (const Json& cut : json.at("cuts")) {
+    checkpoint.cuts.push_back({.worker = cut.at("worker"),
+                               .incarnation = cut.at("incarnation"),
+                               .sequence = cut.at("sequence")});
+  }
+  return manifest;
+}
+
+// Of what a file holds, not of reading it.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+absl::StatusOr<Manifest> ReadFrom(const std::filesystem::path& path) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  absl::StatusOr<Manifest> manifest = DecodeManifest(text);
+  if (!manifest.ok()) {
+    return absl::Status(manifest.status().code(),
+                        path.string() + ": " + std::string(manifest.status().message()));
+  }
+  return manifest;
+}
+
+// Whoever runs a job makes the folder before there is a checkpoint.
+absl::Status CheckCheckpoints(const RunPaths& paths) {
+  if (const absl::Status status = storage::CheckIsFolder(paths.checkpoints()); !status.ok()) {
+    return absl::DataLossError(std::string(status.message()) + "; move it away");
+  }
+  if (std::error_code error; std::filesystem::exists(paths.started(), error) &&
+                             !std::filesystem::exists(paths.checkpoints(), error)) {
+    return absl::NotFoundError(paths.checkpoints().string() +
+                               ": is not there, and names the checkpoints that there are; adamant "
+                               "train --resume " +
+                               paths.root.string() + " makes it anew of a run that has not ended");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeManifest(const Manifest& manifest) {
+  const controller::Checkpoint& checkpoint = manifest.checkpoint;
+  Json json;
+  json["format_version"] = kFormatVersion;
+  json["job"] = Hex(manifest.job_uid);
+  json["snapshot"] = checkpoint.snapshot;
+  json["epoch"] = checkpoint.epoch;
+  json["held_ms"] = checkpoint.held.count();
+  json["buckets"] = Json::array();
+  for (const controller::CheckpointBucket& bucket : checkpoint.buckets) {
+    json["buckets"].push_back({{"server", bucket.slot},
+                               {"generation", bucket.generation},
+                               {"updates", bucket.updates},
+                               {"checksum", Hex(bucket.checksum)}});
+  }
+  json["cuts"] = Json::array();
+  for (const controller::PushCut& cut : checkpoint.cuts) {
+    json["cuts"].push_back(
+        {{"worker", cut.worker}, {"incarnation", cut.incarnation}, {"sequence", cut.sequence}});
+  }
+  json["checksum"] = ChecksumOf(json);
+  return json.dump(1) + "\n";
+}
+
+absl::StatusOr<Manifest> DecodeManifest(std::string_view text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("format_version") || !json.contains("checksum")) {
+    return absl::DataLossError("the manifest is damaged: it is no complete JSON object");
+  }
+  if (json["format_version"] != kFormatVersion) {
+    return absl::FailedPreconditionError("the manifest has format version " +
+                                         json["format_version"].dump() + ", this program reads " +
+                                         std::to_string(kFormatVersion));
+  }
+  const Json checksum = json["checksum"];
+  json.erase("checksum");
+  if (checksum != ChecksumOf(json)) {
+    return absl::DataLossError("the manifest is damaged: its checksum does not fit");
+  }
+  try {
+    return FromJson(json);
+  } catch (const nlohmann::json::exception& error) {
+    return absl::DataLossError(std::string("the manifest is damaged: ") + error.what());
+  }
+}
+
+absl::StatusOr<Manifest> ReadManifest(const RunPaths& paths, std::uint64_t snapshot) {
+  return ReadFrom(paths.checkpoint(snapshot));
+}
+
+absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep) {
+  const std::uint64_t snapshot = manifest.checkpoint.snapshot;
+  std::error_code error;
+  std::filesystem::create_directory(paths.checkpoints(), error);  // not a run that is gone
+  if (error) {
+    return SystemError(error.value(), "cannot create", paths.checkpoints());
+  }
+  if (snapshot != 0) {
+    ADAMANT_RETURN_IF_ERROR(
+        WriteFileAtomically(paths.checkpoint(snapshot), EncodeManifest(manifest)));
+  }
+  ADAMANT_FAILPOINT("checkpoint/erase_older");
+  for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
+    if (entry.path() != paths.checkpoint(snapshot) && entry.path() != paths.checkpoint(keep)) {
+      std::filesystem::remove(entry.path(), error);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
+  ADAMANT_RETURN_IF_ERROR(CheckCheckpoints(paths));
+  std::vector<Manifest> manifests;
+  absl::Status damage;  // the first
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
+    absl::StatusOr<Manifest> manifest = ReadFrom(entry.path());
+    if (manifest.ok()) {
+      manifests.push_back(*std::move(manifest));
+    } else if (IsDamage(manifest.status())) {
+      damage.Update(manifest.status());
+    } else if (!absl::IsNotFound(
+                   manifest.status())) {  // the controller has just written a newer one
+      return manifest.status();
+    }
+  }
+  std::sort(manifests.begin(), manifests.end(), [](const Manifest& a, const Manifest& b) {
+    return a.checkpoint.snapshot > b.checkpoint.snapshot;
+  });
+  if (manifests.empty()) {
+    ADAMANT_RETURN_IF_ERROR(damage);
+    return absl::NotFoundError(paths.root.string() +
+                               " holds no model yet: no checkpoint has been taken");
+  }
+  return manifests;
+}
+
+}  // namespace adamant::local

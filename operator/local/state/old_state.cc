@@ -1,0 +1,31 @@
+#include "operator/local/state/old_state.h"
+
+#include "absl/status/statusor.h"
+#include "operator/local/history/recorder.h"
+#include "operator/local/run_folder/checkpoint_file.h"
+
+namespace adamant::local {
+namespace {
+
+// A manifest is written once the state that names its checkpoint is stored.
+std::string NewerCheckpoint(const RunPaths& paths, const controller::JobState& state) {
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadManifests(paths);
+  if (!manifests.ok() || manifests->front().job_uid != state.job_uid ||
+      manifests->front().checkpoint.snapshot <= state.last_snapshot) {
+    return "";
+  }
+  return paths.checkpoints().string() + " has checkpoint " +
+         std::to_string(manifests->front().checkpoint.snapshot) +
+         ", and the controller's state knows of none beyond " + std::to_string(state.last_snapshot);
+}
+
+}  // namespace
+
+std::string OlderThanRun(const RunPaths& paths,
+                         const controller::JobState& state,
+                         const std::vector<controller::EpochResult>& results) {
+  const std::string rows = Recorder::CheckRows(paths, results);
+  return rows.empty() ? NewerCheckpoint(paths, state) : rows;
+}
+
+}  // namespace adamant::local

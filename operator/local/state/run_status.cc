@@ -1,0 +1,99 @@
+#include "operator/local/state/run_status.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "operator/control/codec.h"
+#include "operator/local/history/recorder.h"
+#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/state/kv_state_store.h"
+#include "operator/local/state/resumption.h"
+#include "operator/local/state/state_copies.h"
+#include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
+#include "services/common/job/job.h"
+#include "services/common/rpc/channel.h"
+#include "services/common/rpc/status_grpc.h"
+
+namespace adamant::local {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTimeout{3};
+constexpr std::chrono::seconds kStartTime{2};
+constexpr std::chrono::milliseconds kRetryInterval{50};
+constexpr std::uint64_t kMaxAnswerBytes = std::uint64_t{4} << 20;
+
+absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
+  absl::StatusOr<std::string> endpoint = ReadFile(paths.endpoint(), 256);
+  if (!endpoint.ok()) {
+    return absl::UnavailableError(
+        "the controller of " + paths.root.string() +
+        " has not said where it listens: " + std::string(endpoint.status().message()));
+  }
+  std::string address = *std::move(endpoint);
+  while (!address.empty() && address.back() == '\n') {
+    address.pop_back();
+  }
+  const auto stub = v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kAnswerTimeout);
+  v1::JobStatus answer;
+  const grpc::Status status = stub->GetStatus(&context, {}, &answer);
+  if (!status.ok()) {
+    return absl::UnavailableError("the controller of " + paths.root.string() + " at " + address +
+                                  " does not answer: " + status.error_message());
+  }
+  return RunStatus{.live = true, .report = control::Decode(answer)};
+}
+
+absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
+  const RunManifest manifest = ReadRunManifest(paths, job::DataReading::kNone);
+  if (manifest.job == nullptr) {
+    return absl::InvalidArgumentError(job::Format(manifest.problems.front()));
+  }
+  const auto none =
+      absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
+  if (std::error_code error; !std::filesystem::exists(paths.controller(), error) &&
+                             !std::filesystem::exists(paths.controller_copy(), error)) {
+    return none;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(StateCopies::Stored stored,
+                           StateCopies::Read({paths.controller(), paths.controller_copy()}));
+  ADAMANT_ASSIGN_OR_RETURN(const auto results, StoredResults(stored.snapshot));
+  const auto state = stored.snapshot.entries.find(controller::kStateKey);
+  if (state == stored.snapshot.entries.end()) {
+    return none;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(
+      const auto job,
+      controller::JobController::Restore(control::SettingsOf(*manifest.job), state->second));
+  return RunStatus{.live = false,
+                   .report = job->Report(),
+                   .damage = std::move(stored.damage),
+                   .gone_back = Recorder::CheckRows(paths, results),
+                   .not_taken = NotTaken(manifest)};
+}
+
+}  // namespace
+
+absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
+  const RunPaths paths(run_dir);
+  ADAMANT_RETURN_IF_ERROR(CheckHoldsRun(paths));
+  const auto until = std::chrono::steady_clock::now() + kStartTime;
+  while (true) {
+    ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));
+    absl::StatusOr<RunStatus> status = controlled ? AskController(paths) : ReadState(paths);
+    if (status.ok() || std::chrono::steady_clock::now() >= until) {
+      return status;
+    }
+    std::this_thread::sleep_for(kRetryInterval);  // a controller has just begun, or ended
+  }
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/parameter_server/core/buckets/copies.h"
+#include "services/parameter_server/core/buckets/records.h"
+#include "services/parameter_server/core/replication/replica.h"
+#include "services/parameter_server/core/shards/live_shard.h"
+#include "services/parameter_server/core/shards/push_state.h"
+#include "services/parameter_server/core/shards/sequence_table.h"
+
+namespace adamant::parameter_server {
+
+/// Who waits for an entry to be committed.
+struct Waiting {
+  struct Answer {
+    PushStatePtr push;
+    std::size_t index = 0;
+    ShardAck ack = {};
+  };
+  std::vector<Answer> updates = {};     ///< one per update of the entry
+  std::vector<Answer> duplicates = {};  ///< of what is in the log up to the entry
+  std::vector<RecordDone> puts = {};    ///< one per put of the entry
+};
+
+/// What a server holds of one bucket, beside the values of its shards.
+/// Threads: one at a time (the server's lock).
+class Bucket {
+ public:
+  /// `shards`: how many belong to the bucket.
+  Bucket(std::unique_ptr<Replica> replica, std::size_t shards);
+
+  [[nodiscard]] Replica& replica() { return *replica_; }
+  [[nodiscard]] const Replica& replica() const { return *replica_; }
+
+  // --- Content; shards are named by their position in the bucket
+
+  struct Content {
+    std::vector<LiveShardPtr> shards = {};
+    std::vector<SequenceTable> sequences = {};
+    RecordMap records = {};
+    std::uint64_t generation = 0;
+    std::uint64_t updates = 0;  ///< applied to the shards since their creation
+  };
+
+  void Fill(Content content);
+
+  /// Also forgets who waits and what is copied, and begins another life.
+  void Clear();
+
+  /// What was to be done on disk in an earlier life is void.
+  [[nodiscard]] std::uint64_t life() const { return life_; }
+
+  [[nodiscard]] const Content& content() const { return content_; }
+
+  /// All up to this lsn is on the disks of all members.
+  void RaiseDurable(Lsn durable);
+
+  /// An update or put has been committed.
+  void Commit(std::size_t position, const LoggedUpdate& update);
+  void Commit(const LoggedPut& put);
+
+  // --- What the primary has appended
+
+  /// Begins to judge: with what is committed and what is in the replica's log. `positions` by
+  /// shard.
+  void StartHead(const std::vector<std::uint32_t>& positions);
+
+  /// Judges an update by all that was appended before.
+  SequenceTable::Verdict Admit(std::size_t position, const LoggedUpdate& update);
+  [[nodiscard]] std::uint64_t LastOf(std::size_t position, const Writer& writer) const;
+
+  /// The version that a record will have when all is applied.
+  [[nodiscard]] std::uint64_t VersionOf(std::string_view key) const;
+
+  /// That version is not committed: it may yet be overwritten.
+  [[nodiscard]] bool IsOpen(std::string_view key) const { return head_versions_.contains(key); }
+  void SetVersion(std::string_view key, std::uint64_t version);
+
+  // --- Who waits, by lsn
+
+  std::map<Lsn, Waiting> waiting;
+
+  // --- Copies
+
+  std::optional<CopySender> sending;
+  std::optional<CopyReceiver> receiving;
+
+ private:
+  const std::unique_ptr<Replica> replica_;
+  const std::size_t shards_;
+  std::uint64_t life_ = 0;
+  Lsn durable_ = 0;  // that the shards know of
+  Content content_;
+  std::vector<SequenceTable> head_;
+  std::map<std::string, std::uint64_t, std::less<>> head_versions_;  // of puts in the log
+};
+
+}  // namespace adamant::parameter_server

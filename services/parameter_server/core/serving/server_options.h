@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/common/optimiser/optimiser.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/replication/replica.h"
+#include "services/parameter_server/core/shards/dirty_shards.h"
+#include "services/parameter_server/core/storage/scrub.h"
+
+namespace adamant::parameter_server {
+
+/// When a member acknowledges a prepared entry, and what is on disk.
+enum class PersistenceMode {
+  kDelayed,  ///< in memory; shards are written in the background
+  kWal,      ///< logged: survives the process
+  kWalSync,  ///< logged and synced: survives the loss of power
+  kNone,     ///< in memory; only snapshots are written
+};
+
+struct ServerOptions {
+  std::uint64_t job_uid = 0;
+  std::uint64_t attempt = 1;  ///< of training: writers of another are none
+  Holder self = {};
+  std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
+  std::uint64_t seed = 0;     ///< of the initial values
+  std::vector<Parameter> parameters = {};
+  std::uint32_t buckets = 1;
+  std::vector<ParameterOptimiser> optimisers = {};  ///< one per parameter
+  ReplicationTimes times = {};
+  std::uint32_t min_in_sync = 1;
+  PersistenceMode mode = PersistenceMode::kDelayed;
+  FlushLimits flush = {};
+  ScrubLimits scrub = {};
+  std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
+};
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,42 @@
+#include "services/parameter_server/core/shards/sequence_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace adamant::parameter_server {
+
+SequenceTable::SequenceTable(std::vector<Entry> entries) : entries_(std::move(entries)) {
+  std::ranges::sort(entries_, {}, &Entry::slot);
+}
+
+SequenceTable::Verdict SequenceTable::Admit(const Writer& writer,
+                                            std::uint64_t sequence,
+                                            bool after_loss) {
+  auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
+  const bool known = entry != entries_.end() && entry->slot == writer.slot;
+  if (known && writer.incarnation < entry->incarnation) {
+    return Verdict::kStale;
+  }
+  const std::uint64_t last =
+      known && writer.incarnation == entry->incarnation ? entry->sequence : 0;
+  if (sequence <= last) {
+    return Verdict::kDuplicate;
+  }
+  if (sequence > last + 1 && !after_loss) {
+    return Verdict::kUnexpected;
+  }
+  if (!known) {
+    entry = entries_.insert(entry, Entry{});
+  }
+  *entry = {.slot = writer.slot, .incarnation = writer.incarnation, .sequence = sequence};
+  return Verdict::kNext;
+}
+
+std::uint64_t SequenceTable::LastOf(const Writer& writer) const {
+  const auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
+  const bool current = entry != entries_.end() && entry->slot == writer.slot &&
+                       entry->incarnation == writer.incarnation;
+  return current ? entry->sequence : 0;
+}
+
+}  // namespace adamant::parameter_server

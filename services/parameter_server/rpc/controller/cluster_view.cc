@@ -1,0 +1,98 @@
+#include "services/parameter_server/rpc/controller/cluster_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/parameter_server/rpc/controller/control_messages.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+std::uint64_t TermOf(const v1::Membership& membership) { return membership.version() >> 32; }
+
+}  // namespace
+
+ClusterView::ClusterView(const Links& links, const ReplicationMetrics& metrics)
+    : links_(links), metrics_(metrics) {}
+
+ClusterView::~ClusterView() = default;
+
+void ClusterView::OnMembership(const v1::Membership& membership) {
+  const MutexLock lock(mutex_);
+  const bool new_term = membership_ != nullptr && TermOf(membership) > TermOf(*membership_);
+  membership_ = std::make_unique<v1::Membership>(membership);
+  if (!stored_) {
+    return;
+  }
+  if (new_term) {
+    SendStored();
+  }
+  Apply();
+}
+
+void ClusterView::OnStored() {
+  const MutexLock lock(mutex_);
+  stored_ = true;
+  SendStored();
+  if (membership_ != nullptr) {
+    Apply();
+  }
+}
+
+void ClusterView::OnRejoined() {
+  const MutexLock lock(mutex_);
+  if (!stored_) {
+    return;
+  }
+  SendStored();
+  v1::MemberMessage message;
+  EncodeReports(links_.core.Reports(), *message.mutable_buckets_ready());
+  links_.controller.Send(message);
+}
+
+bool ClusterView::HasHeirs() const {
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(configurations_, [this](const Configuration& bucket) {
+    return bucket.primary == links_.core.self() && bucket.members.size() > 1;
+  });
+}
+
+void ClusterView::Apply() {
+  std::vector<Configuration> configurations = ConfigurationsOf(*membership_);
+  for (std::size_t i = 0; i < std::min(configurations.size(), configurations_.size()); ++i) {
+    const bool restored = configurations[i].generation > configurations_[i].generation &&
+                          configurations[i].primary == links_.core.self();
+    if (restored && configurations_[i].generation > 0) {
+      metrics_.rollbacks.Increment();
+    }
+  }
+  configurations_ = std::move(configurations);
+  CountRoles();
+  peers_ = PeersOf(*membership_, links_.core.self(), peers_);
+  links_.peers.Set(peers_);
+  links_.core.SetConfigurations(configurations_, DeadOf(*membership_));
+}
+
+void ClusterView::CountRoles() {
+  const Holder& self = links_.core.self();
+  int primaries = 0;
+  int secondaries = 0;
+  int learners = 0;
+  for (const Configuration& bucket : configurations_) {
+    primaries += bucket.primary == self ? 1 : 0;
+    secondaries += bucket.primary != self && bucket.Has(self) ? 1 : 0;
+    learners += bucket.learner == self ? 1 : 0;
+  }
+  metrics_.primaries.Set(primaries);
+  metrics_.secondaries.Set(secondaries);
+  metrics_.learners.Set(learners);
+}
+
+void ClusterView::SendStored() {
+  v1::MemberMessage message;
+  EncodeStored(links_.core.Stored(), *message.mutable_stored_buckets());
+  links_.controller.Send(message);
+}
+
+}  // namespace adamant::parameter_server

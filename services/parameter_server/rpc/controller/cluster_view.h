@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "services/common/base/mutex.h"
+#include "services/common/service/service.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
+#include "services/parameter_server/rpc/controller/replication_metrics.h"
+#include "services/parameter_server/rpc/peers/peers.h"
+
+namespace adamant::v1 {
+class Membership;
+}  // namespace adamant::v1
+
+namespace adamant::parameter_server {
+
+/// What the controller says of the cluster, on its way to the core; and what the disk holds, which
+/// the controller must hear first.
+/// Threads: any; OnMembership from one.
+class ClusterView {
+ public:
+  struct Links {
+    ParameterServer& core;
+    Peers& peers;
+    service::ControllerLink& controller;
+  };
+
+  /// What is in `links`, and `metrics`, must outlive this.
+  ClusterView(const Links& links, const ReplicationMetrics& metrics);
+  ~ClusterView();
+
+  /// Goes to the core as soon as the disk has been read.
+  void OnMembership(const v1::Membership& membership);
+
+  /// The disk has been read: tells the controller, and the core may take part. Once.
+  void OnStored();
+
+  /// Tells the controller again what may have been lost on the way.
+  void OnRejoined();
+
+  /// Whether others hold a bucket that this server is primary of, so that it can be handed over.
+  [[nodiscard]] bool HasHeirs() const;
+
+ private:
+  void Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountRoles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendStored();
+
+  // Constant after construction.
+  const Links links_;
+  const ReplicationMetrics& metrics_;
+
+  // Guarded. The lock is held while the core takes a membership over.
+  mutable Mutex mutex_;
+  bool stored_ ABSL_GUARDED_BY(mutex_) = false;                         // OnStored was called
+  std::unique_ptr<v1::Membership> membership_ ABSL_GUARDED_BY(mutex_);  // the newest; null: none
+  std::vector<Configuration> configurations_ ABSL_GUARDED_BY(mutex_);   // in it
+  PeerAddresses peers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace adamant::parameter_server

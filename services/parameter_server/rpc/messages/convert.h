@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "services/common/rpc/frame.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/updates/messages.h"
+
+namespace adamant::v1 {
+class Correction;
+class FetchReply;
+class Holder;
+class Push;
+class PushReply;
+}  // namespace adamant::v1
+
+namespace adamant::parameter_server {
+
+/// The push that a frame holds; its numbers point into `payload`, which it keeps alive. False when
+/// the payload does not have the sizes that header and layout ask for.
+bool DecodePush(const v1::Push& header,
+                const rpc::LentBytes& payload,
+                const ShardLayout& layout,
+                Push& push);
+
+void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply);
+
+/// Describes the values found, and lends their bytes to `payload`, in order.
+void EncodeValues(std::span<const ShardValue> values,
+                  v1::FetchReply& reply,
+                  std::vector<rpc::LentBytes>& payload);
+
+/// Not in its range if the message is not (Correction::IsValid); none if it is not `present`.
+Correction CorrectionOf(bool present, const v1::Correction& correction);
+void EncodeCorrection(const Correction& correction, v1::Correction& out);
+
+Holder HolderOf(const v1::Holder& holder);
+void EncodeHolder(const Holder& holder, v1::Holder& out);
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,111 @@
+#include "services/parameter_server/rpc/peers/deliver.h"
+
+#include <string>
+#include <utility>
+
+#include "proto/adamant/v1/replication.pb.h"
+#include "services/common/base/log.h"
+#include "services/common/base/status_macros.h"
+#include "services/parameter_server/core/serving/parameter_server.h"
+#include "services/parameter_server/rpc/messages/convert.h"
+#include "services/parameter_server/rpc/messages/parcel.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+constexpr std::uint32_t kFormatVersion = 1;
+
+absl::Status Closed() {
+  return absl::UnavailableError("the parameter server is starting or stopping");
+}
+
+std::string ToString(const Holder& holder) {
+  return "parameter server " + std::to_string(holder.slot) + ", incarnation " +
+         std::to_string(holder.incarnation);
+}
+
+// Why the peer is refused; empty when it is not.
+std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& core) {
+  if (hello.format_version() != kFormatVersion) {
+    return "this server speaks replication format version " + std::to_string(kFormatVersion) +
+           ", its peer version " + std::to_string(hello.format_version());
+  }
+  if (hello.job_uid() != core.attempt().job_uid) {
+    return "this server is not of its peer's job, " + std::to_string(hello.job_uid());
+  }
+  if (HolderOf(hello.to()) != core.self()) {
+    return "this is " + ToString(core.self()) + ", not " + ToString(HolderOf(hello.to()));
+  }
+  if (hello.from().slot() == core.self().slot) {
+    return "this server has the same slot as its peer";
+  }
+  return "";
+}
+
+// True when the peer was let in.
+absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, Holder& from) {
+  ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, stream.Read());
+  v1::ReplicationHello hello;
+  if (!hello.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
+    return absl::InvalidArgumentError("the first frame of a stream is no ReplicationHello");
+  }
+  from = HolderOf(hello.from());
+  v1::ReplicationHelloReply reply;
+  {
+    const CoreGate::Pass core = gate.Enter();
+    if (!core) {
+      return Closed();
+    }
+    reply.set_refused(Refusal(hello, *core));
+  }
+  ADAMANT_RETURN_IF_ERROR(stream.Write({.header = reply.SerializeAsString(), .payload = {}}));
+  return reply.refused().empty();
+}
+
+absl::Status Receive(CoreGate& gate,
+                     const PeerMetrics& metrics,
+                     const Holder& from,
+                     rpc::IncomingFrame frame) {
+  const CoreGate::Pass core = gate.Enter();
+  if (!core) {
+    return Closed();
+  }
+  metrics.received_bytes.Increment(
+      static_cast<double>(frame.header().size() + frame.payload_bytes()));
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<PeerMessage> messages,
+                           DecodeParcel(std::move(frame), {core->layout(), core->writers()}));
+  for (PeerMessage& message : messages) {
+    metrics.received[message.kind.index()].Increment();
+    core->OnPeerMessage(from, std::move(message));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string JobOfDeliver(std::string_view header) {
+  v1::ReplicationHello hello;
+  hello.ParseFromArray(header.data(), static_cast<int>(header.size()));
+  return std::to_string(hello.job_uid());
+}
+
+absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream) {
+  Holder from;
+  ADAMANT_ASSIGN_OR_RETURN(const bool welcome, Greet(gate, stream, from));
+  while (welcome) {
+    auto frame = stream.Read();
+    if (absl::IsOutOfRange(frame.status())) {
+      break;
+    }
+    ADAMANT_RETURN_IF_ERROR(frame.status());
+    const absl::Status status = Receive(gate, metrics, from, *std::move(frame));
+    if (absl::IsInvalidArgument(status)) {
+      LogWarning("hung up on a peer",
+                 {{"peer", ToString(from)}, {"why", std::string(status.message())}});
+    }
+    ADAMANT_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace adamant::parameter_server

@@ -1,0 +1,250 @@
+#include "tests/bench/stale/virtual_servers.h"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/common/base/status_macros.h"
+#include "services/common/storage/memory_store.h"
+
+namespace adamant::bench {
+namespace {
+
+namespace ps = parameter_server;
+
+constexpr std::uint64_t kEpoch = 1;
+
+ps::Holder HolderAt(std::uint32_t slot) { return {.slot = slot, .incarnation = 1}; }
+
+ps::ServerOptions ServerOptionsOf(const ShardLayout& layout,
+                                  const VirtualServersOptions& options,
+                                  std::uint32_t slot) {
+  return {.job_uid = 1,
+          .self = HolderAt(slot),
+          .writers = options.workers,
+          .seed = options.seed,
+          .parameters = layout.parameters(),
+          .buckets = layout.buckets(),
+          .optimisers = options.optimisers,
+          .mode = ps::PersistenceMode::kNone};
+}
+
+ps::UpdateKind KindOf(worker::UpdateKind kind) {
+  switch (kind) {
+    case worker::UpdateKind::kOuterProduct:
+      return ps::UpdateKind::kOuterProduct;
+    case worker::UpdateKind::kGradient:
+      return ps::UpdateKind::kGradient;
+    default:
+      return ps::UpdateKind::kWeightChange;
+  }
+}
+
+// The cores' enumerations mirror those of one proto file, in its order.
+template <class To, class From>
+To Same(From value) {
+  return static_cast<To>(value);
+}
+
+/// Rows of one payload, each end to end.
+struct Rows {
+  std::deque<std::vector<float>> arrays;
+
+  std::span<const float> Join(const std::vector<std::span<const float>>& pieces) {
+    std::vector<float>& whole = arrays.emplace_back();
+    for (const std::span<const float> piece : pieces) {
+      whole.insert(whole.end(), piece.begin(), piece.end());
+    }
+    return whole;
+  }
+};
+
+ps::Push PushOf(const ps::Writer& worker,
+                const worker::PushMessage& message,
+                const worker::PushPayload& payload) {
+  const auto rows = std::make_shared<Rows>();
+  ps::Push push = {.writer = worker,
+                   .job_examples = message.progress,
+                   .examples = message.examples,
+                   .correction = message.correction,
+                   .owner = rows};
+  for (const worker::PushPayload::Operands& operands : payload.operands) {
+    push.operands.push_back({.tensor = operands.tensor,
+                             .rows = static_cast<std::uint32_t>(operands.rows),
+                             .inputs = static_cast<std::uint32_t>(operands.inputs),
+                             .outputs = static_cast<std::uint32_t>(operands.outputs),
+                             .activations = rows->Join(operands.activations),
+                             .errors = rows->Join(operands.errors)});
+  }
+  for (std::size_t i = 0; i < message.updates.size(); ++i) {
+    const worker::ShardUpdate& update = message.updates[i];
+    push.updates.push_back({.shard = update.shard,
+                            .bucket_epoch = update.bucket_epoch,
+                            .sequence = message.sequence,
+                            .fetched_version = update.fetched_version,
+                            .after_loss = update.after_loss,
+                            .kind = KindOf(payload.updates[i].kind),
+                            .operands = static_cast<std::uint32_t>(payload.updates[i].operands),
+                            .values = payload.updates[i].values});
+  }
+  return push;
+}
+
+worker::PushReply ReplyOf(std::uint64_t request, const std::vector<ps::ShardAck>& acks) {
+  worker::PushReply reply = {.request = request};
+  for (const ps::ShardAck& ack : acks) {
+    reply.acks.push_back({.shard = ack.shard,
+                          .outcome = Same<worker::UpdateOutcome>(ack.outcome),
+                          .expected = ack.expected,
+                          .staleness = ack.staleness,
+                          .persisted = ack.persisted,
+                          .epoch = ack.epoch,
+                          .examples = ack.examples});
+  }
+  return reply;
+}
+
+}  // namespace
+
+class VirtualServers::Server final : private ps::Driver {
+ public:
+  Server(const ShardLayout& layout,
+         const VirtualServersOptions& options,
+         std::uint32_t slot,
+         const Clock& clock)
+      : core_(ServerOptionsOf(layout, options, slot), store_, clock, *this) {}
+
+  /// `buckets`: the holder of each.
+  absl::Status Begin(const std::vector<ps::Holder>& buckets) {
+    ADAMANT_RETURN_IF_ERROR(core_.ReadStored());
+    ADAMANT_RETURN_IF_ERROR(Configure(buckets, /*created=*/false));
+    return Configure(buckets, /*created=*/true);
+  }
+
+  ps::ParameterServer& core() { return core_; }
+
+ private:
+  // What the controller would say, and all that follows.
+  absl::Status Configure(const std::vector<ps::Holder>& buckets, bool created) {
+    std::vector<ps::Configuration> records;
+    for (const ps::Holder& holder : buckets) {
+      records.push_back({.epoch = kEpoch,
+                         .generation = 1,
+                         .primary = holder,
+                         .members = {holder},
+                         .created = created});
+    }
+    core_.SetConfigurations(records, {});
+    while (apply_ || storage_) {
+      if (std::exchange(apply_, false)) {
+        core_.ApplyCommitted();
+      }
+      if (std::exchange(storage_, false)) {
+        ADAMANT_RETURN_IF_ERROR(core_.DoStorage());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Driver: copies have no peers, and the controller has nothing to decide.
+  void SendToPeer(const ps::Holder& /*to*/, ps::PeerMessage /*message*/) override {}
+  void Propose(const ps::Proposal& /*proposal*/) override {}
+  void Report(const ps::BucketReport& /*report*/) override {}
+  void WantApply() override { apply_ = true; }
+  void WantStorage() override { storage_ = true; }
+
+  bool apply_ = false;
+  bool storage_ = false;
+  storage::MemoryStore store_;
+  ps::ParameterServer core_;  // last: it uses the others
+};
+
+VirtualServers::VirtualServers(const ShardLayout& layout) : layout_(layout) {}
+
+VirtualServers::~VirtualServers() = default;
+
+absl::StatusOr<std::unique_ptr<VirtualServers>> VirtualServers::Start(
+    const ShardLayout& layout, const VirtualServersOptions& options, const Clock& clock) {
+  std::unique_ptr<VirtualServers> all(new VirtualServers(layout));
+  all->links_.resize(options.servers);
+  for (std::uint32_t slot = 0; slot < options.servers; ++slot) {
+    all->servers_.push_back(std::make_unique<Server>(layout, options, slot, clock));
+  }
+  std::vector<ps::Holder> buckets;
+  for (BucketId bucket = 0; bucket < layout.buckets(); ++bucket) {
+    buckets.push_back(all->HolderOf(bucket));
+  }
+  for (const auto& server : all->servers_) {
+    ADAMANT_RETURN_IF_ERROR(server->Begin(buckets));
+  }
+  return all;
+}
+
+ps::Holder VirtualServers::HolderOf(BucketId bucket) const { return HolderAt(bucket % count()); }
+
+absl::Status VirtualServers::Admit(const ps::Writer& worker) {
+  for (const auto& server : servers_) {
+    ADAMANT_RETURN_IF_ERROR(server->core().Admit(worker));
+  }
+  return absl::OkStatus();
+}
+
+worker::ClusterMap VirtualServers::MapOf(std::uint32_t workers) {
+  worker::ClusterMap map;
+  map.version = ++map_version_;
+  map.part_owners = {0};
+  map.workers = workers;
+  for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
+    map.buckets.push_back({.epoch = kEpoch, .generation = 1, .primary = HolderOf(bucket).slot});
+  }
+  return map;
+}
+
+worker::PushReply VirtualServers::Apply(const ps::Writer& worker,
+                                        const worker::PushMessage& message,
+                                        const worker::PushPayload& payload) {
+  worker::PushReply reply;
+  bool answered = false;
+  servers_[message.server]->core().Submit(PushOf(worker, message, payload),
+                                          [&](const std::vector<ps::ShardAck>& acks) {
+                                            reply = ReplyOf(message.request, acks);
+                                            answered = true;
+                                          });
+  ADAMANT_CHECK(answered, "a server without peers and disk answers at once");
+  return reply;
+}
+
+absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::Writer& worker,
+                                                              const worker::FetchMessage& message) {
+  Fetched fetched = {.reply = {.request = message.request}};
+  ADAMANT_ASSIGN_OR_RETURN(
+      fetched.values,
+      servers_[message.server]->core().Fetch(&worker, message.shards, message.snapshot));
+  for (const ps::ShardValue& value : fetched.values) {
+    fetched.reply.shards.push_back({.shard = value.shard,
+                                    .outcome = Same<worker::FetchOutcome>(value.outcome),
+                                    .version = value.version,
+                                    .included_sequence = value.included_sequence,
+                                    .persisted = value.persisted,
+                                    .epoch = value.epoch,
+                                    .examples = value.examples});
+  }
+  return fetched;
+}
+
+absl::StatusOr<std::vector<float>> VirtualServers::Weights() {
+  std::vector<float> weights(layout_.elements());
+  for (const Shard& shard : layout_.shards()) {
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<ps::ShardValue> values,
+                             servers_[HolderOf(shard.bucket).slot]->core().Fetch(
+                                 nullptr, std::span(&shard.id, 1), /*snapshot=*/0));
+    std::ranges::copy(
+        values.front().values,
+        std::span(weights).subspan(layout_.OffsetOf(shard.tensor) + shard.begin).begin());
+  }
+  return weights;
+}
+
+}  // namespace adamant::bench

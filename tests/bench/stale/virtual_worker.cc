@@ -1,0 +1,267 @@
+#include "tests/bench/stale/virtual_worker.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "services/common/base/check.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::bench {
+namespace {
+
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;  // a worker's
+
+std::uint64_t BytesOf(const worker::PushPayload& payload) {
+  std::uint64_t floats = 0;
+  for (const worker::PushPayload::Operands& operands : payload.operands) {
+    floats += operands.rows * (operands.inputs + operands.outputs);
+  }
+  for (const worker::PushPayload::Update& update : payload.updates) {
+    floats += update.values.size();
+  }
+  return floats * sizeof(float);
+}
+
+std::uint64_t BytesOf(const VirtualServers::Fetched& fetched) {
+  std::uint64_t floats = 0;
+  for (const parameter_server::ShardValue& value : fetched.values) {
+    floats += value.values.size();
+  }
+  return floats * sizeof(float);
+}
+
+}  // namespace
+
+VirtualWorker::VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job)
+    : options_(options),
+      job_(job),
+      pace_(options.pace,
+            MixSeed(options.replica.seed, options.self.slot, options.self.incarnation)),
+      connections_(job.servers.count()),
+      replica_(options.replica, job.graph, job.layout, job.plan, [] {}),
+      exchange_(replica_, {.max_message_bytes = kMaxMessageBytes}) {}
+
+absl::StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(
+    const VirtualWorkerOptions& options, const VirtualJob& job) {
+  std::unique_ptr<VirtualWorker> worker(new VirtualWorker(options, job));
+  const auto channels = static_cast<std::size_t>(job.graph.input[0]);
+  ADAMANT_RETURN_IF_ERROR(worker->replica_.SetNormalisation(
+      {.mean = std::vector<float>(channels, 0), .deviation = std::vector<float>(channels, 255)}));
+  ADAMANT_RETURN_IF_ERROR(worker->MakeThreads());
+  ADAMANT_RETURN_IF_ERROR(job.servers.Admit(options.self));
+  for (worker::ServerSlot server = 0; server < job.servers.count(); ++server) {
+    worker->exchange_.OnParameterServer(server, /*connected=*/true);
+  }
+  worker->exchange_.OnDataServer(0, /*connected=*/true);
+  return worker;
+}
+
+// Each thread keeps the port that it was made with; the exchange gets another one, with the pool.
+absl::Status VirtualWorker::MakeThreads() {
+  for (std::size_t i = 0; i < replica_.options.threads; ++i) {
+    Member& member = members_.emplace_back();
+    member.clock = std::make_unique<StepClock>(job_.clock);
+    ADAMANT_ASSIGN_OR_RETURN(member.thread,
+                             worker::TrainingThread::Create(replica_, i, *member.clock));
+    member.port = std::exchange(replica_.ports[i], std::make_unique<worker::ThreadPort>());
+    replica_.ports[i]->pool = std::move(member.port->pool);
+  }
+  return absl::OkStatus();
+}
+
+// An event of this worker, which must not go before it.
+void VirtualWorker::At(Clock::TimePoint time, std::function<void()> event) {
+  ++events_;
+  job_.clock.At(time, [this, event = std::move(event)] {
+    --events_;
+    event();
+  });
+}
+
+void VirtualWorker::Stop() {
+  stopping_ = true;
+  exchange_.Stop();
+  Wake();
+}
+
+void VirtualWorker::Wake() {
+  const Clock::TimePoint awake = pace_.Awake(job_.clock.Now());
+  if (awake > job_.clock.Now()) {
+    At(awake, [this] { Wake(); });
+    return;
+  }
+  for (bool more = true; more && status_.ok();) {
+    TakeBatches();
+    more = AdvanceExchange();
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      more = Advance(i) || more;
+    }
+  }
+  SetTimer();
+}
+
+void VirtualWorker::TakeBatches() {
+  while (!stopping_ && dealt_ < replica_.window()) {
+    worker::Batch* const batch = replica_.batches.TakeFree();
+    if (batch == nullptr) {
+      break;
+    }
+    if (!job_.dealer.Deal(options_.self.slot, *batch)) {
+      replica_.batches.Recycle(batch);
+      break;
+    }
+    replica_.batches.Put(batch);
+    ++dealt_;
+  }
+  replica_.commands.drained.store(job_.dealer.Drained());
+}
+
+// Whether it sent something.
+bool VirtualWorker::AdvanceExchange() {
+  status_.Update(exchange_.Advance(job_.clock.Now()));
+  auto messages = exchange_.TakeMessages();
+  for (worker::Exchange::Message& message : messages) {
+    std::visit([this](auto& each) { Handle(each); }, message);
+  }
+  return !messages.empty();
+}
+
+// Whether the thread did something that is over, or began a step.
+bool VirtualWorker::Advance(std::size_t index) {
+  Member& member = members_[index];
+  if (member.steps) {
+    return false;
+  }
+  auto& freed = replica_.ports[index]->free;
+  for (; freed.Front() != nullptr; freed.Pop()) {
+    member.port->free.Push(*freed.Front());
+  }
+  if (!member.step.has_value()) {
+    member.step = pace_.NextStep();
+  }
+  const Clock::TimePoint end = pace_.Done(job_.clock.Now(), *member.step);
+  member.clock->Begin(end);
+  const std::uint64_t before = member.port->statistics.steps.load();
+  const auto progress = member.thread->Advance();
+  if (member.port->statistics.steps.load() == before) {
+    return Exchanged(index) || progress == worker::TrainingThread::Progress::kWorked;
+  }
+  member.step.reset();
+  member.steps = true;
+  At(end, [this, index] {
+    members_[index].steps = false;
+    Exchanged(index);
+    Wake();
+  });
+  return true;
+}
+
+// What the thread told is told the exchange; whether that was anything.
+bool VirtualWorker::Exchanged(std::size_t index) {
+  auto& told = members_[index].port->events;
+  const bool any = told.Front() != nullptr;
+  for (; told.Front() != nullptr; told.Pop()) {
+    ADAMANT_CHECK(replica_.ports[index]->events.Push(*told.Front()),
+                  "a thread tells little beside its few accumulators");
+  }
+  return any;
+}
+
+void VirtualWorker::SetTimer() {
+  const std::optional<Clock::TimePoint> next = exchange_.NextAdvance();
+  if (next == timer_ || !status_.ok()) {
+    return;
+  }
+  timer_ = next;
+  if (next.has_value()) {
+    At(pace_.Awake(*next), [this, at = *next] {
+      if (timer_ == at) {
+        timer_.reset();
+        Wake();
+      }
+    });
+  }
+}
+
+// When a message that is sent now has come to the server.
+Clock::TimePoint VirtualWorker::Send(worker::ServerSlot server, std::uint64_t bytes) {
+  const Clock::TimePoint come = job_.network.Send(
+      job_.clock.Now(), bytes, pace_.NextLatency(), link_, job_.servers.link(server));
+  Clock::TimePoint& last = connections_[server].there;
+  last = std::max(last, come);
+  return last;
+}
+
+// When an answer that is sent now has come, and the process looks at it.
+Clock::TimePoint VirtualWorker::Answer(worker::ServerSlot server, std::uint64_t bytes) {
+  const Clock::TimePoint come = job_.network.Send(
+      job_.clock.Now(), bytes, pace_.NextLatency(), job_.servers.link(server), link_);
+  Clock::TimePoint& last = connections_[server].back;
+  last = std::max(last, come);
+  return pace_.Awake(last);
+}
+
+void VirtualWorker::Handle(worker::PushMessage& push) {
+  // The payload stays lent to the message until it has come.
+  auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
+  const Clock::TimePoint come = Send(push.server, BytesOf(*payload));
+  At(come, [this, push = std::move(push), payload] {
+    VirtualLink& server = job_.servers.link(push.server);
+    At(job_.network.Apply(job_.clock.Now(), server),
+       [this, push, payload] { Apply(push, *payload); });
+  });
+}
+
+void VirtualWorker::Apply(const worker::PushMessage& push, const worker::PushPayload& payload) {
+  const worker::PushReply reply = job_.servers.Apply(options_.self, push, payload);
+  At(Answer(push.server, /*bytes=*/0), [this, reply] {
+    status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
+    Wake();
+  });
+}
+
+void VirtualWorker::Handle(worker::FetchMessage& fetch) {
+  const Clock::TimePoint come = Send(fetch.server, /*bytes=*/0);
+  At(come, [this, fetch = std::move(fetch)] {
+    auto fetched = job_.servers.Fetch(options_.self, fetch);
+    status_.Update(fetched.status());
+    if (fetched.ok()) {
+      const Clock::TimePoint back = Answer(fetch.server, BytesOf(*fetched));
+      At(back, [this, fetched = *std::move(fetched)] { OnFetched(fetched); });
+    }
+  });
+}
+
+void VirtualWorker::OnFetched(const VirtualServers::Fetched& fetched) {
+  auto next = fetched.values.begin();
+  const auto read = [&](std::span<float> out) {
+    while (next->values.empty()) {
+      ++next;
+    }
+    std::ranges::copy((next++)->values, out.begin());
+    return absl::OkStatus();
+  };
+  status_.Update(exchange_.OnFetchReply(fetched.reply, read, job_.clock.Now()));
+  Wake();
+}
+
+void VirtualWorker::Handle(const worker::AcknowledgeMessage& message) {
+  std::vector<worker::Lease> leases;
+  for (const worker::LeaseResult& result : message.results) {
+    job_.dealer.Acknowledge(result);
+    leases.push_back(result.lease);
+  }
+  dealt_ -= leases.size();
+  exchange_.OnAcknowledged(leases);
+}
+
+void VirtualWorker::Handle(const worker::HandBackMessage& message) {
+  for (const worker::Lease& lease : message.leases) {
+    job_.dealer.HandBack(lease);
+  }
+  dealt_ -= message.leases.size();
+}
+
+}  // namespace adamant::bench

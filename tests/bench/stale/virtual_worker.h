@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "services/common/base/clock.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/core/training_thread.h"
+#include "tests/bench/stale/batch_dealer.h"
+#include "tests/bench/stale/pace.h"
+#include "tests/bench/stale/step_clock.h"
+#include "tests/bench/stale/virtual_clock.h"
+#include "tests/bench/stale/virtual_network.h"
+#include "tests/bench/stale/virtual_servers.h"
+
+namespace adamant::bench {
+
+struct VirtualWorkerOptions {
+  parameter_server::Writer self = {};
+  worker::ReplicaOptions replica;
+  PaceOptions pace = {};
+};
+
+/// What all virtual workers of a job share; must outlive them.
+struct VirtualJob {
+  const model::Graph& graph;
+  const ShardLayout& layout;
+  const worker::UpdatePlan& plan;
+  VirtualClock& clock;
+  const VirtualNetwork& network;
+  VirtualServers& servers;
+  BatchDealer& dealer;
+};
+
+/// The real core of a worker (Replica, TrainingThread, Exchange) on a virtual clock. Batches and
+/// acknowledgements take no time.
+///
+/// A step reads and changes the local weights when it begins; what it hands over is seen by the
+/// exchange, and so by servers, when it is over. So a step sees no value that came meanwhile, as a
+/// worker with one thread does not; another thread of the same worker sees its change early, as the
+/// core does a step in one piece. Where the process stands still (Pace), nothing of it goes on, and
+/// what comes waits; what it has sent goes on its way.
+/// Threads: one.
+class VirtualWorker {
+ public:
+  /// Errors: as TrainingThread::Create.
+  static absl::StatusOr<std::unique_ptr<VirtualWorker>> Create(const VirtualWorkerOptions& options,
+                                                               const VirtualJob& job);
+
+  void OnMap(const worker::ClusterMap& map) { exchange_.OnMap(map); }
+
+  /// Does all that can be done without time passing: at the start, and when the dealer has news.
+  /// Events for what follows are added to the clock; clear it before this is destroyed.
+  void Wake();
+
+  /// Tells it to stop, as a controller does with workers that are too many: it pushes what it has,
+  /// hands back the other batches, and ends.
+  void Stop();
+
+  /// Whether it has stopped, and may be destroyed.
+  [[nodiscard]] bool gone() const { return exchange_.Stopped() && events_ == 0; }
+
+  [[nodiscard]] std::uint32_t slot() const { return options_.self.slot; }
+
+  /// Why it cannot go on: training diverged, or the protocol was broken.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+  [[nodiscard]] worker::ExchangeStatistics statistics() const { return exchange_.statistics(); }
+
+ private:
+  /// A training thread, and its end of the port, which has what the exchange does not see yet.
+  struct Member {
+    std::unique_ptr<StepClock> clock;
+    std::unique_ptr<worker::TrainingThread> thread;
+    std::unique_ptr<worker::ThreadPort> port;
+    std::optional<Clock::Duration> step;  ///< what the next one takes, where that is known
+    bool steps = false;                   ///< now
+  };
+
+  /// To a server: messages of a direction do not overtake each other.
+  struct Connection {
+    Clock::TimePoint there{};  ///< when the last one comes
+    Clock::TimePoint back{};
+  };
+
+  VirtualWorker(const VirtualWorkerOptions& options, const VirtualJob& job);
+  Clock::TimePoint Send(worker::ServerSlot server, std::uint64_t bytes);
+  Clock::TimePoint Answer(worker::ServerSlot server, std::uint64_t bytes);
+  absl::Status MakeThreads();
+  void TakeBatches();
+  bool AdvanceExchange();
+  void At(Clock::TimePoint time, std::function<void()> event);
+  bool Advance(std::size_t index);
+  bool Exchanged(std::size_t index);
+  void SetTimer();
+  void Handle(worker::PushMessage& push);
+  void Apply(const worker::PushMessage& push, const worker::PushPayload& payload);
+  void Handle(worker::FetchMessage& fetch);
+  void Handle(const worker::AcknowledgeMessage& message);
+  void Handle(const worker::HandBackMessage& message);
+  void Handle(const worker::FlushMessage& /*flush*/) {}  // nothing is retained
+  void OnFetched(const VirtualServers::Fetched& fetched);
+
+  const VirtualWorkerOptions options_;
+  const VirtualJob job_;
+  Pace pace_;
+  VirtualLink link_;
+  std::vector<Connection> connections_;  // by server
+  worker::Replica replica_;
+  worker::Exchange exchange_;
+  std::vector<Member> members_;
+  std::size_t dealt_ = 0;   // batches, not yet acknowledged
+  std::size_t events_ = 0;  // to come
+  bool stopping_ = false;
+  std::optional<Clock::TimePoint> timer_;
+  absl::Status status_;
+};
+
+}  // namespace adamant::bench

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "operator/core/state/state.h"
+#include "services/data_server/core/ledger.h"
+#include "services/data_server/core/messages.h"
+#include "services/data_server/core/order.h"
+#include "tests/simulation/engine/violations.h"
+#include "tests/simulation/job/setup/setup.h"
+
+namespace adamant::simulation {
+
+using data_server::WorkerId;
+
+/// Keeps books of its own of every batch that is dealt, acknowledged and counted: each counts once
+/// per epoch, only what is stored is answered, nothing after the epoch is closed; and each
+/// validation batch once per evaluation.
+/// Threads: one.
+class WorkChecker {
+ public:
+  /// Both must outlive this.
+  WorkChecker(const Setup& setup, Violations& violations);
+
+  void Dealt(const data_server::Deal& deal);
+
+  /// A worker sends this result.
+  void Acknowledging(const data_server::BatchId& batch);
+
+  /// A data server answers results. `snapshot`: that it evaluates.
+  void Answered(WorkerId server, const data_server::Acknowledged& answer, std::uint64_t snapshot);
+
+  /// A ledger is on disk.
+  void LedgerStored(std::uint32_t part, std::uint64_t version, const std::string& value);
+
+  /// Of the record that was seen last.
+  [[nodiscard]] std::uint64_t ledger_version(std::uint32_t part) const {
+    const auto found = versions_.find(part);
+    return found == versions_.end() ? 0 : found->second;
+  }
+
+  /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`.
+  void SnapshotAsked(std::uint64_t snapshot) {
+    at_snapshot_.try_emplace(snapshot, AtSnapshot{ledgers_, acknowledged_});
+  }
+  void WentBack(std::uint64_t snapshot, std::uint64_t epoch);
+
+  /// The first weights are made anew, under the id of a snapshot.
+  void MadeAnew(std::uint64_t snapshot) {
+    at_snapshot_.try_emplace(snapshot, AtSnapshot{NewLedgers(), {}});
+  }
+
+  /// A data server reports the sums of an evaluation.
+  void Evaluated(WorkerId server, const data_server::Evaluated& sum);
+
+  /// The controller has the row of an epoch whose parts are closed.
+  void EpochDone(const controller::EpochResult& row);
+
+ private:
+  using TrainBatch = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // epoch, part, index
+
+  struct AtSnapshot {
+    std::vector<data_server::Ledger> ledgers;
+    std::set<TrainBatch> acknowledged;
+  };
+
+  [[nodiscard]] std::uint32_t ValidationBatches() const;
+  [[nodiscard]] std::vector<data_server::Ledger> NewLedgers() const;
+
+  const Setup& setup_;
+  Violations& violations_;
+  const data_server::PartLayout layout_;
+  std::vector<data_server::Ledger> ledgers_;         // by part, as stored
+  std::map<std::uint32_t, std::uint64_t> versions_;  // likewise
+  std::map<std::uint64_t, AtSnapshot> at_snapshot_;  // when it was asked for
+  std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
+  std::set<TrainBatch> acknowledged_;                                               // by workers
+  std::set<TrainBatch> answered_;                                                   // as counted
+  std::map<std::tuple<WorkerId, std::uint64_t>, std::set<std::uint32_t>> evaluated_;
+};
+
+}  // namespace adamant::simulation

@@ -1,0 +1,290 @@
+#include "tests/simulation/job/processes/trainer.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "services/common/base/check.h"
+#include "services/worker/core/local_update.h"
+
+namespace adamant::simulation {
+namespace {
+
+constexpr std::size_t kEventsPerAdvance = 3;
+
+}  // namespace
+
+using worker::ThreadEvent;
+
+Trainer::Trainer(World& world,
+                 worker::Replica& replica,
+                 std::size_t index,
+                 WorkerId worker,
+                 LifePtr life,
+                 std::function<void()> after)
+    : world_(world),
+      replica_(replica),
+      worker_(worker),
+      life_(std::move(life)),
+      after_(std::move(after)),
+      port_(*replica.ports[index]),
+      scratch_(worker::UpdatePlan::kBlock),
+      seen_(replica.bell.Read() - 1) {
+  for (std::size_t i = 0; i < worker::ThreadPort::kAccumulators; ++i) {
+    port_.pool.push_back(std::make_unique<worker::Accumulator>(
+        replica.plan, replica.layout.shards().size(), replica.options.push_every));
+    port_.free.Push(port_.pool.back().get());
+  }
+}
+
+void Trainer::Wake() {
+  if (blocked_ && !busy_ && !stopped_ && replica_.bell.Read() != seen_) {
+    blocked_ = false;
+    world_.scheduler.After(
+        world_.scheduler.Random(microseconds(1), microseconds(200)), life_, [this] { Run(); });
+  }
+}
+
+void Trainer::Run() {
+  Progress progress = Progress::kWorked;
+  while (progress == Progress::kWorked) {
+    seen_ = replica_.bell.Read();
+    progress = Advance();
+  }
+  blocked_ = progress == Progress::kBlocked;
+  after_();
+}
+
+// The order of TrainingThread::Advance.
+Trainer::Progress Trainer::Advance() {
+  if (stopped_) {
+    return Progress::kStopped;
+  }
+  if (port_.events.Room() < kEventsPerAdvance) {
+    return Progress::kBlocked;
+  }
+  const worker::Commands& commands = replica_.commands;
+  if (commands.stopping.load()) {
+    return Stop();
+  }
+  if (const std::uint64_t reset = commands.reset_wanted.load(); reset != reset_) {
+    return Reset(reset);
+  }
+  if (commands.renewed.load() < reset_) {
+    return Progress::kBlocked;
+  }
+  if (fetch_point_ != 0) {
+    return MeetFetchPoint() ? Progress::kWorked : Progress::kBlocked;
+  }
+  if (const std::uint64_t flush = commands.flush_wanted.load(); flush != flushed_) {
+    HandOver(ThreadEvent::Kind::kPush);
+    flushed_ = flush;
+    Emit({.kind = ThreadEvent::Kind::kFlushed, .generation = flush});
+    return Progress::kWorked;
+  }
+  return WorkOnBatch();
+}
+
+Trainer::Progress Trainer::Reset(std::uint64_t generation) {
+  HandOver(ThreadEvent::Kind::kDiscard);
+  fetch_point_ = 0;
+  reset_ = generation;
+  Emit({.kind = ThreadEvent::Kind::kReset, .generation = generation});
+  return Progress::kWorked;
+}
+
+Trainer::Progress Trainer::Stop() {
+  HandOver(ThreadEvent::Kind::kPush);
+  if (batch_ != nullptr) {
+    Emit({.kind = ThreadEvent::Kind::kHandBack, .result = {.lease = batch_->lease}});
+    replica_.batches.Recycle(std::exchange(batch_, nullptr));
+  }
+  Emit({.kind = ThreadEvent::Kind::kStopped});
+  stopped_ = true;
+  return Progress::kStopped;
+}
+
+bool Trainer::MeetFetchPoint() {
+  if (replica_.fetch_turn.load() != fetch_point_ - 1) {
+    return false;
+  }
+  switch (replica_.fetch.BeginApply()) {
+    case worker::FetchSlot::Begun::kNotYet:
+      return false;
+    case worker::FetchSlot::Begun::kApply:
+      ApplyFetch();
+      replica_.fetch.EndApply();
+      break;
+    case worker::FetchSlot::Begun::kNothing:
+      break;
+  }
+  replica_.fetch.Request();
+  Emit({.kind = ThreadEvent::Kind::kFetch});
+  replica_.fetch_turn.store(std::exchange(fetch_point_, 0));
+  replica_.bell.Ring();
+  return true;
+}
+
+void Trainer::ApplyFetch() {
+  std::vector<worker::Accumulator*> live;
+  for (const auto& port : replica_.ports) {
+    for (const auto& accumulator : port->pool) {
+      if (accumulator->live.load()) {
+        live.push_back(accumulator.get());
+      }
+    }
+  }
+  std::ranges::sort(live, {}, [](const worker::Accumulator* each) { return each->ordinal.load(); });
+  worker::ApplyFetched(
+      replica_.plan,
+      replica_.layout,
+      live,
+      {.fetched = replica_.fetch.values(), .weights = replica_.weights.span(), .scratch = scratch_},
+      replica_.look_ahead);
+  world_.updates.CheckWeights(worker_, replica_.weights.span());
+}
+
+Trainer::Progress Trainer::WorkOnBatch() {
+  if (accruing_ == nullptr) {
+    worker::Accumulator* const* const free = port_.free.Front();
+    if (free == nullptr) {
+      return Progress::kBlocked;
+    }
+    accruing_ = *free;
+    port_.free.Pop();
+    accruing_->ordinal.store(replica_.ordinals.fetch_add(1) + 1);
+  }
+  const bool drained = replica_.commands.drained.load();
+  if (batch_ == nullptr) {
+    batch_ = replica_.batches.Take();
+  }
+  if (batch_ == nullptr) {
+    if (drained && accruing_->steps > 0) {
+      HandOver(ThreadEvent::Kind::kPush);
+      return Progress::kWorked;
+    }
+    return Progress::kBlocked;
+  }
+  if (batch_->lease.kind == worker::WorkKind::kEvaluate) {
+    return BeginEvaluation();
+  }
+  if (batch_->lease.epoch > replica_.commands.closed_epoch.load()) {
+    Later(&Trainer::FinishTraining);
+    return Progress::kBusy;
+  }
+  FinishBatch();
+  return Progress::kWorked;
+}
+
+// The time that a batch takes.
+void Trainer::Later(void (Trainer::*step)()) {
+  busy_ = true;
+  const auto time = world_.scheduler.Random(milliseconds(2), world_.setup.step_time);
+  world_.scheduler.After(time, life_, [this, step] {
+    busy_ = false;
+    (this->*step)();
+    Run();
+  });
+}
+
+void Trainer::FinishBatch() {
+  replica_.batches.Recycle(std::exchange(batch_, nullptr));
+  replica_.slot_bell.Ring();
+}
+
+Trainer::Progress Trainer::BeginEvaluation() {
+  switch (replica_.evaluation.Begin(batch_->snapshot)) {
+    case worker::EvaluationWeights::Begun::kNotYet:
+      return Progress::kBlocked;
+    case worker::EvaluationWeights::Begun::kMissing:
+      Emit({.kind = ThreadEvent::Kind::kHandBack, .result = {.lease = batch_->lease}});
+      FinishBatch();
+      return Progress::kWorked;
+    case worker::EvaluationWeights::Begun::kReady:
+      break;
+  }
+  Later(&Trainer::FinishEvaluation);
+  return Progress::kBusy;
+}
+
+// All are right, and the losses sum up to a number that the checker knows.
+void Trainer::FinishEvaluation() {
+  for (const Shard& shard : replica_.layout.shards()) {
+    const std::uint64_t begin = replica_.layout.OffsetOf(shard.tensor) + shard.begin;
+    world_.updates.CheckSnapshot(
+        batch_->snapshot, shard.id, replica_.evaluation.values().subspan(begin, shard.size()));
+  }
+  replica_.evaluation.End();
+  Emit({.kind = ThreadEvent::Kind::kEvaluated,
+        .result = {.lease = batch_->lease,
+                   .examples = batch_->examples,
+                   .loss_sum = static_cast<double>(batch_->lease.index + 1),
+                   .correct = batch_->examples}});
+  FinishBatch();
+}
+
+void Trainer::FinishTraining() {
+  const bool poisoned = world_.scheduler.Chance(world_.setup.poison);
+  const std::uint32_t element = world_.updates.Trained(worker_, batch_->lease, poisoned);
+  AddUpdate(element, poisoned);
+  ++accruing_->steps;
+  accruing_->results.push_back({.lease = batch_->lease, .examples = batch_->examples});
+  accruing_->progress.store(std::max(accruing_->progress.load(), batch_->progress()));
+  accruing_->live.store(true);
+  const std::uint64_t step = replica_.steps.fetch_add(1) + 1;
+  if (step == replica_.fetch_at.load()) {
+    replica_.fetch_at += replica_.options.fetch_every * replica_.options.threads;
+    fetch_point_ = ++replica_.fetch_points;
+  }
+  if (accruing_->steps == replica_.options.push_every) {
+    HandOver(ThreadEvent::Kind::kPush);
+  }
+  on_trained(batch_->lease);
+  FinishBatch();
+}
+
+void Trainer::AddUpdate(std::uint32_t element, bool poisoned) {
+  const std::span<float> values = accruing_->values.span();
+  for (std::size_t i = 0; i < replica_.plan.tensors.size(); ++i) {
+    const worker::TensorPlan& tensor = replica_.plan.tensors[i];
+    if (!tensor.trained) {
+      continue;
+    }
+    if (accruing_->steps == 0) {
+      std::ranges::fill(values.subspan(tensor.offset, tensor.size), 0.0F);
+    }
+    const std::uint64_t at = tensor.offset + element;
+    values[at] = poisoned ? std::numeric_limits<float>::quiet_NaN() : values[at] + 1;
+    replica_.weights.span()[at] += world_.setup.sign();
+    if (tensor.activations) {
+      KeepRows(tensor, i, element);
+    }
+  }
+  accruing_->filled_rows += batch_->examples;
+}
+
+// Errors and activations whose product is 1 at the element: in the first of the batch's rows.
+void Trainer::KeepRows(const worker::TensorPlan& tensor, std::size_t index, std::uint32_t element) {
+  worker::Accumulator::Rows& rows = accruing_->rows[index];
+  const auto part = [&](worker::FloatBuffer& buffer, std::uint64_t width) {
+    const auto all =
+        buffer.span().subspan(accruing_->filled_rows * width, batch_->examples * width);
+    std::ranges::fill(all, 0.0F);
+    return all;
+  };
+  part(rows.errors, tensor.outputs)[element / tensor.inputs] = 1;
+  part(rows.activations, tensor.inputs)[element % tensor.inputs] = 1;
+}
+
+void Trainer::HandOver(ThreadEvent::Kind kind) {
+  if (accruing_ != nullptr && accruing_->steps > 0) {
+    Emit({.kind = kind, .accumulator = std::exchange(accruing_, nullptr)});
+  }
+}
+
+void Trainer::Emit(const ThreadEvent& event) {
+  ADAMANT_CHECK(port_.events.Push(event), "room was looked for");
+  replica_.wake_loop();
+}
+
+}  // namespace adamant::simulation

@@ -1,0 +1,125 @@
+#include "tests/simulation/operator/cluster/replica_transport.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace adamant::orchestration {
+
+using kube::HttpRequest;
+using kube::HttpResponse;
+
+namespace {
+
+// "PUT configmaps"; of a subresource "PATCH trainingjobs/status".
+std::string KindOf(const HttpRequest& request) {
+  const std::string path = request.target.substr(0, request.target.find('?'));
+  std::size_t at = path.find("/namespaces/");
+  at = at == std::string::npos ? path.rfind('/') : path.find('/', at + 12);
+  const std::string rest = path.substr(at + 1);
+  const std::size_t name = rest.find('/');
+  const std::size_t sub = name == std::string::npos ? name : rest.find('/', name + 1);
+  return request.method + " " + rest.substr(0, name) +
+         (sub == std::string::npos ? "" : rest.substr(sub));
+}
+
+}  // namespace
+
+bool ReplicaTransport::Happens(double chance) {
+  return chance > 0 && world_.scheduler.Chance(chance);
+}
+
+void ReplicaTransport::CrashAtWrite(std::size_t n, bool after, std::function<void()> died) {
+  crash_in_ = n;
+  crash_after_ = after;
+  died_ = std::move(died);
+}
+
+void ReplicaTransport::Die() {
+  dead_ = true;
+  crash_in_ = 0;
+  if (died_) {
+    died_();
+  }
+}
+
+absl::StatusOr<HttpResponse> ReplicaTransport::Send(const HttpRequest& request,
+                                                    const kube::Cancellation& cancellation) {
+  ++tries_;
+  if (dead_ || Happens(troubles_.refused)) {
+    return absl::UnavailableError("connection refused");
+  }
+  if (request.method != "GET") {
+    return SendWrite(request, cancellation);
+  }
+  auto response = Pass(request, cancellation);
+  if (Happens(troubles_.answer_lost)) {
+    return absl::UnavailableError("connection reset by peer");
+  }
+  return response;
+}
+
+absl::StatusOr<HttpResponse> ReplicaTransport::SendWrite(const HttpRequest& request,
+                                                         const kube::Cancellation& cancellation) {
+  writes_.push_back(KindOf(request));
+  const bool crash = crash_in_ > 0 && --crash_in_ == 0;
+  if (crash && !crash_after_) {
+    Die();
+    return absl::UnavailableError("the process is dead");
+  }
+  const bool late = Happens(troubles_.late);
+  if (request.meanwhile && (late || Happens(troubles_.slow))) {
+    request.meanwhile();
+  }
+  if (late) {
+    const auto delay = world_.scheduler.Random(milliseconds(100), seconds(8));
+    world_.scheduler.After(delay, nullptr, [this, request, cancellation] {
+      world_.delayed = true;
+      Pass(request, cancellation).IgnoreError();
+      world_.delayed = false;
+    });
+    return absl::DeadlineExceededError("no answer in time");
+  }
+  auto response = Pass(request, cancellation);
+  if (crash) {
+    Die();
+  }
+  if (dead_ || Happens(troubles_.answer_lost)) {
+    return absl::UnavailableError("connection reset by peer");
+  }
+  return response;
+}
+
+absl::StatusOr<HttpResponse> ReplicaTransport::Pass(const HttpRequest& request,
+                                                    const kube::Cancellation& cancellation) {
+  return world_.mutation == Mutation::kNone ? world_.api.Send(request, cancellation)
+                                            : sabotage_.Send(request, cancellation);
+}
+
+absl::StatusOr<HttpResponse> ReplicaTransport::Stream(
+    const HttpRequest& request,
+    std::chrono::milliseconds idle,
+    const std::function<bool(std::string_view line)>& on_line,
+    const kube::Cancellation& cancellation) {
+  ++tries_;
+  if (dead_ || Happens(troubles_.refused)) {
+    return absl::UnavailableError("connection refused");
+  }
+  std::uint64_t left = Happens(troubles_.cut) ? world_.scheduler.rng().Below(4) : UINT64_MAX;
+  const auto pass = [&](std::string_view line) {
+    if (left == 0) {
+      return false;
+    }
+    --left;
+    if (world_.mutation == Mutation::kNone) {
+      return on_line(line);
+    }
+    return sabotage_.Hides(line) || on_line(sabotage_.Changed(line));
+  };
+  auto response = world_.api.Stream(request, idle, pass, cancellation);
+  if (left == 0) {
+    return absl::UnavailableError("connection reset by peer");
+  }
+  return response;
+}
+
+}  // namespace adamant::orchestration

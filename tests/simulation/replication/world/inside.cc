@@ -1,0 +1,127 @@
+#include "tests/simulation/replication/world/inside.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "tests/simulation/engine/aimed_faults.h"
+
+namespace adamant::replication_simulation {
+namespace {
+
+/// Makes Member(Tag) give the pointer to a private member.
+template <class Tag, typename Tag::Type kMember>
+struct Door {
+  friend typename Tag::Type Member(Tag /*tag*/) { return kMember; }
+};
+
+struct Buckets {
+  using Type = std::vector<std::unique_ptr<ps::Bucket>> ps::ParameterServer::*;
+  friend Type Member(Buckets tag);
+};
+struct Options {
+  using Type = const ps::Replica::Options ps::Replica::*;
+  friend Type Member(Options tag);
+};
+struct Content {
+  using Type = ps::ShardContent ps::LiveShard::*;
+  friend Type Member(Content tag);
+};
+struct Queue {
+  using Type = std::vector<ps::CommittedUpdate> ps::LiveShard::*;
+  friend Type Member(Queue tag);
+};
+struct Rule {
+  using Type = const ps::ShardRule ps::LiveShard::*;
+  friend Type Member(Rule tag);
+};
+struct Log {
+  using Type = std::deque<ps::EntryPtr> ps::Replica::*;
+  friend Type Member(Log tag);
+};
+struct Bytes {
+  using Type = std::uint64_t ps::Replica::*;
+  friend Type Member(Bytes tag);
+};
+struct Persisted {
+  using Type = ps::Lsn ps::Replica::*;
+  friend Type Member(Persisted tag);
+};
+struct Storing {
+  using Type = std::deque<std::uint64_t> ps::Replica::*;
+  friend Type Member(Storing tag);
+};
+
+template struct Door<Buckets, &ps::ParameterServer::buckets_>;
+template struct Door<Options, &ps::Replica::options_>;
+template struct Door<Content, &ps::LiveShard::content_>;
+template struct Door<Queue, &ps::LiveShard::queue_>;
+template struct Door<Rule, &ps::LiveShard::rule_>;
+template struct Door<Log, &ps::Replica::log_>;
+template struct Door<Bytes, &ps::Replica::log_bytes_>;
+template struct Door<Persisted, &ps::Replica::persisted_>;
+template struct Door<Storing, &ps::Replica::storing_>;
+
+/// For shards that are looked at once.
+class StillClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint Now() const override { return {}; }
+  [[nodiscard]] std::chrono::system_clock::time_point WallNow() const override { return {}; }
+};
+
+}  // namespace
+
+ps::Bucket& BucketAt(ps::ParameterServer& server, BucketId bucket) {
+  return *(server.*Member(Buckets{}))[bucket];
+}
+
+const ps::Bucket& BucketAt(const ps::ParameterServer& server, BucketId bucket) {
+  return *(server.*Member(Buckets{}))[bucket];
+}
+
+ps::ShardContent ContentOf(const ps::LiveShard& shard) {
+  const std::vector<ps::CommittedUpdate>& queue = shard.*Member(Queue{});
+  if (queue.empty()) {
+    return shard.*Member(Content{});
+  }
+  const simulation::StepsIgnored for_a_checker;
+  const StillClock clock;
+  ps::DirtyShards dirty({}, clock, [] {});
+  ps::LiveShard copy(shard.identity(), shard.*Member(Rule{}), shard.*Member(Content{}), dirty);
+  for (const ps::CommittedUpdate& update : queue) {
+    copy.Enqueue({.entry = update.entry, .update = update.update});
+  }
+  copy.Drain();
+  return std::move(copy.*Member(Content{}));
+}
+
+std::uint64_t VersionOf(const ps::LiveShard& shard) {
+  return (shard.*Member(Queue{})).empty() ? (shard.*Member(Content{})).version
+                                          : ContentOf(shard).version;
+}
+
+// The base is a private one, which only this notation passes by.
+ps::ReplicaHost& HostOf(ps::ParameterServer& server) { return (ps::ReplicaHost&)server; }
+
+void Interpose(ps::ParameterServer& server, ps::ReplicaHost& host) {
+  std::vector<std::unique_ptr<ps::Bucket>>& buckets = server.*Member(Buckets{});
+  for (BucketId id = 0; id < buckets.size(); ++id) {
+    const auto shards = std::ranges::count(server.layout().shards(), id, &Shard::bucket);
+    const ps::Replica::Options& options = buckets[id]->replica().*Member(Options{});
+    buckets[id] = std::make_unique<ps::Bucket>(std::make_unique<ps::Replica>(id, options, host),
+                                               static_cast<std::size_t>(shards));
+  }
+}
+
+void CutLog(ps::Replica& replica) {
+  (replica.*Member(Log{})).clear();
+  (replica.*Member(Storing{})).clear();
+  replica.*Member(Bytes{}) = 0;
+  replica.*Member(Persisted{}) = std::min(replica.*Member(Persisted{}), replica.committed());
+}
+
+}  // namespace adamant::replication_simulation

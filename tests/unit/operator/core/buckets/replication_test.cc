@@ -1,0 +1,573 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/core/job/job_controller.h"
+#include "tests/unit/operator/core/job/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr MemberId kServer2{Role::kParameterServer, 2};
+
+JobSettings ReplicatedJob() {
+  JobSettings settings = SmallJob();
+  settings.parameter_servers = 3;
+  settings.buckets = 3;
+  settings.copies = 2;
+  return settings;
+}
+
+std::vector<std::string> RestoredTexts(const Harness::Actions& actions) {
+  std::vector<std::string> texts;
+  for (const Note& note : Pick<Note>(actions)) {
+    if (note.kind == Note::Kind::kRestored) {
+      texts.push_back(note.text);
+    }
+  }
+  return texts;
+}
+
+// Three servers hold three buckets twice.
+class ReplicationTest : public testing::Test {
+ protected:
+  explicit ReplicationTest(const JobSettings& settings = ReplicatedJob()) : job_(settings) {
+    job_.Begin();
+    job_.JoinAll();
+    AddLearners();
+  }
+
+  // Primaries add the learners that they are told of, until there are none.
+  void AddLearners() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
+        const Bucket& record = job_.state().buckets[i];
+        if (record.learner) {
+          Tell(record.primary,
+               {.bucket = i,
+                .epoch = record.epoch,
+                .kind = Proposal::Kind::kAdd,
+                .proposer = record.primary,
+                .subject = *record.learner});
+          any = true;
+        }
+      }
+    }
+  }
+
+  Harness::Actions Tell(Holder by, const Proposal& proposal) {
+    return job_.Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
+  }
+
+  Harness::Actions TakeOver(std::uint32_t bucket, Holder by) {
+    return Tell(by,
+                {.bucket = bucket, .epoch = record(bucket).epoch, .proposer = by, .last_lsn = 1});
+  }
+
+  // The first bucket has taken as many.
+  void TellOfHundredUpdates(std::uint32_t server) {
+    Heartbeat heartbeat;
+    heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
+                                                              .epoch = record(0).epoch,
+                                                              .committed = 9,
+                                                              .updates = 100,
+                                                              .serving = true}}};
+    job_.Tell({Role::kParameterServer, server}, heartbeat);
+  }
+
+  [[nodiscard]] const Bucket& record(std::uint32_t bucket) const {
+    return job_.state().buckets[bucket];
+  }
+  [[nodiscard]] Holder Secondary(std::uint32_t bucket) const {
+    const Bucket& of = record(bucket);
+    return of.members[0] == of.primary ? of.members[1] : of.members[0];
+  }
+  [[nodiscard]] std::string StateOf(std::uint32_t bucket) const {
+    return job_.controller().Report().buckets[bucket].state;
+  }
+
+  Harness::Actions Drop(std::uint32_t bucket, Holder member) {
+    return Tell(record(bucket).primary,
+                {.bucket = bucket,
+                 .epoch = record(bucket).epoch,
+                 .kind = Proposal::Kind::kDrop,
+                 .proposer = record(bucket).primary,
+                 .subject = member});
+  }
+
+  Harness job_;
+};
+
+TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
+  EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(record(i).members, SizeIs(2));
+    EXPECT_EQ(StateOf(i), "Ready");
+  }
+}
+
+TEST(ReplicationStartTest, TheJobBeginsWithoutCopiesThatDoNotCome) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  job.JoinAll();
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  job.Pass(Placement::kCopyTime - seconds(1));
+  EXPECT_EQ(job.state().phase, Phase::kStarting);
+  job.Pass(seconds(2));
+  EXPECT_EQ(job.state().phase, Phase::kRunning);
+}
+
+TEST(ReplicationStartTest, ServersThatDieAgainAndAgainDoNotKeepTheJobFromBeginning) {
+  JobSettings settings = ReplicatedJob();
+  settings.restart_limit = 100;
+  Harness job(settings);
+  job.Begin();
+  job.JoinAll();
+  for (int i = 0; i < 4; ++i) {
+    job.Pass(Placement::kCopyTime / 2);
+    if (job.state().phase == Phase::kRunning) {
+      return;
+    }
+    job.Exit(kServer2);
+    job.Pass(seconds(2), {kServer2});
+    job.ReplaceServer(2, "server-2 again, " + std::to_string(i));
+  }
+  ADD_FAILURE() << "it waits for copies that never come";
+}
+
+TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
+  const Holder dead = record(0).primary;
+  const Holder heir = Secondary(0);
+  const auto exit = job_.Exit({Role::kParameterServer, dead.slot});
+  EXPECT_THAT(Sent<Membership>(exit).back().second.dead, ElementsAre(dead));
+  EXPECT_EQ(StateOf(0), "FailingOver");
+  const auto actions = TakeOver(0, heir);
+  ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
+  EXPECT_EQ(record(0).primary, heir);
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  ASSERT_EQ(Pick<TakenOver>(actions).size(), 1U);
+  EXPECT_EQ(Pick<TakenOver>(actions).front().buckets, 1U);
+  EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, heir);
+  BucketsReady ready;
+  ready.buckets.push_back(
+      {.bucket = 0,
+       .epoch = record(0).epoch,
+       .failover = FailoverTimes{.detect_seconds = 0.5, .reconcile_seconds = 0.25}});
+  const auto phases = Pick<FailoverPhase>(job_.Tell({Role::kParameterServer, heir.slot}, ready));
+  EXPECT_EQ(phases.size(), 3U);
+  EXPECT_EQ(StateOf(0), "Degraded");
+  const auto last = job_.controller().Report().last_failover;
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->failovers, 1u);
+  EXPECT_DOUBLE_EQ(last->times.detect_seconds, 0.5);
+}
+
+TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
+  const Holder silent = record(0).primary;
+  const auto actions =
+      job_.Pass(SmallJob().silence_timeout + seconds(2), {{Role::kParameterServer, silent.slot}});
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+  EXPECT_EQ(record(0).primary, silent);
+  job_.Exit({Role::kParameterServer, silent.slot});
+  EXPECT_THAT(job_.state().dead, Contains(silent));
+}
+
+TEST_F(ReplicationTest, TheNextProcessStartsWhenTheLastHasEnded) {
+  auto actions = job_.Pass(SmallJob().silence_timeout + seconds(5), {kServer2});
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
+  EXPECT_THAT(Pick<StartProcess>(actions), IsEmpty());
+  EXPECT_THAT(Pick<StartProcess>(job_.Exit(kServer2)), SizeIs(1));
+}
+
+TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
+  const Holder before = record(0).primary;
+  const MemberId id{Role::kParameterServer, before.slot};
+  job_.Join(id, "another");
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+  job_.Tell(id, StoredBuckets{.previous_incarnation = before.incarnation, .buckets = {}});
+  EXPECT_THAT(job_.state().dead, Contains(before));
+}
+
+TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
+  const Holder primary = record(0).primary;
+  const MemberId id{Role::kParameterServer, primary.slot};
+  job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation, .buckets = {}});
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_EQ(job_.state().end, EndKind::kStateIsOld);
+  EXPECT_THAT(job_.state().message, HasSubstr("older than the disks"));
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+  job_.RestartController();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, HasSubstr("older than the disks"));
+}
+
+TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {
+  const Holder primary = record(0).primary;
+  const auto actions = Tell(primary,
+                            {.bucket = 0,
+                             .epoch = record(0).epoch - 1,
+                             .kind = Proposal::Kind::kDrop,
+                             .proposer = primary,
+                             .subject = Secondary(0)});
+  const auto sent = Sent<Membership>(actions);
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_EQ(sent[0].first, job_.ConnectionOf({Role::kParameterServer, primary.slot}));
+  EXPECT_THAT(Pick<Persist>(actions), IsEmpty());
+}
+
+TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
+  const Holder dead = record(0).primary;
+  job_.Exit({Role::kParameterServer, dead.slot});
+  Proposals proposals;
+  Holder by;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    if (record(i).primary != dead && record(i).Has(dead)) {
+      by = record(i).primary;
+      proposals.proposals.push_back({.bucket = i,
+                                     .epoch = record(i).epoch,
+                                     .kind = Proposal::Kind::kDrop,
+                                     .proposer = by,
+                                     .subject = dead});
+    }
+  }
+  ASSERT_FALSE(proposals.proposals.empty());
+  const auto actions = job_.Tell({Role::kParameterServer, by.slot}, proposals);
+  EXPECT_THAT(Pick<Persist>(actions), SizeIs(1));
+  EXPECT_THAT(Sent<Membership>(actions), SizeIs(6));  // once to each of those who are there
+}
+
+TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  TellOfHundredUpdates(first.slot);
+  job_.Exit({Role::kParameterServer, first.slot});
+  job_.Exit({Role::kParameterServer, second.slot});
+  EXPECT_EQ(StateOf(0), "Restoring");
+  const std::uint64_t epoch = record(0).epoch;
+  const auto disk = [&](std::uint64_t previous, std::uint64_t updates) {
+    StoredBuckets stored{.previous_incarnation = previous, .buckets = {}};
+    stored.buckets.push_back({.bucket = 0, .generation = 1, .updates = updates, .complete = true});
+    return stored;
+  };
+  job_.Join({Role::kParameterServer, first.slot}, "first");
+  job_.Tell({Role::kParameterServer, first.slot}, disk(first.incarnation, 90));
+  EXPECT_EQ(record(0).epoch, epoch);
+  job_.Join({Role::kParameterServer, second.slot}, "second");
+  job_.Tell({Role::kParameterServer, second.slot}, disk(second.incarnation, 95));
+  EXPECT_EQ(record(0).epoch, epoch + 1);
+  EXPECT_EQ(record(0).generation, 2u);
+  EXPECT_EQ(record(0).primary, job_.HolderOf(second.slot));
+  EXPECT_EQ(StateOf(0), "Restoring");
+  const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
+  ASSERT_FALSE(notes.empty());
+  EXPECT_EQ(notes[0].kind, Note::Kind::kRestored);
+  EXPECT_THAT(notes[0].text, HasSubstr("5 updates rolled back"));
+  EXPECT_EQ(job_.controller().Report().buckets[0].rolled_back, 5u);
+  EXPECT_GE(job_.controller().Report().last_failover->restores, 1u);
+}
+
+TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  job_.Exit({Role::kParameterServer, first.slot});
+  job_.Exit({Role::kParameterServer, second.slot});
+  for (const Holder& holder : {first, second}) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions = job_.Serve(first.slot);
+  Harness::Append(actions, job_.Serve(second.slot));
+  EXPECT_THAT(
+      RestoredTexts(actions),
+      ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
+                        HasSubstr("buckets), and no update is known to be lost; what servers "
+                                  "had not flushed when they ended is missing"))));
+}
+
+TEST_F(ReplicationTest, AfterAnOrderlyStopNothingIsMissing) {
+  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
+  job_.Pass(std::chrono::minutes(1));
+  ASSERT_EQ(job_.state().phase, Phase::kSuspended);
+  Harness::Actions actions = job_.RestartController({.others = false});
+  Harness::Append(actions, job_.JoinAll("resumed"));
+  EXPECT_THAT(RestoredTexts(actions), ElementsAre(EndsWith("no update is known to be lost")));
+}
+
+/// A net whose parameters are all in bucket 1.
+class SmallNetTest : public ReplicationTest {
+ protected:
+  SmallNetTest() : ReplicationTest(SmallNet()) {}
+
+  static JobSettings SmallNet() {
+    JobSettings settings = ReplicatedJob();
+    settings.bucket_bytes = {0, 4, 0};
+    return settings;
+  }
+};
+
+TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
+  std::vector<Holder> holders;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) {
+    holders.push_back(job_.HolderOf(slot));
+    job_.Exit({Role::kParameterServer, slot});
+  }
+  for (const Holder& holder : holders) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions;
+  for (const Holder& holder : holders) {
+    Harness::Append(actions, job_.Serve(holder.slot));
+  }
+  EXPECT_THAT(RestoredTexts(actions),
+              ElementsAre("parameters were read back from disk (the 1 bucket that holds "
+                          "parameters, of 3 in all), and no update is "
+                          "known to be lost; what servers had not flushed when they ended is "
+                          "missing, and only in part counted, unless a worker that lives sends it "
+                          "again"));
+}
+
+TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
+  const Holder first = record(0).primary;
+  const Holder second = Secondary(0);
+  std::size_t lost = 0;
+  for (const Holder& holder : {first, second}) {
+    job_.Exit({Role::kParameterServer, holder.slot});
+  }
+  for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+    lost += StateOf(bucket) == "Restoring" ? 1 : 0;
+  }
+  const auto come_back = [&](std::uint32_t slot) {
+    const MemberId id{Role::kParameterServer, slot};
+    StoredBuckets stored{.previous_incarnation = job_.HolderOf(slot).incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back(
+          {.bucket = bucket, .generation = record(bucket).generation, .complete = true});
+    }
+    job_.Join(id, ToString(id) + " of " + std::to_string(job_.HolderOf(slot).incarnation));
+    job_.Tell(id, stored);
+  };
+  come_back(first.slot);
+  come_back(second.slot);
+  job_.Serve(first.slot);
+  job_.Exit({Role::kParameterServer, first.slot});
+  come_back(first.slot);
+  Harness::Actions actions = job_.Serve(first.slot);
+  Harness::Append(actions, job_.Serve(second.slot));
+  EXPECT_THAT(RestoredTexts(actions),
+              ElementsAre(HasSubstr("read back from disk (" + std::to_string(lost) + " of ")));
+}
+
+TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
+  const Holder first = record(0).primary;
+  TellOfHundredUpdates(first.slot);
+  std::vector<Holder> holders;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) {
+    holders.push_back(job_.HolderOf(slot));
+    job_.Exit({Role::kParameterServer, slot});
+  }
+  for (const Holder& holder : holders) {
+    const MemberId id{Role::kParameterServer, holder.slot};
+    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
+    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+      stored.buckets.push_back(
+          {.bucket = bucket, .generation = 1, .updates = 99, .complete = true});
+    }
+    job_.Join(id, ToString(id));
+    job_.Tell(id, stored);
+  }
+  Harness::Actions actions;
+  for (const Holder& holder : holders) {
+    Harness::Append(actions, job_.Serve(holder.slot, 99));
+  }
+  EXPECT_THAT(
+      RestoredTexts(actions),
+      ElementsAre(AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
+                  AllOf(HasSubstr(" buckets), and no update of these is known to be lost"),
+                        HasSubstr("; of 1 more 1 update was rolled back"))));
+}
+
+TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
+  job_.Tell(kData0, EpochEnded{1});
+  job_.CloseParts();
+  job_.Flush(kWorker0);
+  job_.Flush(kWorker1);
+  const std::uint64_t snapshot = job_.state().row.snapshot;
+  for (std::uint32_t server = 0; server < 3; ++server) {
+    job_.StoreSnapshot({Role::kParameterServer, server}, snapshot);
+  }
+  ASSERT_EQ(job_.state().step, Step::kEvaluating);
+  const Holder heir = Secondary(0);
+  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  EXPECT_THAT(Sent<TakeSnapshot>(TakeOver(0, heir)), IsEmpty());
+  const auto asked = Sent<TakeSnapshot>(job_.Serve(heir.slot));
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].second.snapshot, snapshot);
+  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, heir.slot}));
+}
+
+// It had answered while it did not have the bucket.
+TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain) {
+  job_.Tell(kData0, EpochEnded{1});
+  job_.CloseParts();
+  job_.Flush(kWorker0);
+  job_.Flush(kWorker1);
+  ASSERT_EQ(job_.state().step, Step::kSnapshot);
+  const Holder primary = record(0).primary;
+  const Holder heir = Secondary(0);
+  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
+  ASSERT_EQ(record(0).primary, heir);
+  Tell(primary, {.bucket = 0, .epoch = record(0).epoch, .proposer = primary, .released = true});
+  ASSERT_EQ(record(0).primary, primary);
+  const auto asked = Sent<TakeSnapshot>(job_.Serve(primary.slot));
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].second.snapshot, job_.state().row.snapshot);
+  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, primary.slot}));
+}
+
+TEST_F(ReplicationTest, ADrainingServerGetsHeirs) {
+  const Holder leaving = record(0).primary;
+  const Holder heir = Secondary(0);
+  const auto views =
+      Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}));
+  ASSERT_FALSE(views.empty());
+  EXPECT_EQ(views[0].second.buckets[0].heir, heir);
+}
+
+TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops) {
+  const Holder leaving = record(0).primary;
+  const auto is_secondary = [&](std::uint32_t bucket) {
+    return record(bucket).Has(leaving) && record(bucket).primary != leaving;
+  };
+  const auto view =
+      Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}))[0].second;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(view.buckets[i].leaver == leaving, is_secondary(i)) << "bucket " << i;
+  }
+  const Holder heir = Secondary(0);
+  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
+  EXPECT_TRUE(record(0).Has(leaving)) << "it is needed until the heir serves";
+  EXPECT_FALSE(record(0).leaver);
+  job_.Serve(heir.slot);
+  EXPECT_EQ(record(0).leaver, leaving);
+  Tell(heir,
+       {.bucket = 0,
+        .epoch = record(0).epoch,
+        .kind = Proposal::Kind::kDrop,
+        .proposer = heir,
+        .subject = leaving});
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  EXPECT_FALSE(record(0).learner) << "the server that leaves may come back";
+}
+
+// Each bucket has as many members as must stay.
+class MinInSyncTest : public ReplicationTest {
+ protected:
+  MinInSyncTest() : ReplicationTest(JobThatNeedsBoth()) {}
+
+  static JobSettings JobThatNeedsBoth() {
+    JobSettings settings = ReplicatedJob();
+    settings.min_in_sync = 2;
+    return settings;
+  }
+};
+
+TEST_F(MinInSyncTest, ATakeOverKeepsAnOldPrimaryThatMayLive) {
+  const Holder silent = record(0).primary;
+  const Holder heir = Secondary(0);
+  TakeOver(0, heir);
+  EXPECT_EQ(record(0).primary, heir);
+  EXPECT_THAT(record(0).members, UnorderedElementsAre(silent, heir));
+}
+
+TEST_F(MinInSyncTest, ATakeOverFromADeadPrimaryDoesNot) {
+  const Holder heir = Secondary(0);
+  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  TakeOver(0, heir);
+  EXPECT_THAT(record(0).members, ElementsAre(heir));
+}
+
+TEST_F(MinInSyncTest, AMemberThatMayLiveIsNotDropped) {
+  const Holder silent = Secondary(0);
+  const std::uint64_t epoch = record(0).epoch;
+  EXPECT_THAT(Sent<Membership>(Drop(0, silent)), SizeIs(1)) << "so that the primary knows";
+  EXPECT_EQ(record(0).epoch, epoch);
+  EXPECT_TRUE(record(0).Has(silent));
+  job_.Exit({Role::kParameterServer, silent.slot});
+  Drop(0, silent);
+  EXPECT_THAT(record(0).members, ElementsAre(record(0).primary));
+}
+
+TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  for (std::uint32_t server = 0; server < 3; ++server) {
+    job.Join({Role::kParameterServer, server}, "server-" + std::to_string(server));
+    job.ReportDisk(server);
+  }
+  job.Exit(kServer0);
+  EXPECT_EQ(job.state().buckets[0].epoch, 2u);
+  EXPECT_EQ(job.state().buckets[0].generation, 1u);
+  EXPECT_NE(job.state().buckets[0].primary.slot, 0u);
+}
+
+TEST(ReplicationStartTest, AControllerThatKnowsThatNobodyLivesNeedsNoProof) {
+  Harness job(ReplicatedJob());
+  job.Begin();
+  job.JoinAll();
+  job.RestartController({.others = false});
+  EXPECT_THAT(job.state().dead, SizeIs(3));
+}
+
+TEST(HeldUpTest, AControllerThatWasHeldUpGivesItsMembersTime) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  job.Sleep(seconds(60));
+  EXPECT_THAT(Pick<KillProcess>(job.Handle(Tick{})), IsEmpty());
+  EXPECT_THAT(Pick<KillProcess>(job.Pass(SmallJob().silence_timeout + milliseconds(1), {kWorker0})),
+              SizeIs(1));
+}
+
+// Found by seed 3062610 of the cluster simulation.
+TEST_F(ReplicationTest, TheEndOfWhoWasStartedInPlaceOfASurvivorProvesNothingOfThatOne) {
+  std::vector<StartProcess> running = job_.controller().Wanted();
+  std::erase_if(running, [](const StartProcess& process) { return process.id == kServer2; });
+  job_.RestartController({.running = running});  // it has not seen server 2, which lives
+  const std::uint64_t started = job_.state().slots[SlotIndex(ReplicatedJob(), kServer2)].generation;
+  ASSERT_EQ(started, 2u);
+  Join join;
+  join.id = kServer2;
+  join.uid = ToString(kServer2);
+  join.address = "there:1";
+  join.incarnation = 1;
+  join.generation = 1;
+  job_.Handle(Received{1'000, join});
+  job_.Exit(kServer2, "exited with code 1");
+  EXPECT_THAT(job_.state().dead, IsEmpty());
+}
+
+}  // namespace
+}  // namespace adamant::controller

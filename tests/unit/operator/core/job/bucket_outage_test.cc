@@ -1,0 +1,155 @@
+#include "operator/core/job/bucket_outage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/core/job/harness.h"
+
+namespace adamant::controller {
+namespace {
+
+class BucketOutageTest : public testing::Test {
+ protected:
+  // What a report of this second says.
+  std::string MessageAt(int second,
+                        const std::map<std::string, std::uint32_t>& states,
+                        Phase phase = Phase::kRunning,
+                        const std::string& message = "") {
+    JobReport report;
+    report.phase = phase;
+    report.message = message;
+    report.buckets.resize(64);
+    report.bucket_summary.states = states;
+    outage_.TellIn(report,
+                   Clock::TimePoint(std::chrono::seconds(second)),
+                   BucketOutage::WallTime(std::chrono::seconds(1'700'000'000 + second)));
+    return report.message;
+  }
+
+  BucketOutage outage_;
+};
+
+TEST_F(BucketOutageTest, SaysHowManyBucketsTrainingWaitsForAndSinceWhen) {
+  EXPECT_EQ(MessageAt(0, {{"Ready", 64}}), "");
+  EXPECT_EQ(MessageAt(10, {{"Ready", 60}, {"Blocked", 4}}), "") << "it may be a take-over";
+  EXPECT_EQ(MessageAt(13, {{"Ready", 61}, {"Blocked", 2}, {"Restoring", 1}}),
+            "3 of 64 buckets have too few live copies to take updates since 2023-11-14T22:13:30Z "
+            "(2 Blocked, 1 Restoring); training waits for them");
+  EXPECT_EQ(MessageAt(14, {{"Degraded", 64}}), "") << "these take updates";
+  EXPECT_EQ(MessageAt(15, {{"Blocked", 1}}), "") << "another outage";
+  EXPECT_THAT(MessageAt(18, {{"Blocked", 1}}), testing::StartsWith("1 of 64 buckets has too few "));
+}
+
+TEST_F(BucketOutageTest, SaysNothingWhereSomethingElseIsToldOrNobodyTrains) {
+  MessageAt(0, {{"Blocked", 4}});
+  EXPECT_EQ(MessageAt(9, {{"Blocked", 4}}, Phase::kRunning, "data-server-0 loads"),
+            "data-server-0 loads");
+  EXPECT_NE(MessageAt(9, {{"Blocked", 4}}, Phase::kEvaluating), "");
+  EXPECT_EQ(MessageAt(9, {{"Blocked", 4}}, Phase::kFailed), "");
+}
+
+// Three servers hold three buckets twice, and two copies have to be live.
+class OutageOfSurvivorsTest : public testing::Test {
+ protected:
+  OutageOfSurvivorsTest() {
+    job_.Begin();
+    job_.JoinAll();
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      while (const auto learner = job_.state().buckets[i].learner) {
+        const Bucket record = job_.state().buckets[i];
+        job_.Tell({Role::kParameterServer, record.primary.slot},
+                  Proposals{{{.bucket = i,
+                              .epoch = record.epoch,
+                              .kind = Proposal::Kind::kAdd,
+                              .proposer = record.primary,
+                              .subject = *learner}}});
+      }
+    }
+    job_.Pass(std::chrono::seconds(1));
+  }
+
+  static JobSettings Settings() {
+    JobSettings settings = SmallJob();
+    settings.parameter_servers = 3;
+    settings.buckets = 3;
+    settings.copies = 2;
+    settings.min_in_sync = 2;
+    return settings;
+  }
+
+  void DeleteByForce(MemberId id) {
+    job_.Handle(ProcessExited{.id = id,
+                              .generation = job_.GenerationOf(id),
+                              .how = "is gone",
+                              .proved = false,
+                              .cause = LossCause::kDisruption});
+  }
+
+  void LeadAnew() {
+    job_.RestartController({.running = job_.controller().Wanted()});
+    outage_ = {};
+  }
+
+  // Of those that live.
+  void JoinAgain(const std::vector<MemberId>& members) {
+    for (const MemberId id : members) {
+      job_.Join(id, ToString(id), 1);
+      job_.Tell(id, Heartbeat{});
+      if (id.role == Role::kParameterServer) {
+        job_.Serve(id.slot);
+      }
+    }
+  }
+
+  // As a body asks for it, for so long.
+  std::string MessageAfter(std::chrono::seconds time, const std::vector<MemberId>& silent) {
+    std::string message;
+    for (; time.count() > 0; --time) {
+      job_.Pass(std::chrono::seconds(1), silent);
+      JobReport report = job_.controller().Report();
+      outage_.TellIn(report, job_.now(), BucketOutage::WallTime(std::chrono::seconds(0)));
+      message = report.message;
+    }
+    return message;
+  }
+
+  Harness job_{Settings()};
+  BucketOutage outage_;
+};
+
+TEST_F(OutageOfSurvivorsTest, TheNextControllerTellsItTooOnceItKnowsWhoLives) {
+  ASSERT_EQ(job_.state().phase, Phase::kRunning);
+  const std::vector<MemberId> dead = {kServer1, {Role::kParameterServer, 2}};
+  for (const MemberId id : dead) {
+    DeleteByForce(id);
+  }
+  const std::string told = MessageAfter(std::chrono::seconds(5), dead);
+  ASSERT_THAT(told, testing::HasSubstr("3 of 3 buckets have too few live copies"));
+  LeadAnew();
+  std::vector<MemberId> unheard = dead;
+  unheard.push_back(kServer0);
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(5), unheard), "") << "server 0 may live";
+  JoinAgain({kData0, kData1, kServer0, kWorker0, kWorker1});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(2), dead), "") << "others may take over";
+  EXPECT_THAT(MessageAfter(std::chrono::seconds(3), dead),
+              testing::HasSubstr("3 of 3 buckets have too few live copies"));
+}
+
+TEST_F(OutageOfSurvivorsTest, AMemberThatDoesNotRunIsNoLiveCopy) {
+  LeadAnew();
+  JoinAgain({kData0, kData1, kServer0, kServer1, {Role::kParameterServer, 2}, kWorker0, kWorker1});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(10), {}), "");
+  EXPECT_EQ(job_.controller().Report().bucket_summary.states.at("Ready"), 3u);
+  DeleteByForce(kServer1);
+  const auto states = job_.controller().Report().bucket_summary.states;
+  EXPECT_EQ(states.at("Ready"), 1u) << "the one that it does not hold";
+}
+
+TEST_F(OutageOfSurvivorsTest, AJobThatIsResumedStartsAsEver) {
+  job_.Handle(SuspendRequested{.reason = "by the user", .at_once = true});
+  job_.RestartController({.others = false, .running = {}, .resumes = true});
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(10), {}), "");
+}
+
+}  // namespace
+}  // namespace adamant::controller

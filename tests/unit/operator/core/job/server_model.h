@@ -1,0 +1,211 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "operator/core/state/messages.h"
+
+namespace adamant::controller {
+
+/// What a parameter server's folder holds.
+struct ServerDisk {
+  std::uint64_t opened_by = 0;                                 ///< incarnation
+  std::map<std::uint32_t, std::uint64_t> buckets;              ///< complete ones → generation
+  std::map<std::uint64_t, std::set<std::uint32_t>> snapshots;  ///< stored as primary
+  bool lost_snapshots = false;
+};
+
+/// The replication of one process of a parameter server, as far as its controller can see it: the
+/// data of a bucket is a token that is created once, copied to learners and kept on disk.
+class ServerModel {
+ public:
+  ServerModel(Holder self, ServerDisk& disk) : self_(self), disk_(disk) {
+    stored_.previous_incarnation = disk.opened_by;
+    for (const auto& [bucket, generation] : disk.buckets) {
+      stored_.buckets.push_back(
+          {.bucket = bucket, .generation = generation, .complete = true, .detail = ""});
+    }
+    disk.opened_by = self.incarnation;
+  }
+
+  /// What to tell a controller that is new to it.
+  [[nodiscard]] StoredBuckets Stored() const { return stored_; }
+
+  /// Takes a new view; returns what it serves as primary.
+  BucketsReady OnMembership(const Membership& view) {
+    view_ = view;
+    BucketsReady ready;
+    for (std::uint32_t i = 0; i < view.buckets.size(); ++i) {
+      const Bucket& record = view.buckets[i];
+      if (record.Has(self_) || record.learner == self_) {
+        Touch(i);
+      } else {
+        held_.erase(i);
+      }
+      const bool lost = record.primary == self_ && !Load(i, record);
+      if (record.primary == self_) {
+        ready.buckets.push_back({.bucket = i, .epoch = record.epoch, .lost = lost});
+      }
+      if (record.Has(self_) && !lost) {
+        disk_.buckets[i] = record.generation;
+      }
+    }
+    return ready;
+  }
+
+  /// What it would like to change now. `silent` says who has not been heard for longer than a
+  /// promise lasts; `copy` copies a bucket to a learner and returns whether that is done.
+  template <class Silent, class Copy>
+  Proposals Propose(const Silent& silent, const Copy& copy) const {
+    Proposals proposals;
+    for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
+      const Bucket& record = view_.buckets[i];
+      Proposal proposal{.bucket = i, .epoch = record.epoch, .proposer = self_};
+      const auto is_gone = [&](const Holder& holder) {
+        return silent(holder) ||
+               std::find(view_.dead.begin(), view_.dead.end(), holder) != view_.dead.end();
+      };
+      if (record.primary != self_) {
+        proposal.released = record.heir == self_ && !is_gone(record.primary);
+        if (record.Has(self_) && (is_gone(record.primary) || proposal.released)) {
+          proposals.proposals.push_back(proposal);
+        }
+        continue;
+      }
+      for (const Holder& member : record.members) {
+        if (member != self_ && (is_gone(member) || record.leaver == member)) {
+          proposal.kind = Proposal::Kind::kDrop;
+          proposal.subject = member;
+        }
+      }
+      if (proposal.kind == Proposal::Kind::kTakeOver && record.learner &&
+          copy(i, *record.learner)) {
+        proposal.kind = Proposal::Kind::kAdd;
+        proposal.subject = *record.learner;
+      }
+      if (proposal.kind != Proposal::Kind::kTakeOver) {
+        proposals.proposals.push_back(proposal);
+      }
+    }
+    return proposals;
+  }
+
+  /// Its primary has copied the bucket to it.
+  void Receive(std::uint32_t bucket) { held_.insert(bucket); }
+  [[nodiscard]] bool Holds(std::uint32_t bucket) const { return held_.contains(bucket); }
+
+  /// Stores what it is primary of.
+  SnapshotTaken Take(const TakeSnapshot& take) {
+    SnapshotTaken taken{.snapshot = take.snapshot, .ok = true, .error = "", .buckets = {}};
+    std::erase_if(disk_.snapshots, [&](const auto& entry) {
+      return entry.first < take.keep_from &&
+             std::find(take.keep.begin(), take.keep.end(), entry.first) == take.keep.end();
+    });
+    for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
+      const Bucket& record = view_.buckets[i];
+      if (record.primary == self_) {
+        disk_.snapshots[take.snapshot].insert(i);
+        taken.buckets.push_back(
+            {.bucket = i, .epoch = record.epoch, .generation = record.generation});
+      }
+    }
+    return taken;
+  }
+
+ private:
+  // What it holds now is no longer what it found.
+  void Touch(std::uint32_t bucket) {
+    std::erase_if(stored_.buckets, [&](const StoredBucket& each) { return each.bucket == bucket; });
+    disk_.buckets.erase(bucket);
+  }
+
+  // Whether the bucket is there: only a snapshot may be gone.
+  bool Load(std::uint32_t bucket, const Bucket& record) {
+    if (Holds(bucket)) {
+      return true;
+    }
+    if (record.created && record.restored_snapshot != 0) {
+      if (!disk_.snapshots[record.restored_snapshot].contains(bucket)) {
+        EXPECT_TRUE(disk_.lost_snapshots)
+            << "bucket " << bucket << " of snapshot " << record.restored_snapshot << " is gone";
+        return false;
+      }
+    } else if (record.created) {
+      EXPECT_TRUE(found_.contains(bucket)) << "bucket " << bucket << " of " << ToString(self_)
+                                           << " is neither in memory nor was it on disk";
+    }
+    held_.insert(bucket);
+    return true;
+  }
+
+  const Holder self_;
+  ServerDisk& disk_;
+  StoredBuckets stored_;
+  const std::set<std::uint32_t> found_ = [this] {
+    std::set<std::uint32_t> found;
+    for (const auto& [bucket, generation] : disk_.buckets) {
+      found.insert(bucket);
+    }
+    return found;
+  }();
+  std::set<std::uint32_t> held_;
+  Membership view_;
+};
+
+/// Compares every stored state with the one before: records change only as the protocol allows.
+class RecordChecker {
+ public:
+  /// `lives`: whether the process runs. Call it with each state that is stored.
+  template <class Lives>
+  void Check(const std::vector<Bucket>& records,
+             const std::vector<Holder>& dead,
+             const Lives& lives) {
+    for (const Holder& holder : dead) {
+      EXPECT_FALSE(lives(holder)) << ToString(holder) << " is alive";
+    }
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const Bucket& now = records[i];
+      EXPECT_TRUE(now.Has(now.primary));
+      EXPECT_EQ(std::set(now.members.begin(), now.members.end()).size(), now.members.size());
+      if (i < last_.size()) {
+        SCOPED_TRACE("bucket " + std::to_string(i));
+        Compare(last_[i], now, lives);
+      }
+    }
+    last_ = records;
+  }
+
+ private:
+  template <class Lives>
+  static void Compare(const Bucket& before, const Bucket& now, const Lives& lives) {
+    EXPECT_TRUE(now.created || !before.created || now.generation > before.generation);
+    if (now.epoch == before.epoch) {
+      EXPECT_EQ(now.primary, before.primary);
+      EXPECT_EQ(now.members, before.members);
+      EXPECT_EQ(now.generation, before.generation);
+      return;
+    }
+    EXPECT_EQ(now.epoch, before.epoch + 1);
+    if (now.generation != before.generation || !before.created) {
+      EXPECT_GE(now.generation, before.generation + (before.created ? 1 : 0));
+      EXPECT_LE(now.generation, before.generation + 1);
+      EXPECT_TRUE(std::none_of(before.members.begin(), before.members.end(), lives));
+      return;
+    }
+    EXPECT_TRUE(before.Has(now.primary));
+    for (const Holder& member : now.members) {
+      if (!before.Has(member)) {
+        EXPECT_EQ(member, before.learner);
+      }
+    }
+  }
+
+  std::vector<Bucket> last_;
+};
+
+}  // namespace adamant::controller

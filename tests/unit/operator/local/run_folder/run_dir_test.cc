@@ -1,0 +1,218 @@
+#include "operator/local/run_folder/run_dir.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "operator/local/run_folder/run_folder.h"
+#include "services/common/base/system/files.h"
+#include "tests/unit/operator/local/full_disk.h"
+
+namespace adamant::local {
+namespace {
+
+using testing::HasSubstr;
+
+class RunDirTest : public testing::Test {
+ protected:
+  ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
+
+  const RunPaths paths_{std::filesystem::temp_directory_path() /
+                        ("adamant_run_" + std::to_string(getpid()))};
+};
+
+TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const absl::Status again = CreateRunDir(paths_, "");
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
+}
+
+// Root may write everywhere: what another user may is asked as one.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (geteuid() == 0) {
+      EXPECT_EQ(seteuid(65534), 0);
+    }
+  }
+  ~AsNobody() { EXPECT_EQ(seteuid(getuid()), 0); }
+};
+
+TEST_F(RunDirTest, AFileThatAnotherUserLeftInARunIsNamed) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const std::filesystem::path records = paths_.store_of(0) / "shards" / "records";
+  const std::filesystem::path aside = paths_.store_of(0) / "shards.damaged";
+  for (const std::filesystem::path& folder :
+       {records, aside, paths_.controller(), paths_.controller_copy(), paths_.checkpoints()}) {
+    std::filesystem::create_directories(folder);
+  }
+  for (const std::filesystem::path& file :
+       {records / "LOCK", aside / "LOCK", paths_.logs() / "worker-0.log"}) {
+    ASSERT_TRUE(WriteFile(file, "").ok());
+  }
+  const auto open_to_all = [&] {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(paths_.root)) {
+      ASSERT_EQ(chmod(entry.path().c_str(), 0777), 0);
+    }
+    ASSERT_EQ(chmod(paths_.root.c_str(), 0777), 0);
+  };
+  for (const std::filesystem::path& path : {paths_.root,
+                                            paths_.logs() / "worker-0.log",
+                                            paths_.checkpoints(),
+                                            paths_.controller_copy(),
+                                            paths_.store_of(0),
+                                            records / "LOCK"}) {
+    open_to_all();
+    ASSERT_EQ(chmod(path.c_str(), 0555), 0);
+    const AsNobody as_nobody;
+    EXPECT_EQ(std::string(CheckRunIsWritable(paths_).message()),
+              "cannot write to " + path.string() + ": Permission denied");
+  }
+  open_to_all();
+  ASSERT_EQ(chmod((aside / "LOCK").c_str(), 0), 0);
+  const AsNobody as_nobody;
+  EXPECT_TRUE(CheckRunIsWritable(paths_).ok()) << CheckRunIsWritable(paths_);
+}
+
+TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
+  constexpr int kRuns = 8;
+  std::vector<std::filesystem::path> made(kRuns);
+  {
+    std::vector<std::jthread> makers;
+    for (std::filesystem::path& folder : made) {
+      makers.emplace_back([&] { folder = MakeRunDir(paths_.root / "runs", "mnist").value(); });
+    }
+  }
+  EXPECT_EQ(std::set(made.begin(), made.end()).size(), std::size_t{kRuns});
+  for (const std::filesystem::path& folder : made) {
+    EXPECT_TRUE(std::filesystem::is_directory(folder)) << folder;
+    EXPECT_TRUE(folder.filename().string().starts_with("mnist-")) << folder;
+  }
+}
+
+TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const std::filesystem::path data = paths_.store_of(0);
+  EXPECT_EQ(SetStrangerAside(data), "");
+  ASSERT_EQ(mkfifo(data.c_str(), 0600), 0);
+  EXPECT_THAT(SetStrangerAside(data),
+              testing::AllOf(HasSubstr(data.string() + ": is a FIFO, where a folder belongs"),
+                             HasSubstr("kept as " + data.string() + ".damaged")));
+  EXPECT_TRUE(std::filesystem::is_fifo(data.string() + ".damaged"));
+  std::filesystem::create_directory(data);
+  EXPECT_EQ(SetStrangerAside(data), "");
+  EXPECT_TRUE(std::filesystem::is_directory(data));
+}
+
+TEST_F(RunDirTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  std::filesystem::create_directory(paths_.checkpoints());
+  const std::vector<std::filesystem::path> files = {paths_.job(),
+                                                    paths_.started(),
+                                                    paths_.plan(),
+                                                    paths_.metrics(),
+                                                    paths_.curve(),
+                                                    paths_.safetensors(),
+                                                    paths_.onnx(),
+                                                    paths_.endpoint(),
+                                                    paths_.checkpoint(7),
+                                                    paths_.checkpoint(8)};
+  for (const std::filesystem::path& file : files) {
+    ASSERT_TRUE(WriteFileAtomically(file, "whole").ok());
+    ASSERT_TRUE(WriteFileAtomically(TemporaryOf(file), "half").ok());
+  }
+  std::filesystem::remove(paths_.checkpoint(8));
+  const std::filesystem::path thesis = paths_.root / "thesis.tmp";
+  ASSERT_TRUE(WriteFileAtomically(thesis, "precious").ok());
+  RemoveLeftovers(paths_);
+  for (const std::filesystem::path& file : files) {
+    EXPECT_EQ(std::filesystem::exists(file), file != paths_.checkpoint(8)) << file;
+    EXPECT_FALSE(std::filesystem::exists(TemporaryOf(file))) << file;
+  }
+  EXPECT_TRUE(std::filesystem::exists(thesis));
+}
+
+TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  using Use = RunLock::Use;
+  for (const auto& [mine, other] : {std::pair{Use::kControl, Use::kControl},
+                                    {Use::kControl, Use::kRead},
+                                    {Use::kRead, Use::kControl},
+                                    {Use::kRead, Use::kRead}}) {
+    const auto lock = RunLock::Acquire(paths_, mine);
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(RunLock::Acquire(paths_, other).status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(RunLock::Acquire(paths_, Use::kControl).ok());
+}
+
+TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  {
+    const auto reader = RunLock::Acquire(paths_, RunLock::Use::kRead);
+    EXPECT_FALSE(RunLock::IsControlled(paths_).value());
+  }
+  const auto lock = RunLock::Acquire(paths_, RunLock::Use::kControl);
+  EXPECT_TRUE(RunLock::IsControlled(paths_).value());
+  EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
+}
+
+TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  EXPECT_TRUE(CheckRunFiles(paths_).ok());
+  std::filesystem::remove(paths_.lock());
+  ASSERT_EQ(mkfifo(paths_.lock().c_str(), 0600), 0);
+  EXPECT_FALSE(RunLock::IsControlled(paths_).value_or(false));
+  EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr(paths_.lock().string()));
+}
+
+TEST_F(RunDirTest, AFolderThatIsNotInItsPlaceIsNoticed) {
+  const std::filesystem::path aside = paths_.root.string() + ".aside";
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  const auto folder = RunFolder::Open(paths_);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_TRUE(folder->CheckInPlace().ok());
+  for (const std::filesystem::path& place : {paths_.root, paths_.data()}) {
+    std::filesystem::rename(place, aside);
+    const absl::Status gone = folder->CheckInPlace();
+    EXPECT_TRUE(absl::IsNotFound(gone)) << gone;
+    EXPECT_THAT(std::string(gone.message()), HasSubstr(place.string() + ";"));
+    std::filesystem::create_directory(place);  // another
+    EXPECT_FALSE(folder->CheckInPlace().ok());
+    std::filesystem::remove(place);
+    std::filesystem::rename(aside, place);
+    EXPECT_TRUE(folder->CheckInPlace().ok());
+  }
+}
+
+TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
+  const RunPaths inner(paths_.root / "runs" / "first");
+  for (const bool is_there : {false, true}) {
+    if (is_there) {
+      std::filesystem::create_directories(inner.root);
+    }
+    {
+      const FullDisk full;
+      EXPECT_THAT(std::string(CreateRunDir(inner, "job").message()),
+                  HasSubstr(inner.job().string()));
+    }
+    EXPECT_EQ(std::filesystem::exists(paths_.root), is_there);
+    EXPECT_EQ(std::filesystem::exists(inner.root), is_there);
+    EXPECT_FALSE(std::filesystem::exists(inner.logs()));
+  }
+  EXPECT_TRUE(CreateRunDir(inner, "job").ok());
+  EXPECT_EQ(ReadFile(inner.job(), 100).value(), "job");
+}
+
+}  // namespace
+}  // namespace adamant::local

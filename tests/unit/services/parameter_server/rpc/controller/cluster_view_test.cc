@@ -1,0 +1,109 @@
+#include "services/parameter_server/rpc/controller/cluster_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/services/parameter_server/rpc/lone_server.h"
+#include "tests/unit/services/parameter_server/rpc/recording_link.h"
+
+namespace adamant::parameter_server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Holder kSelf{.slot = 0, .incarnation = 2};
+
+void SetHolder(std::uint32_t slot, std::uint64_t incarnation, v1::Holder& out) {
+  out.set_slot(slot);
+  out.set_incarnation(incarnation);
+}
+
+/// Version of the membership with this number in a controller's term.
+std::uint64_t VersionIn(std::uint64_t term, std::uint64_t number) { return term << 32 | number; }
+
+class ClusterViewTest : public testing::Test {
+ protected:
+  ClusterViewTest() { EXPECT_TRUE(core_.ReadStored().ok()); }
+
+  /// One bucket with these slots as members, of which the first is primary.
+  static v1::Membership Map(std::uint64_t version,
+                            std::uint64_t epoch,
+                            const std::vector<std::uint32_t>& members) {
+    v1::Membership membership;
+    membership.set_version(version);
+    v1::Bucket& bucket = *membership.add_buckets();
+    bucket.set_epoch(epoch);
+    bucket.set_generation(1);
+    SetHolder(members.front(), kSelf.incarnation, *bucket.mutable_primary());
+    for (const std::uint32_t slot : members) {
+      SetHolder(slot, kSelf.incarnation, *bucket.add_members());
+    }
+    return membership;
+  }
+
+  storage::MemoryStore store_;
+  FakeClock clock_;
+  IdleDriver driver_;
+  metrics::Registry registry_;
+  const PeerMetrics peer_metrics_{registry_};
+  const ReplicationMetrics metrics_{registry_};
+  RecordingLink link_;
+  Peers peers_{{.job_uid = 7, .self = kSelf, .on_connected = [](const Holder&) {}}, peer_metrics_};
+  ParameterServer core_{{.job_uid = 7, .self = kSelf}, store_, clock_, driver_};
+  ClusterView view_{{.core = core_, .peers = peers_, .controller = link_}, metrics_};
+};
+
+TEST_F(ClusterViewTest, TheControllerHearsWhatIsStoredBeforeTheCoreTakesPart) {
+  view_.OnMembership(Map(VersionIn(1, 1), 1, {0}));
+  EXPECT_TRUE(core_.Progress().empty());
+  view_.OnStored();
+  EXPECT_TRUE(link_.Receive().has_stored_buckets());
+  EXPECT_EQ(core_.Progress().size(), 1u);
+}
+
+TEST_F(ClusterViewTest, AControllerOfAHigherTermHearsItAgain) {
+  view_.OnStored();
+  EXPECT_TRUE(link_.Receive().has_stored_buckets());
+  view_.OnMembership(Map(VersionIn(1, 1), 1, {0}));
+  view_.OnMembership(Map(VersionIn(1, 2), 1, {0}));
+  view_.OnMembership(Map(VersionIn(2, 1), 1, {0}));
+  EXPECT_TRUE(link_.Receive().has_stored_buckets());
+  EXPECT_EQ(link_.waiting(), 0u);
+}
+
+TEST_F(ClusterViewTest, AfterAReconnectAllIsToldAgain) {
+  view_.OnRejoined();
+  EXPECT_EQ(link_.waiting(), 0u) << "there is nothing to tell yet";
+  view_.OnStored();
+  view_.OnMembership(Map(VersionIn(1, 1), 1, {0}));
+  EXPECT_TRUE(core_.DoStorage().ok());
+  EXPECT_TRUE(link_.Receive().has_stored_buckets());
+  view_.OnRejoined();
+  EXPECT_TRUE(link_.Receive().has_stored_buckets());
+  EXPECT_EQ(link_.Receive().buckets_ready().buckets_size(), 1);
+}
+
+TEST_F(ClusterViewTest, OnlyABucketWithOtherMembersCanBeHandedOver) {
+  view_.OnStored();
+  EXPECT_FALSE(view_.HasHeirs());
+  view_.OnMembership(Map(VersionIn(1, 1), 1, {0}));
+  EXPECT_FALSE(view_.HasHeirs());
+  view_.OnMembership(Map(VersionIn(1, 2), 2, {0, 1}));
+  EXPECT_TRUE(view_.HasHeirs());
+  view_.OnMembership(Map(VersionIn(1, 3), 3, {1, 0}));
+  EXPECT_FALSE(view_.HasHeirs());
+}
+
+TEST_F(ClusterViewTest, RolesAreCounted) {
+  view_.OnStored();
+  v1::Membership membership = Map(VersionIn(1, 1), 1, {1});
+  SetHolder(kSelf.slot, kSelf.incarnation, *membership.mutable_buckets(0)->mutable_learner());
+  view_.OnMembership(membership);
+  EXPECT_THAT(registry_.Text(), HasSubstr("adamant_parameter_server_buckets{role=\"learner\"} 1"));
+  view_.OnMembership(Map(VersionIn(1, 2), 2, {1, 0}));
+  EXPECT_THAT(registry_.Text(),
+              HasSubstr("adamant_parameter_server_buckets{role=\"secondary\"} 1"));
+}
+
+}  // namespace
+}  // namespace adamant::parameter_server
