@@ -75,16 +75,16 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   if (cluster.finished() && world.violations.first().empty()) {
     CheckEnd(world, cluster);
   }
-  Outcome outcome{.violation = world.violations.first(),
-                  .story = {},
-                  .hash = world.scheduler.hash(),
-                  .events = world.scheduler.executed(),
-                  .faults = faults.injected(),
-                  .trained = world.updates.trained(),
-                  .lost = world.updates.lost(),
-                  .virtual_time = world.scheduler.Now() - begin,
-                  .passes = at_steps.passes(),
-                  .hits = at_steps.hits()};
+  Outcome outcome;
+  outcome.violation = world.violations.first();
+  outcome.hash = world.scheduler.hash();
+  outcome.events = world.scheduler.executed();
+  outcome.faults = faults.injected();
+  outcome.virtual_time = world.scheduler.Now() - begin;
+  outcome.trained = world.updates.trained();
+  outcome.lost = world.updates.lost();
+  outcome.passes = at_steps.passes();
+  outcome.hits = at_steps.hits();
   if (!outcome.violation.empty()) {
     outcome.story = world.setup.Describe() + "\n" + world.scheduler.LastEvents();
   }

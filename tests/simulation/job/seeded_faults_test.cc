@@ -4,22 +4,14 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
+#include "tests/simulation/harness/seeds.h"
 #include "tests/simulation/job/run.h"
 
 namespace adamant::simulation {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1000;
-
-std::vector<Mutation> AllMutations() {
-  std::vector<Mutation> all;
-  for (int i = 1; i <= static_cast<int>(kLastMutation); ++i) {
-    all.push_back(static_cast<Mutation>(i));
-  }
-  return all;
-}
 
 class SeededFaultsTest : public testing::TestWithParam<Mutation> {};
 
@@ -38,7 +30,7 @@ TEST_P(SeededFaultsTest, IsCaught) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          SeededFaultsTest,
-                         testing::ValuesIn(AllMutations()),
+                         testing::ValuesIn(AllMutations(kLastMutation)),
                          [](const testing::TestParamInfo<Mutation>& test) {
                            return std::string(NameOf(test.param));
                          });

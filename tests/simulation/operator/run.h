@@ -5,21 +5,16 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "tests/simulation/engine/outcome.h"
 #include "tests/simulation/operator/world/mutation.h"
 
 namespace adamant::orchestration {
 
 /// What became of one simulated job.
-struct Outcome {
-  std::string violation;   ///< the first promise that was broken; empty: none
-  std::string story;       ///< with a violation, or restarts: the job and the last events
-  std::string phase;       ///< in which the job ended
-  std::uint64_t hash = 0;  ///< of all that happened
-  std::uint64_t events = 0;
-  std::uint64_t faults = 0;
+struct Outcome : simulation::SeedOutcome {
+  std::string phase;  ///< in which the job ended
   std::uint64_t requests = 0;
   std::uint64_t restarts = 0;
-  Clock::Duration virtual_time{};
   std::vector<std::string> writes;  ///< of the last leader, until the job ended: "PUT configmaps"
 };
 

@@ -6,23 +6,15 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "services/common/base/log.h"
+#include "tests/simulation/harness/seeds.h"
 #include "tests/simulation/operator/run.h"
 
 namespace adamant::orchestration {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1'000;
-
-std::vector<Mutation> AllMutations() {
-  std::vector<Mutation> all;
-  for (int i = 1; i <= static_cast<int>(kLastMutation); ++i) {
-    all.push_back(static_cast<Mutation>(i));
-  }
-  return all;
-}
 
 class SeededFaultsTest : public testing::TestWithParam<Mutation> {};
 
@@ -51,7 +43,7 @@ TEST_P(SeededFaultsTest, IsCaught) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          SeededFaultsTest,
-                         testing::ValuesIn(AllMutations()),
+                         testing::ValuesIn(simulation::AllMutations(kLastMutation)),
                          [](const testing::TestParamInfo<Mutation>& test) {
                            return std::string(NameOf(test.param));
                          });

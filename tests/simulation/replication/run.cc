@@ -63,17 +63,17 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   if (world.violations.first().empty() && !world.over) {
     cluster.CheckRecovered();
   }
-  Outcome outcome{.violation = world.violations.first(),
-                  .story = {},
-                  .hash = world.scheduler.hash(),
-                  .events = world.scheduler.executed(),
-                  .faults = faults.injected(),
-                  .acknowledged = world.checker.acknowledged(),
-                  .rolled_back = world.checker.rolled_back(),
-                  .records = world.checker.records().stored(),
-                  .virtual_time = world.scheduler.Now() - begin,
-                  .passes = at_steps.passes(),
-                  .hits = at_steps.hits()};
+  Outcome outcome;
+  outcome.violation = world.violations.first();
+  outcome.hash = world.scheduler.hash();
+  outcome.events = world.scheduler.executed();
+  outcome.faults = faults.injected();
+  outcome.virtual_time = world.scheduler.Now() - begin;
+  outcome.acknowledged = world.checker.acknowledged();
+  outcome.rolled_back = world.checker.rolled_back();
+  outcome.records = world.checker.records().stored();
+  outcome.passes = at_steps.passes();
+  outcome.hits = at_steps.hits();
   if (!outcome.violation.empty()) {
     outcome.story = world.setup.Describe() + "\n" + world.scheduler.LastEvents();
   }

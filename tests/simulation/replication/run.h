@@ -5,21 +5,16 @@
 
 #include "services/common/base/clock.h"
 #include "tests/simulation/engine/aimed_faults.h"
+#include "tests/simulation/engine/outcome.h"
 #include "tests/simulation/replication/world/mutation.h"
 
 namespace adamant::replication_simulation {
 
 /// What became of one simulated cluster.
-struct Outcome {
-  std::string violation;   ///< the first promise that was broken; empty: none
-  std::string story;       ///< with a violation: the cluster and the last events
-  std::uint64_t hash = 0;  ///< of all that happened
-  std::uint64_t events = 0;
-  std::uint64_t faults = 0;
-  std::uint64_t acknowledged = 0;  ///< updates of single shards
-  std::uint64_t rolled_back = 0;   ///< of these, lost with all members of a bucket
-  std::uint64_t records = 0;       ///< puts of records that were answered as stored
-  Clock::Duration virtual_time{};
+struct Outcome : simulation::SeedOutcome {
+  std::uint64_t acknowledged = 0;          ///< updates of single shards
+  std::uint64_t rolled_back = 0;           ///< of these, lost with all members of a bucket
+  std::uint64_t records = 0;               ///< puts of records that were answered as stored
   simulation::AimedFaults::Passes passes;  ///< in builds with failpoints
   simulation::AimedFaults::Hits hits;      ///< the same
 };

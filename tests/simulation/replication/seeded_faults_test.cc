@@ -4,22 +4,14 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
+#include "tests/simulation/harness/seeds.h"
 #include "tests/simulation/replication/run.h"
 
 namespace adamant::replication_simulation {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1000;
-
-std::vector<Mutation> AllMutations() {
-  std::vector<Mutation> all;
-  for (int i = 1; i <= static_cast<int>(kLastMutation); ++i) {
-    all.push_back(static_cast<Mutation>(i));
-  }
-  return all;
-}
 
 // That a bucket does not recover (I13) says little.
 bool IsOfSafety(const std::string& violation) {
@@ -43,7 +35,7 @@ TEST_P(SeededReplicationFaultsTest, IsCaught) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          SeededReplicationFaultsTest,
-                         testing::ValuesIn(AllMutations()),
+                         testing::ValuesIn(simulation::AllMutations(kLastMutation)),
                          [](const testing::TestParamInfo<Mutation>& test) {
                            return std::string(NameOf(test.param));
                          });
