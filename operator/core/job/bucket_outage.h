@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/job/job_controller.h"
+#include "operator/core/job/job_report.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::controller {

@@ -7,6 +7,8 @@
 #include "operator/core/diagnosis/job_length.h"
 #include "operator/core/diagnosis/recovery.h"
 #include "operator/core/diagnosis/reservations.h"
+#include "operator/core/job/first_state.h"
+#include "operator/core/state/number_text.h"
 
 namespace adamant::controller {
 namespace {
@@ -31,87 +33,37 @@ std::string OrLost(const JobSettings& settings, const JobState& state) {
              : "";
 }
 
-// As far as records name them.
-std::size_t ServersOf(const JobState& state) {
-  std::size_t servers = 0;
-  for (const Bucket& bucket : state.buckets) {
-    for (const Holder& member : bucket.members) {
-      servers = std::max(servers, std::size_t{member.slot} + 1);
-    }
-  }
-  return servers;
-}
-
-// The number of the manifest that is not that of the job whose state it is; "" if there is none.
-std::string OtherNumber(const JobSettings& settings, const JobState& state) {
-  const std::size_t data_servers = state.part_owner.size();
-  if (data_servers != settings.data_servers) {
-    return "dataServers: " + std::to_string(settings.data_servers) +
-           ", and the job was begun with " + std::to_string(data_servers);
-  }
-  const std::size_t buckets = state.buckets.size();
-  if (buckets != 0 && buckets != settings.buckets) {
-    return "parameterServers.buckets: " + std::to_string(settings.buckets) +
-           ", and the job was begun with " + std::to_string(buckets);
-  }
-  const std::size_t servers = ServersOf(state);
-  const bool more = state.slots.size() < data_servers + settings.parameter_servers;
-  if (more || servers > settings.parameter_servers) {
-    return "parameterServers.count: " + std::to_string(settings.parameter_servers) +
-           ", and the job was begun with " +
-           (more ? "fewer" : "at least " + std::to_string(servers));
-  }
-  return "";
-}
-
 }  // namespace
 
 std::unique_ptr<JobController> JobController::Create(JobSettings settings, std::uint64_t job_uid) {
-  JobState state;
-  state.job_uid = job_uid;
-  if (settings.on_divergence.action == OnDivergence::Action::kRecover) {
-    state.step = Step::kFirstWeights;
-  }
-  state.slots.resize(std::size_t{settings.data_servers} + settings.parameter_servers +
-                     settings.workers);
-  for (std::uint32_t part = 0; part < settings.data_servers; ++part) {
-    state.part_owner.push_back(part);
-  }
+  JobState state = NewState(settings, job_uid);
   return std::unique_ptr<JobController>(new JobController(std::move(settings), std::move(state)));
 }
 
 absl::StatusOr<std::unique_ptr<JobController>> JobController::Restore(JobSettings settings,
                                                                       std::string_view state) {
-  absl::StatusOr<JobState> decoded = DecodeState(state);
-  if (!decoded.ok()) {
-    return decoded.status();
+  absl::StatusOr<JobState> stored = StoredState(settings, state);
+  if (!stored.ok()) {
+    return stored.status();
   }
-  if (const std::string other = OtherNumber(settings, *decoded); !other.empty()) {
-    return absl::FailedPreconditionError("spec.distribution." + other +
-                                         ": it cannot change, put it back as it was");
-  }
-  if (decoded->histories.size() != decoded->buckets.size()) {
-    return absl::DataLossError("the controller's state is not valid: it has " +
-                               std::to_string(decoded->buckets.size()) + " buckets and " +
-                               std::to_string(decoded->histories.size()) + " histories");
-  }
-  const std::size_t servers = std::size_t{settings.data_servers} + settings.parameter_servers;
-  decoded->slots.resize(std::max(decoded->slots.size(), servers + settings.workers));
-  return std::unique_ptr<JobController>(
-      new JobController(std::move(settings), *std::move(decoded)));
+  return std::unique_ptr<JobController>(new JobController(std::move(settings), *std::move(stored)));
 }
 
 JobController::JobController(JobSettings settings, JobState state)
     : settings_(std::move(settings)),
       state_(std::move(state)),
       roster_(settings_, state_, outbox_),
+      alarms_(outbox_),
+      data_(settings_, state_, outbox_),
       parts_(settings_, state_, outbox_, roster_),
       placement_(settings_, state_, outbox_, roster_),
       watch_(settings_, state_, outbox_, meter_),
       sequence_(settings_, state_, outbox_, roster_, parts_, placement_, meter_, watch_),
       going_back_(settings_, state_, outbox_, roster_, placement_, sequence_, meter_, watch_),
       lead_out_(settings_, roster_, outbox_),
-      start_watch_(settings_, roster_) {}
+      start_watch_(settings_, roster_),
+      deadlines_(settings_, state_),
+      reporter_(settings_, state_, roster_, placement_, meter_, alarms_) {}
 
 std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivors) {
   last_advance_ = now;
@@ -197,7 +149,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now, boo
   Advance(now);
   if (wake_at_ && now > *wake_at_ + kHeldUp) {
     roster_.GrantTime(now);
-    last_progress_ = now;  // nobody has heard what was counted meanwhile
+    alarms_.GrantTime(now);
     if (ready_) {
       sequence_.OnHeldUp();
     }
@@ -319,10 +271,36 @@ void JobController::SuspendWhenStored(TimePoint now) {
   }
 }
 
+void JobController::CheckStart(TimePoint now) {
+  if (ready_ || !start_watch_.IsOver(now)) {
+    return;
+  }
+  const std::string why = "within spec.runPolicy.startDeadline, " +
+                          SecondsText(*settings_.start_deadline) +
+                          ", the job could not start: " + start_watch_.Missing();
+  if (settings_.on_start_deadline == OnStartDeadline::kFail) {
+    return End(Phase::kFailed, why);
+  }
+  Release(why);
+}
+
+// So that of jobs that do not fit beside each other one can start.
+void JobController::Release(const std::string& why) {
+  state_.released = true;
+  ++state_.releases;
+  const std::string text = why + "; it has released its pods, and tries again " +
+                           SecondsText(ReleaseWait(state_.job_uid, state_.releases)) +
+                           " after they have ended";
+  outbox_.Tell(Note::Kind::kReleased, state_.epoch, text);
+  End(Phase::kSuspended, text);
+}
+
 void JobController::OnTimer(TimePoint now) {
   SuspendWhenStored(now);
   if (!IsFinal(state_.phase)) {
-    CheckDeadlines();
+    if (std::string why = deadlines_.WhyOver(); !why.empty()) {
+      End(Phase::kFailed, std::move(why));
+    }
   }
   if (!IsFinal(state_.phase)) {
     Settle(now);
@@ -376,7 +354,7 @@ void JobController::OnSettled(const absl::Status& status, TimePoint now) {
 void JobController::StopIfEnding() {
   if (going_back_.ending()) {
     ready_ = false;
-    alarms_.clear();
+    alarms_.Clear();
   }
 }
 
@@ -440,12 +418,7 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
   if (!ready_) {
     consider(start_watch_.NextTimer());
   }
-  if (settings_.active_deadline) {
-    consider(last_advance_ + (*settings_.active_deadline - state_.active));
-  }
-  if (settings_.epoch_deadline && ready_) {
-    consider(last_advance_ + (*settings_.epoch_deadline - state_.epoch_active));
-  }
+  consider(deadlines_.Next(last_advance_, ready_));
   return next;
 }
 
@@ -459,6 +432,11 @@ std::vector<StartProcess> JobController::Wanted() const {
     }
   }
   return wanted;
+}
+
+JobReport JobController::Report() const {
+  return reporter_.Report(
+      {.now = last_advance_, .handles = wake_at_.has_value(), .goes_on = goes_on_});
 }
 
 std::string JobController::AddressOf(MemberId id) const {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,67 +10,21 @@
 #include "operator/core/buckets/placement.h"
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
+#include "operator/core/job/deadlines.h"
+#include "operator/core/job/job_report.h"
+#include "operator/core/processes/disk_alarms.h"
 #include "operator/core/processes/lead_out.h"
 #include "operator/core/processes/roster.h"
 #include "operator/core/processes/start_watch.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
+#include "operator/core/training/data_identity.h"
 #include "operator/core/training/epoch_sequence.h"
 #include "operator/core/training/going_back.h"
 #include "operator/core/training/parts.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::controller {
-
-/// What `adamant status` shows; mirrors JobStatus of control.proto.
-struct JobReport {
-  struct MemberReport {
-    MemberId id;
-    std::uint64_t incarnation = 0;
-    std::string state;  ///< Starting, Running, Leaving, Restarting, Left
-    std::string metrics_address;
-    std::uint32_t buckets = 0;  ///< that it is primary of
-    std::uint32_t copies = 0;   ///< that it is a member of
-    double oldest_unflushed_seconds = 0;
-    std::string address{};  ///< where it serves
-    std::string alarm{};    ///< what it cannot do at the moment; empty: nothing
-  };
-
-  std::string name;
-  std::uint64_t term = 0;
-  Phase phase = Phase::kPending;
-  std::uint64_t epoch = 0;
-  std::uint64_t epochs = 0;
-  std::uint64_t counted_examples = 0;
-  std::uint64_t total_examples = 0;
-  double examples_per_second = 0;
-  double training_loss = 0;
-  double accuracy = 0;
-  std::uint32_t restarts = 0;
-  std::string message;
-  bool invalid = false;   ///< failed because the data does not fit the manifest
-  bool released = false;  ///< suspended as it could not start, not by the user
-  EndKind end = EndKind::kOther;
-  /// Of a job that failed: the field of its manifest that holds the deadline which is over, and
-  /// must change before it can go on. Empty: none, or it was asked of another process.
-  std::string over_deadline{};
-  /// Starting, but of a job that another controller had begun to lead: its processes train on, if
-  /// they can, and which of its servers run is known by now.
-  bool goes_on = false;
-  std::vector<MemberReport> members;
-  std::vector<BucketReport> buckets{};
-  BucketSummary bucket_summary{};
-  std::optional<FailoverReport> last_failover{};
-  std::uint64_t checkpoint = 0;        ///< newest one; 0: none
-  double checkpoint_held_seconds = 0;  ///< time for which it held pushes
-  std::uint64_t attempt = 1;           ///< one more for each time that the job went back
-  double rate_factor = 1;              ///< on all learning rates, in this attempt
-  std::string divergence{};            ///< what was noticed last; empty: nothing
-  std::uint64_t undone_updates = 0;    ///< by going back, over the job
-  std::uint64_t undone_examples = 0;
-  std::uint64_t updates_lost = 0;  ///< that no worker could send again, over the job
-  double batches_of_others = 0;    ///< between a fetch and its push: mean of this epoch
-};
 
 /// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
 /// that it returns, in order; what it must remember it asks to have stored before anything that
@@ -83,11 +35,6 @@ struct JobReport {
 class JobController {
  public:
   using TimePoint = Clock::TimePoint;
-
-  /// Training goes on while a server raises an alarm. The job fails when for this time, under an
-  /// alarm, no example could be counted.
-  static constexpr std::chrono::milliseconds kAlarmTimeout{20'000};
-  static constexpr std::chrono::minutes kAlarmInterval{1};  // in which one that stays is told again
 
   /// A controller that is woken later than it asked for by this time was held up: it gives members
   /// time before it counts them as silent.
@@ -123,7 +70,7 @@ class JobController {
 
   /// The data may be other data than until now: what is read next is what the job goes on with, and
   /// until then what it began with stays stored. Before Begin.
-  void AcceptOtherDataFiles();
+  void AcceptOtherDataFiles() { data_.AcceptOthers(); }
 
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
@@ -180,19 +127,13 @@ class JobController {
   void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
   void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
   void FailOnOldState(std::uint32_t server, const StoredBuckets& stored);
-  void TellDamage(MemberId server, const StoredBuckets& stored);
-  void TellDamage(MemberId server, const std::vector<std::string>& damages);
   void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
   void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
   void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnFailure(MemberId from, const Failure& failure, TimePoint now);
-  [[nodiscard]] std::vector<DataFile> BindingFiles() const;
-  void OnDataFiles(MemberId from, const std::vector<DataFile>& files);
-  void OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now);
+  void OnData(MemberId from, const DataServerProgress& progress, TimePoint now);
+  void FailOnData(const absl::Status& status);
   void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
-  [[nodiscard]] std::string AlarmOf(MemberId id) const;
-  [[nodiscard]] double LastLoss() const;
-  [[nodiscard]] std::uint64_t UpdatesLost() const;
   void OnProcessExited(const ProcessExited& event, TimePoint now);
   void LeaveVolume(const ProcessExited& event);
   void OnExported(const Exported& event, TimePoint now);
@@ -227,8 +168,6 @@ class JobController {
   /// Tells everybody who is there now, and who deals which part.
   void PublishMembers(TimePoint now);
 
-  [[nodiscard]] std::string_view OverDeadline() const;  // the field; empty: none
-  void CheckDeadlines();
   void CheckStart(TimePoint now);
   void Release(const std::string& why);
   void BeginWhenReady(TimePoint now);
@@ -241,6 +180,8 @@ class JobController {
   JobState state_;
   Outbox outbox_;
   Roster roster_;
+  DiskAlarms alarms_;
+  DataIdentity data_;
   Parts parts_;
   Placement placement_;
   TrainingMeter meter_;
@@ -249,21 +190,11 @@ class JobController {
   GoingBack going_back_;
   LeadOut lead_out_;
   StartWatch start_watch_;
-
-  std::set<std::string> replaceable_;  // fields of data files that the next to tell decides
+  Deadlines deadlines_;
+  Reporter reporter_;
 
   bool ready_ = false;    // the current step's commands have been sent
   bool goes_on_ = false;  // it had begun under another controller, and processes of then may run
-  struct Alarm {
-    std::string text;
-    TimePoint since{};
-    TimePoint told{};  // last
-  };
-  std::map<MemberId, Alarm> alarms_;
-  std::map<MemberId, std::string> damages_;  // of parameter servers' disks, as told last
-  std::map<MemberId, std::set<std::string>> told_damages_;  // that their processes found
-  std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
-  TimePoint last_progress_{};  // when something was counted, or could not be
   struct Suspension {
     std::string reason;
     TimePoint deadline{};

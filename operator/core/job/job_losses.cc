@@ -2,17 +2,10 @@
 #include <utility>
 
 #include "operator/core/job/job_controller.h"
+#include "operator/core/state/number_text.h"
 
 // Who is lost, and who is not needed any more.
 namespace adamant::controller {
-namespace {
-
-std::string Seconds(std::chrono::milliseconds time) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
-}
-
-}  // namespace
-
 void JobController::OnProcessExited(const ProcessExited& event, TimePoint now) {
   if (!roster_.Has(event.id)) {
     return;
@@ -84,8 +77,7 @@ void JobController::OnLost(Roster::Slot& slot, Loss loss, TimePoint now) {
 }
 
 void JobController::ForgetMember(MemberId id, TimePoint now) {
-  alarms_.erase(id);
-  told_damages_.erase(id);
+  alarms_.Forget(id);
   switch (id.role) {
     case Role::kParameterServer:
       placement_.OnLost(id.slot, now);
@@ -116,8 +108,8 @@ void JobController::LoseSilent(TimePoint now) {
     }
     const bool joined = silent->liveness == Roster::Liveness::kRunning;
     OnLost(*silent,
-           {.how = joined ? "was silent for " + Seconds(settings_.silence_timeout)
-                          : "did not join within " + Seconds(settings_.join_timeout),
+           {.how = joined ? "was silent for " + SecondsText(settings_.silence_timeout)
+                          : "did not join within " + SecondsText(settings_.join_timeout),
             .reason = LossReason::kUnresponsive},
            now);
   }
@@ -129,7 +121,7 @@ void JobController::LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoin
   }
   roster_.Kill(slot);
   OnLost(slot,
-         {.how = "made no progress for " + Seconds(settings_.hang_timeout),
+         {.how = "made no progress for " + SecondsText(settings_.hang_timeout),
           .reason = LossReason::kUnresponsive},
          now);
 }

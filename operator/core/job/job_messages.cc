@@ -6,12 +6,6 @@
 
 // What members say.
 namespace adamant::controller {
-namespace {
-
-constexpr std::size_t kMostDataFiles = 4;  // images and labels, to train and to validate
-
-}  // namespace
-
 void JobController::OnReceived(const Received& event, TimePoint now) {
   if (const auto* join = std::get_if<Join>(&event.message)) {
     return OnJoin(event.connection, *join, now);
@@ -65,7 +59,7 @@ void JobController::OnJoin(ConnectionId connection, const Join& join, TimePoint 
               .attempt = state_.recovery.attempt,
               .schedule_epochs = state_.schedule_epochs,
               .data_files =
-                  join.id.role == Role::kDataServer ? BindingFiles() : std::vector<DataFile>{}});
+                  join.id.role == Role::kDataServer ? data_.Binding() : std::vector<DataFile>{}});
   if (join.id.role == Role::kParameterServer) {
     placement_.OnJoined();
   } else if (join.id.role == Role::kWorker && join.incarnation != 0) {
@@ -109,80 +103,24 @@ void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint n
   }
 }
 
-// All count the same data, so one of them is enough to go on.
-void JobController::OnExamplesCounted(MemberId from, std::uint64_t examples, TimePoint now) {
-  if (TrainingExamples(settings_, state_) == 0) {
-    state_.training_examples = examples;
-    outbox_.StateChanged();
-    if (!settings_.starts_together) {
-      roster_.StartRole(Role::kParameterServer, {}, now);
-      roster_.StartRole(Role::kWorker, {}, now);
-    }
-  } else if (examples == TrainingExamples(settings_, state_)) {
-    if (state_.training_examples == 0) {  // the settings know it; who resumes the job compares
-      state_.training_examples = examples;
-      outbox_.StateChanged();
-    }
-  } else {
-    state_.invalid = true;
-    End(Phase::kFailed,
-        "spec.data.train: " + ToString(from) + " has " + std::to_string(examples) +
-            " examples, but the job began with " +
-            std::to_string(TrainingExamples(settings_, state_)) +
-            "; all data servers need the same files, and these must stay as they are");
-  }
-}
-
-void JobController::AcceptOtherDataFiles() {
-  for (const DataFile& file : state_.data_files) {
-    replaceable_.insert(file.field);
-  }
-}
-
-// Those that a data server must find as they are.
-std::vector<DataFile> JobController::BindingFiles() const {
-  std::vector<DataFile> files = state_.data_files;
-  std::erase_if(files, [&](const DataFile& file) { return replaceable_.contains(file.field); });
-  return files;
-}
-
-// One that was told the job's files has compared them itself; this is for those that began at once.
-void JobController::OnDataFiles(MemberId from, const std::vector<DataFile>& files) {
-  for (const DataFile& file : files) {
-    const auto known = std::ranges::find(state_.data_files, file.field, &DataFile::field);
-    if (replaceable_.erase(file.field) > 0) {
-      known->fingerprint = file.fingerprint;
-      outbox_.StateChanged();
-    }
-    if (known != state_.data_files.end() && known->fingerprint != file.fingerprint) {
-      state_.invalid = true;
-      return End(Phase::kFailed,
-                 file.field + ": " + ToString(from) +
-                     " reads another file than the job began with; all data servers need the same "
-                     "files, and these must stay as they are");
-    }
-    if (known == state_.data_files.end() && state_.data_files.size() < kMostDataFiles) {
-      state_.data_files.push_back(file);
-      outbox_.StateChanged();
-    }
-  }
-}
-
-// Its buckets come from other copies, where there are any; its disk may be failing all the same.
-// Each start of the server finds the same.
-void JobController::TellDamage(MemberId server, const StoredBuckets& stored) {
-  const auto first = std::ranges::find(stored.buckets, false, &StoredBucket::complete);
-  if (first == stored.buckets.end() || damages_[server] == first->detail) {
+void JobController::OnData(MemberId from, const DataServerProgress& progress, TimePoint now) {
+  FailOnData(data_.OnFiles(from, progress.data_files));
+  if (progress.training_examples == 0 || IsFinal(state_.phase)) {
     return;
   }
-  damages_[server] = first->detail;
-  const auto damaged = std::ranges::count(stored.buckets, false, &StoredBucket::complete);
-  outbox_.Tell(Note::Kind::kAlarm,
-               server,
-               ToString(server) + ": " + std::to_string(damaged) +
-                   (damaged == 1 ? " bucket on its disk is not used: "
-                                 : " buckets on its disk are not used: ") +
-                   first->detail);
+  const absl::StatusOr<bool> is_new = data_.OnExamples(from, progress.training_examples);
+  FailOnData(is_new.status());
+  if (is_new.ok() && *is_new && !settings_.starts_together) {
+    roster_.StartRole(Role::kParameterServer, {}, now);
+    roster_.StartRole(Role::kWorker, {}, now);
+  }
+}
+
+void JobController::FailOnData(const absl::Status& status) {
+  if (!status.ok()) {
+    state_.invalid = true;
+    FailOn(status);
+  }
 }
 
 // An incarnation is stored before it is given out. With an older state numbers of snapshots would
@@ -203,21 +141,11 @@ void JobController::FailOnOldState(std::uint32_t server, const StoredBuckets& st
       EndKind::kStateIsOld);
 }
 
-// While it runs: what it holds is in memory, and in other copies.
-void JobController::TellDamage(MemberId server, const std::vector<std::string>& damages) {
-  for (const std::string& damage : damages) {
-    if (told_damages_[server].insert(damage).second) {
-      outbox_.Tell(
-          Note::Kind::kAlarm, server, ToString(server) + ": its disk is damaged: " + damage);
-    }
-  }
-}
-
 void JobController::OnServerMessage(std::uint32_t server,
                                     const MemberMessage& message,
                                     TimePoint now) {
   if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
-    TellDamage({Role::kParameterServer, server}, *stored);
+    alarms_.OnStored({Role::kParameterServer, server}, *stored);
     FailOnOldState(server, *stored);
     placement_.OnStored(server, *stored);
   } else if (const auto* proposals = std::get_if<Proposals>(&message)) {
@@ -269,10 +197,7 @@ void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, 
     }
   } else if (const auto* data = std::get_if<DataServerProgress>(&heartbeat.progress)) {
     meter_.OnDataServer(id.slot, *data, now);
-    OnDataFiles(id, data->data_files);
-    if (data->training_examples > 0 && !IsFinal(state_.phase)) {
-      OnExamplesCounted(id, data->training_examples, now);
-    }
+    OnData(id, *data, now);
     if (ready_) {
       if (state_.part_owner.front() == id.slot) {
         sequence_.Adopt(*data, now);
@@ -281,43 +206,18 @@ void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, 
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
     placement_.OnProgress(id.slot, *server);
     OnAlarm(id, server->alarm, now);
-    TellDamage(id, server->damages);
+    alarms_.OnDamages(id, server->damages);
   }
   LoseIfHung(slot, heartbeat.busy_seconds, now);
 }
 
 void JobController::OnAlarm(MemberId id, const std::string& alarm, TimePoint now) {
-  const std::string name = ToString(id) + ": ";
-  if (alarm.empty()) {
-    if (alarms_.erase(id) > 0) {
-      outbox_.Tell(Note::Kind::kAlarm, id, name + "stores again");
-    }
-    return;
-  }
   const bool counting = ready_ && (state_.step == Step::kTraining || state_.step == Step::kClosing);
-  if (!counting || meter_.counted() != counted_) {
-    counted_ = meter_.counted();
-    last_progress_ = now;
+  std::string why = alarms_.OnAlarm(
+      id, alarm, {.begun = ready_, .counting = counting, .counted = meter_.counted()}, now);
+  if (!why.empty()) {
+    End(Phase::kFailed, std::move(why));
   }
-  const auto [raised, is_new] =
-      alarms_.emplace(id, Alarm{.text = alarm, .since = now, .told = now});
-  raised->second.text = alarm;
-  if (!is_new && now - std::max(raised->second.since, last_progress_) >= kAlarmTimeout) {
-    End(Phase::kFailed, name + alarm + "; nothing can be counted any more");
-  } else if (is_new || now - raised->second.told >= kAlarmInterval) {
-    raised->second.told = now;
-    const auto seconds =
-        std::chrono::duration_cast<std::chrono::seconds>(now - raised->second.since);
-    outbox_.Tell(Note::Kind::kAlarm,
-                 id,
-                 name + alarm + (ready_ ? "; training goes on" : "; the job waits for room") +
-                     (is_new ? "" : ", for " + std::to_string(seconds.count()) + " s now"));
-  }
-}
-
-std::string JobController::AlarmOf(MemberId id) const {
-  const auto found = alarms_.find(id);
-  return found == alarms_.end() ? "" : found->second.text;
 }
 
 }  // namespace adamant::controller

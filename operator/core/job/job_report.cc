@@ -1,8 +1,9 @@
+#include "operator/core/job/job_report.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "operator/core/diagnosis/recovery.h"
-#include "operator/core/job/job_controller.h"
 #include "operator/core/training/staleness_summary.h"
 
 namespace adamant::controller {
@@ -24,25 +25,40 @@ std::string StateName(const Roster::Slot& slot) {
 
 }  // namespace
 
-JobReport JobController::Report() const {
-  JobReport report{
-      .name = settings_.name,
-      .term = state_.term,
-      .phase = state_.phase,
-      .epoch = state_.epoch,
-      .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
-      .counted_examples = std::max(meter_.counted(), state_.row.counted),
-      .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
-      .examples_per_second = meter_.ExamplesPerSecond(last_advance_),
-      .training_loss = LastLoss(),
-      .accuracy = state_.accuracy,
-      .restarts = state_.restarts,
-      .message = state_.message,
-      .invalid = state_.invalid,
-      .released = state_.released,
-      .end = state_.end,
-      .over_deadline = state_.phase == Phase::kFailed ? std::string(OverDeadline()) : "",
-      .members = {}};
+JobReport Reporter::Report(const Moment& moment) const {
+  JobReport report{.name = settings_.name,
+                   .term = state_.term,
+                   .phase = state_.phase,
+                   .epoch = state_.epoch,
+                   .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
+                   .counted_examples = std::max(meter_.counted(), state_.row.counted),
+                   .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
+                   .examples_per_second = meter_.ExamplesPerSecond(moment.now),
+                   .training_loss = LastLoss(),
+                   .accuracy = state_.accuracy,
+                   .restarts = state_.restarts,
+                   .message = state_.message,
+                   .invalid = state_.invalid,
+                   .released = state_.released,
+                   .end = state_.end,
+                   .members = {}};
+  if (state_.phase == Phase::kFailed) {
+    report.over_deadline = Deadlines(settings_, state_).Over();
+  }
+  AddMembers(report);
+  AddBuckets(report, moment.handles && !IsFinal(state_.phase));
+  report.goes_on = moment.goes_on && state_.phase == Phase::kStarting && placement_.KnowsWhoRuns();
+  report.last_failover = placement_.failovers().Last(moment.now);
+  report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
+  report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
+  AddRecovery(report);
+  const std::vector<std::uint64_t>& metered = meter_.batches_of_others();
+  report.batches_of_others =
+      Summarise(metered.empty() ? state_.row.batches_of_others : metered).mean;
+  return report;
+}
+
+void Reporter::AddMembers(JobReport& report) const {
   const Load load = placement_.LoadOfServers();
   for (const Roster::Slot& slot : roster_.slots()) {
     if (roster_.IsSurplus(slot.id) && slot.liveness == Roster::Liveness::kAbsent) {
@@ -58,35 +74,32 @@ JobReport JobController::Report() const {
          .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
          .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0,
          .address = slot.address,
-         .alarm = AlarmOf(slot.id)});
+         .alarm = alarms_.AlarmOf(slot.id)});
     if (report.message.empty() && !slot.loading.empty()) {
       report.message = ToString(slot.id) + ": " + slot.loading;
     }
   }
-  const bool live = wake_at_.has_value() && !IsFinal(state_.phase);
+}
+
+void Reporter::AddBuckets(JobReport& report, bool live) const {
   for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
     const auto live_copies = live ? std::optional(placement_.LiveCopiesOf(bucket)) : std::nullopt;
     report.buckets.push_back(placement_.failovers().ReportOf(bucket, live_copies));
     report.bucket_summary.Add(report.buckets.back());
   }
-  report.goes_on = goes_on_ && state_.phase == Phase::kStarting && placement_.KnowsWhoRuns();
-  report.last_failover = placement_.failovers().Last(last_advance_);
-  report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
-  report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
+}
+
+void Reporter::AddRecovery(JobReport& report) const {
   report.attempt = state_.recovery.attempt;
   report.rate_factor = state_.recovery.rate_factor;
   report.divergence = state_.recovery.divergence;
   report.undone_updates = state_.recovery.undone_updates;
   report.undone_examples = state_.recovery.undone_examples;
   report.updates_lost = UpdatesLost();
-  const std::vector<std::uint64_t>& metered = meter_.batches_of_others();
-  report.batches_of_others =
-      Summarise(metered.empty() ? state_.row.batches_of_others : metered).mean;
-  return report;
 }
 
 // Of the results, and of the epoch that has none yet.
-std::uint64_t JobController::UpdatesLost() const {
+std::uint64_t Reporter::UpdatesLost() const {
   const std::uint64_t now =
       state_.step == Step::kExporting
           ? 0
@@ -95,7 +108,7 @@ std::uint64_t JobController::UpdatesLost() const {
 }
 
 // A controller that has just begun, or looks at a job that has ended, has metered nothing.
-double JobController::LastLoss() const {
+double Reporter::LastLoss() const {
   const double recent = meter_.RecentLoss();
   const double loss = recent == 0 && state_.row.is_measured() ? state_.row.training_loss : recent;
   return std::isfinite(loss) ? loss : 0;  // states of before may hold such a one

@@ -10,4 +10,8 @@ std::string NumberText(double value, int digits) {
   return text;
 }
 
+std::string SecondsText(std::chrono::milliseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+}
+
 }  // namespace adamant::controller

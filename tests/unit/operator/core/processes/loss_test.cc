@@ -446,7 +446,7 @@ TEST_F(AlarmTest, DoesNotEndTrainingThatGoesOn) {
   for (std::uint64_t examples = 1; examples < 10; ++examples) {
     Count(examples);
     Alarm("disk full");
-    job_.Pass(JobController::kAlarmTimeout / 2);
+    job_.Pass(DiskAlarms::kTimeout / 2);
     EXPECT_EQ(job_.state().phase, Phase::kRunning);
   }
 }
@@ -454,10 +454,10 @@ TEST_F(AlarmTest, DoesNotEndTrainingThatGoesOn) {
 TEST_F(AlarmTest, EndsAJobThatCannotCountAnythingAnyMore) {
   Count(5);
   Alarm("disk full");
-  job_.Pass(JobController::kAlarmTimeout / 2);
+  job_.Pass(DiskAlarms::kTimeout / 2);
   Count(6);
   Alarm("disk full");
-  job_.Pass(JobController::kAlarmTimeout - seconds(1));
+  job_.Pass(DiskAlarms::kTimeout - seconds(1));
   Alarm("disk full");
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
   job_.Pass(seconds(1));
@@ -469,7 +469,7 @@ TEST_F(AlarmTest, EndsAJobThatCannotCountAnythingAnyMore) {
 TEST_F(AlarmTest, DoesNotEndAJobOfWhichAControllerThatWasHeldUpHasHeardNothing) {
   Count(5);
   Alarm("disk full");
-  job_.Sleep(JobController::kAlarmTimeout * 2);
+  job_.Sleep(DiskAlarms::kTimeout * 2);
   Alarm("disk full");
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
 }
