@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/job/job_event.h"
+#include "operator/kube/api/job_event.h"
 #include "operator/kube/status/job_status.h"
 #include "operator/kube/status/status_writer.h"
 #include "operator/kube_client/base/time.h"

@@ -1,7 +1,6 @@
 #include "operator/kube/job/job_body.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -9,10 +8,12 @@
 #include <utility>
 #include <variant>
 
+#include "operator/control/codec.h"
 #include "operator/core/state/state.h"
-#include "operator/kube/job/job_body_inbox.h"
-#include "operator/kube/job/job_event.h"
+#include "operator/kube/api/custom_resources.h"
 #include "operator/kube/status/job_status.h"
+#include "operator/kube/volumes/data_claims.h"
+#include "operator/kube_client/api/api_status.h"
 #include "operator/kube_client/base/json.h"
 #include "operator/kube_client/base/time.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -31,35 +32,9 @@ using controller::StartProcess;
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
-constexpr std::chrono::minutes kEpochEvents{1};  // between two of a kind that come with epochs
-constexpr std::size_t kMostWarnings = 64;        // of the API that a job's user is told
 
-bool IsWarning(controller::Note::Kind kind) {
-  using Kind = controller::Note::Kind;
-  return kind == Kind::kLost || kind == Kind::kAlarm || kind == Kind::kFailure ||
-         kind == Kind::kFailover || kind == Kind::kDiverged || kind == Kind::kReleased;
-}
-
-// Of an Event: "EpochOpened" of "epoch_opened".
-std::string ReasonOf(controller::Note::Kind kind) {
-  std::string reason;
-  bool begins = true;  // a word
-  for (const char c : controller::NoteName(kind)) {
-    if (c == '_' || c == '-') {
-      begins = true;
-      continue;
-    }
-    reason += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    begins = false;
-  }
-  return reason;
-}
-
-// What comes with every epoch, and would be all that is heard of a job of short ones.
-bool ComesWithEpochs(const controller::Note& note) {
-  using Kind = controller::Note::Kind;
-  return note.kind == Kind::kEpochOpened || note.kind == Kind::kEpochClosing;
-}
+constexpr std::chrono::minutes kJoinTimeout{15};  // a node may have to fetch the image
+constexpr std::chrono::seconds kExitDelay{10};    // a busy node tells late that a container ended
 
 }  // namespace
 
@@ -75,12 +50,22 @@ JobBody::JobBody(const BodyContext& context,
       client_(context.client.With(kWriteTimeout)
                   .WithoutRetries()
                   .With([this] { WorkMeanwhile(); })
-                  .WithWarnings([this](const std::string& text) { OnWarning(text); })),
+                  .WithWarnings([this](const std::string& text) { notes_.OnWarning(text); })),
       job_{.key = view->key, .uid = view->uid},
-      inbox_(std::make_shared<Inbox>(std::move(wake))),
+      inbox_(std::make_shared<JobInbox>(std::move(wake))),
       view_(std::move(view)),
       store_(client_, job_, std::to_string(context.new_id())),
-      status_writer_(client_, job_),
+      writer_(client_,
+              job_,
+              context.events,
+              context.clock,
+              [this](const std::string& why) { Handle(controller::BodyFailed{why}); }),
+      resources_(writer_,
+                 context.pods,
+                 {.handle = [this](const controller::Event& event) { Handle(event); },
+                  .handle_exits = [this](const auto& exited) { return HandleExits(exited); }}),
+      status_(writer_),
+      notes_(writer_, resources_.nodes(), restarts_, context.observer),
       retry_(kFirstRetry) {}
 
 JobBody::~JobBody() {
@@ -92,10 +77,10 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
                                                const JobObjects& seen) {
   const PodViews& pods = seen.pods;
   Take(std::move(view));
-  ObserveNodes(seen);
+  resources_.Take(view_, seen);
   LookAtAddresses(pods);
   if (controller_ == nullptr) {
-    status_writer_.StartFrom(view_->resource_version);
+    status_.StartFrom(view_->resource_version);
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
       ADAMANT_RETURN_IF_ERROR(WriteStatus(SuspendedStatus(*view_, Now())));
       return Clock::TimePoint::max();
@@ -108,7 +93,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     if (!opened.ok()) {
       return WaitToOpen(opened);
     }
-    NoteWrite("read the job's state", opened);
+    writer_.Note("read the job's state", opened);
   }
   absl::Status status = StoreHeld();
   HandleEvents();
@@ -116,15 +101,12 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
     HandleSpec();
-    HandleCheckpointRequest();
-    failed_writes_.BeginPass();
-    FindShutOut(seen);
-    status.Update(MakePodGroup(pods));
-    status.Update(MakePods(pods));
-    status.Update(MoveServer(seen));
-    status.Update(MakeBudgets(seen.budgets));
-    status.Update(MakeExport(pods));
-    failed_writes_.EndPass(held_.empty());
+    if (checkpoints_.Take(*view_, controller_->state().last_snapshot)) {
+      Handle(controller::CheckpointRequested{});
+    }
+    writer_.failed().BeginPass();
+    status.Update(resources_.Make(seen));
+    writer_.failed().EndPass(held_.empty());
     ADAMANT_RETURN_IF_ERROR(taken_over_);
   }
   const Clock::TimePoint now = context_.clock.Now();
@@ -132,26 +114,28 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   outage_.TellIn(report, now, context_.clock.WallNow());
   context_.control.SetReport(job_.uid, report);
   v1::TrainingJobStatus told = StatusToTell(report, pods);
-  TellFailures(told);
+  status_.TellFailures(*view_, told);
   status.Update(WriteStatus(told));
   ADAMANT_RETURN_IF_ERROR(taken_over_);
-  done_ = status.ok() && finished_ && held_.empty() && !BeginsAgainAt() &&
-          (LeavesPods() || AllEnded(pods));
-  Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
-  if (!finished_) {
-    timer = std::min(timer, status_writer_.next_progress());
-  }
-  for (const auto& time :
-       {next_loss_, BeginsAgainAt(), NextExport(), pod_memory_.NextUnseen(), NextGroupLook()}) {
-    timer = std::min(timer, time.value_or(timer));
-  }
+  done_ = status.ok() && resources_.finished() && held_.empty() && !BeginsAgainAt() &&
+          (resources_.LeavesPods() || AllEnded(pods));
+  const Clock::TimePoint timer = NextTimer(now);
   TellTrouble(status);
   if (status.ok() && held_.empty()) {
     retry_ = kFirstRetry;
     return timer;
   }
-  timer = std::min(timer, now + retry_);
-  retry_ = std::min(2 * retry_, kLastRetry);
+  return std::min(timer, now + std::exchange(retry_, std::min(2 * retry_, kLastRetry)));
+}
+
+Clock::TimePoint JobBody::NextTimer(Clock::TimePoint now) const {
+  Clock::TimePoint timer = done_ ? Clock::TimePoint::max() : controller_->NextTimer(now);
+  if (!resources_.finished()) {
+    timer = std::min(timer, status_.next_progress());
+  }
+  for (const auto& time : {BeginsAgainAt(), resources_.NextTimer()}) {
+    timer = std::min(timer, time.value_or(timer));
+  }
   return timer;
 }
 
@@ -162,11 +146,11 @@ v1::TrainingJobStatus JobBody::StatusToTell(const controller::JobReport& report,
     return *view_->status;
   }
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
-  AnswerCheckpointRequest(told);
+  checkpoints_.Answer(*view_, controller_->state().checkpoint, told);
   AddHistory(controller_->state(), report, told);
   restarts_.Fill(report.restarts, told);
-  AddWrittenOutput(output_written_, *view_, Now(), told);
-  if (!finished_) {
+  AddWrittenOutput(resources_.written_output(), *view_, Now(), told);
+  if (!resources_.finished()) {
     told.set_last_report_time(Now());
   }
   return told;
@@ -196,6 +180,129 @@ std::optional<Clock::TimePoint> JobBody::BeginsAgainAt() const {
   return view_->job->spec().run_policy().suspend() ? std::nullopt : controller_->BeginsAgainAt();
 }
 
+// --- How the job is opened, and begins
+
+absl::Status JobBody::Open() {
+  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
+  version_ = stored.version;
+  Take(view_);  // once more: what is stored says of which day its defaults are
+  std::unique_ptr<JobController> controller;
+  if (const auto state = stored.entries.find(controller::kStateKey);
+      state != stored.entries.end()) {
+    ADAMANT_ASSIGN_OR_RETURN(controller, JobController::Restore(Settings(), state->second));
+  } else if (view_->status->has_completion_time()) {
+    return absl::DataLossError("the job has ended, and its state was deleted");
+  } else {
+    ADAMANT_RETURN_IF_ERROR(CheckExists());
+    controller = JobController::Create(Settings(), context_.new_id());
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
+  restarts_.StartFrom(*view_->status, controller->state().restarts);
+  controller_ = std::move(controller);  // not before: it has no term of its own until it begins
+  ServeJob();
+  return Begin(there);
+}
+
+// The cache may still show a job that is deleted, and with it what was stored: it must not begin
+// anew.
+absl::Status JobBody::CheckExists() const {
+  const auto object = client_.Get(kTrainingJobs, job_.key);
+  if (absl::IsNotFound(object.status()) || (object.ok() && UidOf(*object) != job_.uid)) {
+    return absl::UnavailableError(ToString(job_.key) + " was deleted");
+  }
+  return object.status();
+}
+
+// The cache may lack what the last leader has made, and others in its place would only disturb it.
+absl::StatusOr<PodViews> JobBody::ReadPods() const {
+  ADAMANT_ASSIGN_OR_RETURN(
+      const std::vector<Json> objects,
+      client_.List(kPods, {.ns = job_.key.ns, .label_selector = kJobUidLabel + ("=" + job_.uid)}));
+  PodViews pods;
+  for (const Json& object : objects) {
+    if (auto pod = ParsePod(object)) {
+      pods.push_back(std::move(pod));
+    }
+  }
+  return pods;
+}
+
+// Without what it knew nobody can go on, and to begin anew would throw away what was trained.
+absl::Status JobBody::EndLost(const absl::Status& why, const PodViews& pods) {
+  lost_ = why;
+  writer_.failed().BeginPass();
+  absl::Status status = resources_.RemoveAll(pods);
+  writer_.failed().EndPass(true);
+  v1::TrainingJobStatus told =
+      view_->status->has_completion_time()  // then what became of it is told
+          ? *view_->status
+          : LostStatus(*view_, std::string(why.message()), Now());
+  status_.TellFailures(*view_, told);
+  if (told.SerializeAsString() != view_->status->SerializeAsString()) {
+    status.Update(WriteStatus(told));
+  }
+  done_ = status.ok() && AllEnded(pods);
+  return status;
+}
+
+absl::Status JobBody::Begin(const PodViews& pods) {
+  const Phase phase = controller_->state().phase;
+  JobController::Survivors survivors;
+  survivors.resumes = phase == Phase::kSuspended && !view_->job->spec().run_policy().suspend();
+  PodViews lasting;
+  for (const auto& pod : pods) {
+    if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
+      survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
+      lasting.push_back(pod);
+    }
+  }
+  resources_.Begin(view_, *controller_, lasting);
+  Perform(controller_->Begin(context_.clock.Now(), survivors));
+  return taken_over_;
+}
+
+// An API that answers is asked again soon, and the user is told what it says; one that does not is
+// left alone for longer and longer.
+absl::StatusOr<Clock::TimePoint> JobBody::WaitToOpen(const absl::Status& why) {
+  writer_.Note("read the job's state", why);
+  TellTrouble(why);
+  if (!IsAnswer(why)) {
+    return why;
+  }
+  v1::TrainingJobStatus told = WaitingStatus(*view_, Now());
+  told.set_last_report_time(Now());
+  status_.TellFailures(*view_, told);
+  if (!writer_.failed().Lasting(context_.clock.Now()).empty()) {
+    WriteStatus(told).IgnoreError();  // it is tried again, with all the rest
+  }
+  const Clock::TimePoint again = context_.clock.Now() + retry_;
+  retry_ = std::min(2 * retry_, kLastRetry);
+  return again;
+}
+
+controller::JobSettings JobBody::Settings() const {
+  controller::JobSettings settings = control::SettingsOf(*view_->job);
+  settings.join_timeout = kJoinTimeout;
+  settings.exit_delay = kExitDelay;
+  return settings;
+}
+
+void JobBody::ServeJob() {
+  context_.control.AddJob(
+      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
+        inbox->Push(std::move(event));
+      });
+}
+
+void JobBody::HandleSpec() {
+  if (generation_ != view_->generation) {
+    if (std::exchange(generation_, view_->generation) != 0) {
+      ServeJob();  // to processes that start from now on
+    }
+    Handle(controller::SpecChanged{Settings()});
+  }
+}
+
 absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   const bool wanted = view_->job->spec().run_policy().suspend();
   const bool suspended = controller_->state().phase == Phase::kSuspended;
@@ -204,7 +311,7 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
   }
   const auto again = controller_->BeginsAgainAt();
   const bool is_time = !again || *again <= context_.clock.Now();
-  if (!wanted && suspended && finished_ && AllEnded(pods) && is_time) {
+  if (!wanted && suspended && resources_.finished() && AllEnded(pods) && is_time) {
     ADAMANT_ASSIGN_OR_RETURN(controller_,
                              JobController::Restore(Settings(), Encode(controller_->state())));
     return Begin({});
@@ -245,6 +352,16 @@ void JobBody::HandleTogether(const std::function<void()>& handle) {
   handle();
   collects_ = false;
   PerformAll();
+}
+
+absl::StatusOr<bool> JobBody::HandleExits(const std::vector<controller::ProcessExited>& exited) {
+  HandleTogether([&] {
+    for (const controller::ProcessExited& event : exited) {
+      Handle(event);
+    }
+  });
+  ADAMANT_RETURN_IF_ERROR(taken_over_);
+  return held_.empty();
 }
 
 void JobBody::LookAtAddresses(const PodViews& pods) {
@@ -306,11 +423,11 @@ void JobBody::Do(Action& action) {
   } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
     context_.control.Close(close->connection);
   } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
-    export_ = wanted->snapshot;
+    resources_.WantExport(wanted->snapshot);
   } else if (const auto* note = std::get_if<controller::Note>(&action)) {
-    Tell(*note);
+    notes_.Tell(*note);
   } else if (std::holds_alternative<controller::Finished>(action)) {
-    finished_ = true;
+    resources_.Finish();
   } else if (context_.observer != nullptr) {
     context_.observer->OnAction(action);
   }
@@ -345,48 +462,13 @@ absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entri
     taken_over_ = status;
     return status;
   }
-  NoteWrite("update the job's state", status);
+  writer_.Note("update the job's state", status);
   ADAMANT_RETURN_IF_ERROR(status);
   ++version_;
   if (const auto loss = store_.TakeLoss()) {
-    Tell({.kind = controller::Note::Kind::kAlarm, .text = *loss});
+    notes_.Tell({.kind = controller::Note::Kind::kAlarm, .text = *loss});
   }
   return absl::OkStatus();
-}
-
-void JobBody::Tell(const controller::Note& note) {
-  if (ComesWithEpochs(note)) {
-    const Clock::TimePoint now = context_.clock.Now();
-    const auto [last, first] = epoch_events_.try_emplace(note.kind, now);
-    if (!first && now - last->second < kEpochEvents) {
-      return;
-    }
-    last->second = now;
-  }
-  if (note.kind == controller::Note::Kind::kRestarting && note.member) {
-    restarts_.OnRestart(note.member->role, note.reason);
-    if (context_.observer != nullptr) {
-      context_.observer->OnRestart(note.member->role, note.reason);
-    }
-  }
-  if (note.kind == controller::Note::Kind::kLost && note.member) {
-    const std::string text = note.text + WhereItRan(*note.member);
-    const bool disrupted = controller::IsDisruption(note.reason);
-    return Record(!disrupted, disrupted ? "Disrupted" : ReasonOf(note.kind), text);
-  }
-  Record(IsWarning(note.kind), ReasonOf(note.kind), note.text);
-}
-
-// The API does not refuse it, but its user should know: once.
-void JobBody::OnWarning(const std::string& text) {
-  if (warnings_.size() < kMostWarnings && warnings_.insert(text).second) {
-    LogWarning("the API warns", {{"job", ToString(job_.key)}, {"warning", text}});
-    Record(true, "ApiWarning", "the API warns: " + text);
-  }
-}
-
-void JobBody::Record(bool warning, std::string reason, std::string message) const {
-  context_.events.Record(EventOf(job_, warning, std::move(reason), std::move(message)));
 }
 
 // --- The status
@@ -394,20 +476,9 @@ void JobBody::Record(bool warning, std::string reason, std::string message) cons
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
-  const Clock::TimePoint now = context_.clock.Now();
-  if (!status_writer_.IsDue(status, now)) {
-    return absl::OkStatus();
-  }
-  ADAMANT_RETURN_IF_ERROR(status_pause_.Check(now));
-  const absl::Status written = status_writer_.Write(status, [this] { return CheckLeads(); });
-  status_pause_.Note(written, context_.clock.Now());
+  const absl::Status written = status_.Write(status, [this] { return CheckLeads(); });
   if (absl::IsAborted(written)) {
     taken_over_ = written;
-  } else {
-    NoteWrite("update the status", written);
-  }
-  if (const auto refusal = status_writer_.TakeRefusal()) {
-    Record(true, kStatusRefused, RefusedStatusText(*refusal));
   }
   return written;
 }

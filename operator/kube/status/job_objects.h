@@ -12,6 +12,12 @@ namespace adamant::kube {
 
 using PodViews = std::vector<std::shared_ptr<const PodView>>;
 
+/// Whether the containers of all have ended.
+bool AllEnded(const PodViews& pods);
+
+/// Whether no process runs, nor will by itself. Of a job that was suspended some pods may be left.
+bool NoProcessRuns(const PodViews& pods);
+
 /// What belongs to a job, as informers saw it last.
 struct JobObjects {
   PodViews pods;

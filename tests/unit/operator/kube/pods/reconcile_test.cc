@@ -31,16 +31,15 @@ using controller::Sent;
 using controller::SmallJob;
 using controller::StartProcess;
 using controller::Welcome;
-using State = ObservedPod::State;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr StartProcess kFirst{kWorker0, 1};
-constexpr StartProcess kSecond{kWorker0, 2};
+constexpr StartProcess kFirstOfSlot{kWorker0, 1};
+constexpr StartProcess kSecondOfSlot{kWorker0, 2};
 
-ObservedPod Pod(const StartProcess& process, State state) {
+ObservedPod Pod(const StartProcess& process, ObservedPod::State state) {
   const std::string name = ToString(process.id) + "-" + std::to_string(process.generation);
   return {.process = process, .name = name, .uid = name + "-uid", .state = state};
 }
@@ -54,9 +53,10 @@ PodPlan Plan(const std::vector<StartProcess>& wanted, const std::vector<Observed
 }
 
 TEST(ReconcileTest, WhatIsMissingIsCreatedAndWhatIsThereIsLeftAlone) {
-  EXPECT_THAT(Plan({kFirst}, {}).create, ElementsAre(kFirst));
-  for (const State state : {State::kPending, State::kRunning}) {
-    const PodPlan plan = Plan({kFirst}, {Pod(kFirst, state)});
+  EXPECT_THAT(Plan({kFirstOfSlot}, {}).create, ElementsAre(kFirstOfSlot));
+  for (const ObservedPod::State state :
+       {ObservedPod::State::kPending, ObservedPod::State::kRunning}) {
+    const PodPlan plan = Plan({kFirstOfSlot}, {Pod(kFirstOfSlot, state)});
     EXPECT_THAT(plan.create, IsEmpty());
     EXPECT_THAT(plan.remove, IsEmpty());
     EXPECT_THAT(plan.exited, IsEmpty());
@@ -64,7 +64,7 @@ TEST(ReconcileTest, WhatIsMissingIsCreatedAndWhatIsThereIsLeftAlone) {
 }
 
 TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
-  ObservedPod old = Pod(kFirst, State::kRunning);
+  ObservedPod old = Pod(kFirstOfSlot, ObservedPod::State::kRunning);
   EXPECT_THAT(Plan({}, {old}).remove, ElementsAre(Removal(old)));
   old.deleting = true;
   EXPECT_THAT(Plan({}, {old}).remove, IsEmpty());
@@ -72,14 +72,14 @@ TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
 
 TEST(ReconcileTest, APodThatIsShutOutOfTheNodeOfItsVolumeIsGivenUpAfterAWhile) {
   const NodePatience patience{.cordoned = seconds(60)};
-  ObservedPod pod = Pod(kFirst, State::kPending);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kPending);
   pod.shut_out = seconds(45);
-  PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
   EXPECT_THAT(plan.exited, IsEmpty());
   EXPECT_THAT(plan.remove, IsEmpty());
   EXPECT_EQ(plan.again_in, seconds(15));
   pod.shut_out = seconds(60);
-  plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
   EXPECT_FALSE(plan.exited[0].proved);
@@ -87,20 +87,20 @@ TEST(ReconcileTest, APodThatIsShutOutOfTheNodeOfItsVolumeIsGivenUpAfterAWhile) {
 }
 
 TEST(ReconcileTest, APodThatMovesIsNoLossThatAnybodyJudges) {
-  ObservedPod pod = Pod(kFirst, State::kGone);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kGone);
   pod.moves = true;
-  const PodPlan plan = Plan({kFirst}, {pod});
+  const PodPlan plan = Plan({kFirstOfSlot}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_TRUE(plan.exited[0].moves);
   EXPECT_EQ(plan.exited[0].how, "moves to another node");
 }
 
 TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
-  ObservedPod pod = Pod(kFirst, State::kEnded);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kEnded);
   pod.how = "exited with code 2 (Error)";
   pod.exit_code = 2;
   pod.bad_configuration = true;
-  const PodPlan plan = Plan({kFirst}, {pod});
+  const PodPlan plan = Plan({kFirstOfSlot}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].id, kWorker0);
   EXPECT_EQ(plan.exited[0].generation, 1u);
@@ -114,10 +114,10 @@ TEST(ReconcileTest, AnEndedContainerIsAProvedDeathThatCounts) {
 }
 
 TEST(ReconcileTest, ADisruptionDoesNotCount) {
-  ObservedPod pod = Pod(kFirst, State::kEnded);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kEnded);
   pod.bad_configuration = true;
   pod.disrupted = true;
-  const PodPlan plan = Plan({kFirst}, {pod});
+  const PodPlan plan = Plan({kFirstOfSlot}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_TRUE(plan.exited[0].proved);
   EXPECT_EQ(plan.exited[0].cause, LossCause::kDisruption);
@@ -125,7 +125,7 @@ TEST(ReconcileTest, ADisruptionDoesNotCount) {
 }
 
 TEST(ReconcileTest, ADeletedObjectIsNoProofOfDeath) {
-  const PodPlan plan = Plan({kFirst}, {Pod(kFirst, State::kGone)});
+  const PodPlan plan = Plan({kFirstOfSlot}, {Pod(kFirstOfSlot, ObservedPod::State::kGone)});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_FALSE(plan.exited[0].proved);
   EXPECT_EQ(plan.exited[0].cause, LossCause::kDisruption);
@@ -135,14 +135,15 @@ TEST(ReconcileTest, ADeletedObjectIsNoProofOfDeath) {
 constexpr NodePatience kPatience{.unreachable = seconds(20), .force_delete = seconds(30)};
 
 ObservedPod OnLostNode(std::chrono::milliseconds away) {
-  ObservedPod pod = Pod(kFirst, State::kRunning);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kRunning);
   pod.node_away = away;
   return pod;
 }
 
 TEST(ReconcileLostNodeTest, UntilItsTimeIsOverNothingHappensButThatItIsLookedAtAgain) {
   for (const auto away : {seconds(0), seconds(19)}) {
-    const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{OnLostNode(away)}, kPatience);
+    const PodPlan plan =
+        Reconcile(std::vector{kFirstOfSlot}, std::vector{OnLostNode(away)}, kPatience);
     EXPECT_THAT(plan.create, IsEmpty());
     EXPECT_THAT(plan.remove, IsEmpty());
     EXPECT_THAT(plan.exited, IsEmpty());
@@ -152,7 +153,7 @@ TEST(ReconcileLostNodeTest, UntilItsTimeIsOverNothingHappensButThatItIsLookedAtA
 
 TEST(ReconcileLostNodeTest, ThenTheProcessIsGivenUpWithoutProofAndThePodGoesWhenTheNodeIsBack) {
   ObservedPod pod = OnLostNode(seconds(20));
-  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kPatience);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].generation, 1u);
   EXPECT_EQ(plan.exited[0].how, "is given up: its node has been away for 20 s");
@@ -161,30 +162,30 @@ TEST(ReconcileLostNodeTest, ThenTheProcessIsGivenUpWithoutProofAndThePodGoesWhen
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod)));
   EXPECT_EQ(plan.again_in, seconds(30));
   pod.deleting = true;
-  EXPECT_THAT(Reconcile(std::vector{kSecond}, std::vector{pod}, kPatience).remove, IsEmpty());
+  EXPECT_THAT(Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kPatience).remove, IsEmpty());
 }
 
 TEST(ReconcileLostNodeTest, AfterTheSecondTimeThePodIsDeletedByForceThoughItsDeletionWasAskedFor) {
   ObservedPod pod = OnLostNode(seconds(50));
   pod.deleting = true;
-  const PodPlan plan = Reconcile(std::vector{kSecond}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kPatience);
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
-  EXPECT_THAT(plan.create, ElementsAre(kSecond));
+  EXPECT_THAT(plan.create, ElementsAre(kSecondOfSlot));
   EXPECT_EQ(plan.again_in, std::nullopt);
 }
 
 TEST(ReconcileLostNodeTest, WithoutASecondTimeItIsDeletedByForceAtOnce) {
   const ObservedPod pod = OnLostNode(seconds(20));
   const NodePatience patience{.unreachable = seconds(20), .force_delete = seconds(0)};
-  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, patience);
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
   EXPECT_THAT(plan.exited, SizeIs(1));
 }
 
 TEST(ReconcileLostNodeTest, ANodeThatIsOutOfServiceProvesTheDeathsOfItsProcesses) {
-  ObservedPod pod = Pod(kFirst, State::kRunning);  // its node need not be away
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kRunning);  // its node need not be away
   pod.node_out_of_service = true;
-  const PodPlan plan = Reconcile(std::vector{kFirst}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kPatience);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_TRUE(plan.exited[0].proved);
   EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
@@ -192,7 +193,7 @@ TEST(ReconcileLostNodeTest, ANodeThatIsOutOfServiceProvesTheDeathsOfItsProcesses
 }
 
 TEST(ReconcileLostNodeTest, APodThatHasEndedBeforeKeepsItsOwnEnd) {
-  ObservedPod pod = Pod(kFirst, State::kEnded);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kEnded);
   pod.node_away = seconds(100);
   const PodPlan plan = Reconcile({}, std::vector{pod}, kPatience);
   ASSERT_THAT(plan.exited, SizeIs(1));
@@ -202,9 +203,9 @@ TEST(ReconcileLostNodeTest, APodThatHasEndedBeforeKeepsItsOwnEnd) {
 }
 
 TEST(ReconcileTest, APodWhoseClaimWasDeletedIsGivenUpForOneOnAnotherVolume) {
-  ObservedPod pod = Pod(kFirst, State::kPending);
+  ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kPending);
   pod.deleted_claim = "mnist-parameter-server-0-1";
-  const PodPlan plan = Plan({kFirst}, {pod});
+  const PodPlan plan = Plan({kFirstOfSlot}, {pod});
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].how,
             "begins anew on another volume: its claim mnist-parameter-server-0-1 was deleted");
@@ -214,10 +215,10 @@ TEST(ReconcileTest, APodWhoseClaimWasDeletedIsGivenUpForOneOnAnotherVolume) {
 }
 
 TEST(ReconcileTest, OnlyTheNewestEndedPodOfASlotIsKept) {
-  const ObservedPod first = Pod(kFirst, State::kEnded);
-  const ObservedPod second = Pod(kSecond, State::kRunning);
-  EXPECT_THAT(Plan({kSecond}, {first, second}).remove, IsEmpty());
-  const ObservedPod ended = Pod(kSecond, State::kEnded);
+  const ObservedPod first = Pod(kFirstOfSlot, ObservedPod::State::kEnded);
+  const ObservedPod second = Pod(kSecondOfSlot, ObservedPod::State::kRunning);
+  EXPECT_THAT(Plan({kSecondOfSlot}, {first, second}).remove, IsEmpty());
+  const ObservedPod ended = Pod(kSecondOfSlot, ObservedPod::State::kEnded);
   EXPECT_THAT(Plan({}, {first, ended}).remove, ElementsAre(Removal(first)));
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube_client/api/event_correlator.h"
 
 // Events about jobs.

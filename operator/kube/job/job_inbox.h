@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "operator/core/state/actions.h"
-#include "operator/kube/job/job_body.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::kube {
 
-/// Takes events from the streams' threads; outlives the body where a stream does. Threads: any.
-class JobBody::Inbox {
+/// Takes a job's events from the streams' threads; outlives its body where a stream does. Threads:
+/// any.
+class JobInbox {
  public:
-  explicit Inbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+  explicit JobInbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void Push(controller::Event event) {
     {
