@@ -1,20 +1,15 @@
 #include "operator/kube_client/api/client.h"
 
-#include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "operator/kube_client/api/api_status.h"
-#include "operator/kube_client/api/client_call.h"
-#include "operator/kube_client/api/warnings.h"
-#include "services/common/base/backoff.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kube {
 namespace {
 
-constexpr std::string_view kJsonType = "application/json";
+constexpr int kPageObjects = 500;
 
 std::string_view ContentType(PatchType type) {
   switch (type) {
@@ -65,24 +60,7 @@ void FillInKind(const Resource& resource, std::string_view subresource, Json& ob
   }
 }
 
-}  // namespace
-
-std::optional<std::chrono::milliseconds> RetryAfter(const HttpResponse& response) {
-  const auto header = response.headers.find("retry-after");
-  if ((response.status != 429 && response.status != 503) || header == response.headers.end()) {
-    return std::nullopt;
-  }
-  std::int64_t seconds = 0;
-  const std::string& text = header->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  // The API only ever sends seconds; a date is that of a proxy.
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 0 ||
-      seconds > std::chrono::seconds(std::chrono::hours(24)).count()) {
-    return std::nullopt;
-  }
-  return std::chrono::seconds(seconds);
-}
-
+// "&labelSelector=…&fieldSelector=…", as far as they are given.
 std::string SelectionQuery(const Selection& selection) {
   std::string query;
   if (!selection.label_selector.empty()) {
@@ -94,113 +72,49 @@ std::string SelectionQuery(const Selection& selection) {
   return query;
 }
 
+}  // namespace
+
 Client::Client(Transport& transport,
                const Clock& clock,
                Sleeper& sleeper,
                const ClientOptions& options)
-    : transport_(&transport),
-      sleeper_(&sleeper),
-      options_(options),
-      limiter_(std::make_shared<RateLimiter>(options_.rate, options_.burst, clock)) {}
+    : sender_(transport, clock, sleeper, options) {}
 
 Client Client::With(Cancellation cancellation) const {
   Client copy = *this;
-  copy.cancellation_ = std::move(cancellation);
+  copy.sender_.set_cancellation(std::move(cancellation));
   return copy;
 }
 
 Client Client::With(std::chrono::milliseconds timeout) const {
   Client copy = *this;
-  copy.options_.timeout = timeout;
+  copy.sender_.set_timeout(timeout);
   return copy;
 }
 
 Client Client::WithoutRetries() const {
   Client copy = *this;
-  copy.options_.max_retries = 0;
+  copy.sender_.set_max_retries(0);
   return copy;
 }
 
 Client Client::With(std::function<void()> meanwhile) const {
   Client copy = *this;
-  copy.meanwhile_ = std::move(meanwhile);
+  copy.sender_.set_meanwhile(std::move(meanwhile));
   return copy;
 }
 
 Client Client::WithWarnings(WarningSink sink) const {
   Client copy = *this;
-  copy.warnings_ = std::move(sink);
+  copy.sender_.set_warnings(std::move(sink));
   return copy;
 }
 
-HttpRequest Client::RequestOf(const Call& call) const {
-  HttpRequest request;
-  request.method = call.method;
-  request.target = call.target;
-  request.headers = {{"accept", std::string(kJsonType)}};
-  if (!call.body.empty()) {
-    request.headers.emplace("content-type", call.content_type);
-  }
-  request.body = call.body;
-  request.timeout = options_.timeout;
-  request.meanwhile = meanwhile_;
-  return request;
-}
-
-absl::Status Client::TakeToken() const {
-  const Clock::Duration wait = limiter_->Reserve();
-  if (wait > Clock::Duration::zero() && !sleeper_->Sleep(wait, cancellation_)) {
-    return absl::CancelledError("cancelled before the request was sent");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<HttpResponse> Client::Send(const Call& call) const {
-  const std::string what = std::string(call.method) + " " + call.target;
-  const bool reads = call.method == "GET";
-  const HttpRequest request = RequestOf(call);
-  Backoff backoff({.initial = std::chrono::milliseconds(100), .max = std::chrono::seconds(2)},
-                  options_.seed);
-  for (int tries = 0;; ++tries) {
-    ADAMANT_RETURN_IF_ERROR(TakeToken());
-    absl::StatusOr<HttpResponse> response = transport_->Send(request, cancellation_);
-    const absl::Status status = response.ok() ? StatusOf(*response, what) : response.status();
-    if (response.ok()) {
-      TellWarnings(*response);
-    }
-    if (status.ok()) {
-      return response;
-    }
-    std::optional<std::chrono::milliseconds> wait;
-    if (response.ok()) {
-      wait = RetryAfter(*response);
-    }
-    if (!wait.has_value() && reads && absl::IsUnavailable(status)) {
-      wait = backoff.Next();
-    }
-    if (!wait.has_value() || *wait > options_.max_retry_after || tries >= options_.max_retries) {
-      return status;
-    }
-    if (!sleeper_->Sleep(*wait, cancellation_)) {
-      return absl::CancelledError(what + ": cancelled");
-    }
-  }
-}
-
-void Client::TellWarnings(const HttpResponse& response) const {
-  const auto header = response.headers.find("warning");
-  if (warnings_ && header != response.headers.end()) {
-    for (const std::string& warning : ParseWarnings(header->second)) {
-      warnings_(warning);
-    }
-  }
-}
-
-absl::StatusOr<Json> Client::SendForJson(const Call& call) const {
-  ADAMANT_ASSIGN_OR_RETURN(const HttpResponse response, Send(call));
+absl::StatusOr<Json> Client::SendForJson(const ApiRequest& request) const {
+  ADAMANT_ASSIGN_OR_RETURN(const HttpResponse response, sender_.Send(request));
   absl::StatusOr<Json> json = ParseJson(response.body);
   if (!json.ok()) {
-    return absl::DataLossError(call.target + ": the answer is " +
+    return absl::DataLossError(request.target + ": the answer is " +
                                std::string(json.status().message()));
   }
   return json;
@@ -211,6 +125,77 @@ absl::StatusOr<Json> Client::Get(const Resource& resource,
                                  std::string_view subresource) const {
   ADAMANT_ASSIGN_OR_RETURN(std::string path, ObjectPath(resource, key, subresource));
   return SendForJson({.method = "GET", .target = std::move(path)});
+}
+
+absl::StatusOr<std::string> Client::ListPages(const Resource& resource,
+                                              const Selection& selection,
+                                              bool paged,
+                                              const ListReader& reader) const {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string path, CollectionPath(resource, selection.ns));
+  const std::string first =
+      path + "?limit=" + std::to_string(paged ? kPageObjects : 0) + SelectionQuery(selection);
+  reader.begin();
+  std::string target = first;
+  while (true) {
+    ADAMANT_ASSIGN_OR_RETURN(Json page, SendForJson({.method = "GET", .target = target}));
+    const auto items = page.find("items");
+    if (items == page.end() || !(items->is_array() || items->is_null())) {
+      return absl::DataLossError(path + ": the answer is no list");
+    }
+    for (Json& object : *items) {
+      reader.object(object);
+    }
+    const std::string rest = StringAt(page, {"metadata", "continue"});
+    if (rest.empty()) {
+      return ResourceVersionOf(page);
+    }
+    target = first + "&continue=" + PercentEncode(rest);
+  }
+}
+
+absl::StatusOr<std::string> Client::List(const Resource& resource,
+                                         const Selection& selection,
+                                         const ListReader& reader) const {
+  absl::StatusOr<std::string> version = ListPages(resource, selection, true, reader);
+  if (absl::IsOutOfRange(version.status())) {
+    return ListPages(resource, selection, false, reader);
+  }
+  return version;
+}
+
+absl::StatusOr<std::vector<Json>> Client::List(const Resource& resource,
+                                               const Selection& selection) const {
+  std::vector<Json> objects;
+  const ListReader reader{
+      .begin = [&objects] { objects.clear(); },
+      .object = [&objects](Json& object) { objects.push_back(std::move(object)); }};
+  ADAMANT_RETURN_IF_ERROR(List(resource, selection, reader).status());
+  return objects;
+}
+
+absl::Status Client::Watch(const Resource& resource,
+                           const Selection& selection,
+                           const WatchOptions& options,
+                           const WatchReader& reader) const {
+  ADAMANT_ASSIGN_OR_RETURN(std::string target, CollectionPath(resource, selection.ns));
+  const std::string what = "watch of " + target;
+  target += "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
+            std::to_string(options.lifetime.count()) + SelectionQuery(selection);
+  if (!options.resource_version.empty()) {
+    target += "&resourceVersion=" + PercentEncode(options.resource_version);
+  }
+  if (options.initial_events) {
+    target += "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  }
+  EventLines lines(what, reader);
+  const absl::StatusOr<HttpResponse> response =
+      sender_.Stream({.method = "GET", .target = std::move(target)},
+                     options.idle,
+                     [&lines](std::string_view line) { return lines.Take(line); });
+  ADAMANT_RETURN_IF_ERROR(lines.status());
+  ADAMANT_RETURN_IF_ERROR(response.status());
+  sender_.WaitAsAsked(*response);
+  return StatusOf(*response, what);
 }
 
 absl::StatusOr<Json> Client::Create(const Resource& resource,
@@ -280,10 +265,11 @@ absl::Status Client::Delete(const Resource& resource,
                             const ObjectKey& key,
                             const DeleteOptions& options) const {
   ADAMANT_ASSIGN_OR_RETURN(std::string path, ObjectPath(resource, key));
-  return Send({.method = "DELETE",
-               .target = std::move(path),
-               .body = DumpOptions(options),
-               .content_type = std::string(kJsonType)})
+  return sender_
+      .Send({.method = "DELETE",
+             .target = std::move(path),
+             .body = DumpOptions(options),
+             .content_type = std::string(kJsonType)})
       .status();
 }
 
@@ -298,17 +284,27 @@ absl::Status Client::DeleteCollection(const Resource& resource,
   if (!query.empty()) {
     path += "?" + query.substr(1);
   }
-  return Send({.method = "DELETE",
-               .target = std::move(path),
-               .body = DumpOptions(options),
-               .content_type = std::string(kJsonType)})
+  return sender_
+      .Send({.method = "DELETE",
+             .target = std::move(path),
+             .body = DumpOptions(options),
+             .content_type = std::string(kJsonType)})
       .status();
 }
 
 absl::StatusOr<std::string> Client::GetRaw(std::string_view target) const {
   ADAMANT_ASSIGN_OR_RETURN(HttpResponse response,
-                           Send({.method = "GET", .target = std::string(target)}));
+                           sender_.Send({.method = "GET", .target = std::string(target)}));
   return std::move(response.body);
+}
+
+absl::Status Client::ReadLines(std::string_view target,
+                               std::chrono::milliseconds idle,
+                               const std::function<bool(std::string_view line)>& on_line) const {
+  const ApiRequest request{
+      .method = "GET", .target = std::string(target), .accept = {}};  // it is text
+  ADAMANT_ASSIGN_OR_RETURN(const HttpResponse response, sender_.Stream(request, idle, on_line));
+  return StatusOf(response, "GET " + std::string(target));
 }
 
 }  // namespace adamant::kube

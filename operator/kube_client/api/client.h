@@ -1,9 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,23 +9,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/kube_client/api/client_options.h"
+#include "operator/kube_client/api/event_lines.h"
+#include "operator/kube_client/api/request_sender.h"
 #include "operator/kube_client/api/resource.h"
 #include "operator/kube_client/base/json.h"
-#include "operator/kube_client/base/rate_limiter.h"
 #include "operator/kube_client/base/sleeper.h"
 #include "operator/kube_client/base/transport.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::kube {
-
-struct ClientOptions {
-  double rate = 50;  ///< requests a second, watches included
-  double burst = 100;
-  int max_retries = 5;
-  std::chrono::milliseconds max_retry_after{15'000};  ///< a longer Retry-After is not waited for
-  std::chrono::milliseconds timeout{30'000};          ///< of a request
-  std::uint64_t seed = 1;                             ///< of the jitter in waiting times
-};
 
 /// What a list or a watch is of.
 struct Selection {
@@ -48,11 +39,6 @@ struct WatchOptions {
   std::chrono::seconds lifetime{300};      ///< the server ends the watch after this
   std::chrono::milliseconds idle{30'000};  ///< silence that ends the watch with DeadlineExceeded
 };
-
-enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
-
-/// Gets the events of a watch; false ends it.
-using WatchReader = std::function<bool(WatchEventType type, Json& object)>;
 
 struct CreateOptions {
   std::string_view subresource = {};  ///< "eviction": what is sent is posted to that
@@ -104,7 +90,6 @@ class Client {
 
   /// A copy that tells of each warning that comes with an answer: what the API does not refuse, but
   /// finds wrong.
-  using WarningSink = std::function<void(const std::string& warning)>;
   [[nodiscard]] Client WithWarnings(WarningSink sink) const;
 
   absl::StatusOr<Json> Get(const Resource& resource,
@@ -170,25 +155,13 @@ class Client {
                          const std::function<bool(std::string_view line)>& on_line) const;
 
  private:
-  struct Call;
-
-  absl::StatusOr<HttpResponse> Send(const Call& call) const;
-  absl::StatusOr<Json> SendForJson(const Call& call) const;
-  [[nodiscard]] HttpRequest RequestOf(const Call& call) const;
-  [[nodiscard]] absl::Status TakeToken() const;
-  void TellWarnings(const HttpResponse& response) const;
+  absl::StatusOr<Json> SendForJson(const ApiRequest& request) const;
   absl::StatusOr<std::string> ListPages(const Resource& resource,
                                         const Selection& selection,
                                         bool paged,
                                         const ListReader& reader) const;
 
-  Transport* transport_;
-  Sleeper* sleeper_;
-  ClientOptions options_;
-  Cancellation cancellation_;
-  std::function<void()> meanwhile_;
-  WarningSink warnings_;
-  std::shared_ptr<RateLimiter> limiter_;
+  RequestSender sender_;
 };
 
 }  // namespace adamant::kube
