@@ -3,8 +3,10 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
-#include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
@@ -57,7 +59,7 @@ absl::StatusOr<std::unique_ptr<SegmentStore>> SegmentStore::Open(
 }
 
 absl::Status SegmentStore::LoadPlaces() {
-  Places places;
+  ValueIndex::Places places;
   bool readable = true;
   ADAMANT_RETURN_IF_ERROR(
       records_->Scan(std::string(1, kPlace), [&](std::string_view key, std::string_view value) {
@@ -72,10 +74,9 @@ absl::Status SegmentStore::LoadPlaces() {
   if (!readable) {
     return absl::DataLossError("the place of a large value has the wrong length");
   }
+  index_.Load(std::move(places));
   {
     MutexLock append(append_mutex_);
-    MutexLock lock(mutex_);
-    places_ = std::move(places);
     FreeUnusedSegments();
   }
   segments_->TrimFree(0);
@@ -84,10 +85,10 @@ absl::Status SegmentStore::LoadPlaces() {
 
 absl::StatusOr<std::string> SegmentStore::Get(std::string_view key) const {
   for (;;) {
-    const Found found = Find(key);
+    const ValueIndex::Found found = index_.Find(key);
     if (!found.outcome.has_value()) {
       absl::StatusOr<std::string> value = records_->Get(RecordKey(kValue, key));
-      if (!absl::IsNotFound(value.status()) || Find(key).commits == found.commits) {
+      if (!absl::IsNotFound(value.status()) || index_.commits() == found.commits) {
         return value;
       }
       continue;  // it may have moved into a segment meanwhile
@@ -100,10 +101,76 @@ absl::StatusOr<std::string> SegmentStore::Get(std::string_view key) const {
       return absl::NotFoundError("no such key");
     }
     absl::StatusOr<std::string> value = segments_->Read(*location);
-    if (value.ok() || Find(key).outcome == found.outcome) {
+    if (value.ok() || index_.Find(key).outcome == found.outcome) {
       return value;
     }  // else its segment was deleted meanwhile
   }
+}
+
+// What is in memory laid over the records, in the order of the keys.
+absl::Status SegmentStore::Scan(std::string_view prefix, const Visit& visit) const {
+  for (;;) {
+    Overlay overlay = index_.OverlayOf(prefix);
+    // Once the first record comes, or none, the records stand still: were they those that the
+    // overlay was made for?
+    bool checked = false;
+    bool fits = true;
+    bool go_on = true;
+    absl::Status status;
+    const auto check = [&] {
+      fits = checked ? fits : index_.commits() == overlay.commits();
+      checked = true;
+      return fits;
+    };
+    const auto show = [&](std::optional<std::string_view> end) {
+      absl::StatusOr<bool> shown = Show(overlay, end, visit);
+      status = shown.status();
+      go_on = shown.ok() && *shown;
+      return go_on;
+    };
+    ADAMANT_RETURN_IF_ERROR(records_->Scan(
+        kValue + std::string(prefix), [&](std::string_view record_key, std::string_view value) {
+          const std::string_view key = record_key.substr(1);
+          if (!check() || !show(key)) {
+            return false;
+          }
+          if (overlay.Has(key)) {
+            return true;  // comes with the next
+          }
+          go_on = overlay.Hides(key) || visit(key, value);
+          return go_on;
+        }));
+    if (!check()) {
+      continue;
+    }
+    if (go_on) {
+      show(std::nullopt);
+    }
+    return status;
+  }
+}
+
+// Visits what comes before `end` (all that is left without `end`), and takes it from the
+// overlay. False: `visit` has had enough.
+absl::StatusOr<bool> SegmentStore::Show(Overlay& overlay,
+                                        std::optional<std::string_view> end,
+                                        const Visit& visit) const {
+  while (const auto next = overlay.TakeBefore(end)) {
+    if (const auto* value = std::get_if<std::string>(&next.mapped())) {
+      if (!visit(next.key(), *value)) {
+        return false;
+      }
+    } else if (std::holds_alternative<Location>(next.mapped())) {
+      const absl::StatusOr<std::string> read = Get(next.key());
+      if (!read.ok() && !absl::IsNotFound(read.status())) {
+        return read.status();
+      }
+      if (read.ok() && !visit(next.key(), *read)) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 absl::Status SegmentStore::Write(const std::vector<Change>& changes) {
@@ -117,7 +184,6 @@ absl::Status SegmentStore::WriteLogged(const std::vector<Change>& changes) {
 absl::Status SegmentStore::WriteLazily(const std::vector<Change>& changes) {
   MutexLock append(append_mutex_);
   std::vector<Unflushed::Outcome> outcomes;
-  std::uint64_t bytes = 0;
   for (const Change& change : changes) {
     if (change.erase) {
       outcomes.emplace_back(Unflushed::Erased{});
@@ -126,83 +192,29 @@ absl::Status SegmentStore::WriteLazily(const std::vector<Change>& changes) {
     } else {
       ADAMANT_ASSIGN_OR_RETURN(const Location location, segments_->Append(change.value));
       outcomes.emplace_back(location);
-      bytes += location.bytes;
     }
   }
-  MutexLock lock(mutex_);
-  ++calls_;
-  unflushed_bytes_ += bytes;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    if (changes[i].end.empty()) {
-      unflushed_.Set(changes[i].key, std::move(outcomes[i]), calls_);
-    } else {
-      unflushed_.EraseRange({changes[i].key, changes[i].end, calls_});
-    }
-  }
+  index_.Add(changes, std::move(outcomes));
   return absl::OkStatus();
 }
 
 absl::Status SegmentStore::Flush() {
   MutexLock flush(flush_mutex_);
-  {
-    MutexLock lock(mutex_);
-    flushing_ = std::exchange(unflushed_, {});
-  }
+  index_.BeginFlush();
   EmptySparseSegments();
   const absl::Status status = CommitFlush();
   if (!status.ok()) {
-    MutexLock lock(mutex_);
-    flushing_.Append(std::exchange(unflushed_, {}));
-    unflushed_ = std::exchange(flushing_, {});
+    index_.UndoFlush();
   }
   return status;
 }
 
-SegmentStore::Found SegmentStore::Find(std::string_view key) const {
-  MutexLock lock(mutex_);
-  for (const Unflushed* changes : {&unflushed_, &flushing_}) {
-    if (const Unflushed::Outcome* outcome = changes->Find(key); outcome != nullptr) {
-      return {*outcome, commits_};
-    }
-  }
-  const auto place = places_.find(key);
-  return place == places_.end() ? Found{std::nullopt, commits_} : Found{place->second, commits_};
-}
-
 absl::Status SegmentStore::WriteThrough(const std::vector<Change>& changes, WriteMember write) {
   MutexLock commit(commit_mutex_);
-  std::vector<Change> records;
-  std::uint64_t call = 0;
-  {
-    MutexLock lock(mutex_);
-    call = calls_;
-    for (const Change& change : changes) {
-      if (change.erase) {
-        AppendErase(change.key, change.end, records);
-      } else {
-        AppendValue(change.key, change.value, places_.contains(change.key), records);
-      }
-    }
-  }
-  ADAMANT_RETURN_IF_ERROR((records_.get()->*write)(records));
-  MutexLock lock(mutex_);
-  ++commits_;
-  for (const Change& change : changes) {
-    ForgetOlder(change, call);
-  }
+  const ValueIndex::RecordWrite written = index_.RecordsOf(changes);
+  ADAMANT_RETURN_IF_ERROR((records_.get()->*write)(written.records));
+  index_.ApplyWritten(changes, written.call);
   return absl::OkStatus();
-}
-
-void SegmentStore::ForgetOlder(const Change& change, std::uint64_t call) {
-  if (change.end.empty()) {
-    unflushed_.Forget(change.key, call);
-    flushing_.Forget(change.key, call);
-    places_.erase(change.key);
-  } else if (change.key < change.end) {
-    unflushed_.ForgetRange(change.key, change.end, call);
-    flushing_.ForgetRange(change.key, change.end, call);
-    places_.erase(places_.lower_bound(change.key), places_.lower_bound(change.end));
-  }
 }
 
 absl::Status SegmentStore::CommitFlush() {
@@ -211,54 +223,19 @@ absl::Status SegmentStore::CommitFlush() {
   {
     MutexLock commit(commit_mutex_);
     ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("storage/commit"));
-    ADAMANT_RETURN_IF_ERROR(records_->Write(RecordsToFlush()));
+    ADAMANT_RETURN_IF_ERROR(records_->Write(index_.RecordsToFlush()));
     ADAMANT_FAILPOINT("storage/free");
     MutexLock append(append_mutex_);
-    MutexLock lock(mutex_);
-    ApplyFlushed();
+    keep_free = 2 * index_.ApplyFlushed();  // not always as many become free
     FreeUnusedSegments();
-    keep_free = 2 * std::exchange(unflushed_bytes_, 0);  // not always as many become free
   }
   segments_->TrimFree(keep_free);
   return absl::OkStatus();
 }
 
-std::vector<Change> SegmentStore::RecordsToFlush() const {
-  MutexLock lock(mutex_);
-  std::vector<Change> records;
-  for (const Unflushed::Range& range : flushing_.ranges()) {
-    AppendErase(range.begin, range.end, records);
-  }
-  for (const auto& [key, entry] : flushing_.entries()) {
-    if (const auto* place = std::get_if<Location>(&entry.outcome)) {
-      AppendPlace(key, *place, records);
-    } else if (const auto* value = std::get_if<std::string>(&entry.outcome)) {
-      AppendValue(key, *value, places_.contains(key), records);
-    } else {
-      AppendErase(key, "", records);
-    }
-  }
-  return records;
-}
-
-void SegmentStore::ApplyFlushed() {
-  const Unflushed flushed = std::exchange(flushing_, {});
-  for (const Unflushed::Range& range : flushed.ranges()) {
-    places_.erase(places_.lower_bound(range.begin), places_.lower_bound(range.end));
-  }
-  for (const auto& [key, entry] : flushed.entries()) {
-    if (const auto* location = std::get_if<Location>(&entry.outcome)) {
-      places_.insert_or_assign(key, *location);
-    } else {
-      places_.erase(key);
-    }
-  }
-  ++commits_;
-}
-
-// Whoever holds append_mutex_ knows that no value is on its way from a segment to unflushed_.
+// Whoever holds append_mutex_ knows that no value is on its way from a segment to the index.
 void SegmentStore::FreeUnusedSegments() {
-  const std::map<std::uint64_t, std::uint64_t> used = UsedBytes();
+  const ValueIndex::SegmentBytes used = index_.UsedBytes();
   for (const auto& [segment, bytes] : segments_->bytes()) {
     if (!used.contains(segment) && segment != segments_->open()) {
       segments_->Free(segment);
@@ -267,7 +244,9 @@ void SegmentStore::FreeUnusedSegments() {
 }
 
 void SegmentStore::EmptySparseSegments() {
-  for (const auto& [key, place] : ValuesToMove()) {
+  const ValueIndex::SegmentBytes all = segments_->bytes();
+  const std::uint64_t open = segments_->open();
+  for (const auto& [key, place] : index_.ValuesToMove(all, open, segment_bytes_)) {
     // A value that cannot be read stays where it is: its reader finds out.
     if (absl::IsResourceExhausted(Move(key, place))) {
       return;
@@ -275,75 +254,12 @@ void SegmentStore::EmptySparseSegments() {
   }
 }
 
-std::vector<std::pair<std::string, Location>> SegmentStore::ValuesToMove() const {
-  const std::map<std::uint64_t, std::uint64_t> all = segments_->bytes();
-  const std::uint64_t open = segments_->open();
-  MutexLock lock(mutex_);
-  std::uint64_t in_use = 0;
-  std::uint64_t space = 0;  // without segments that will be free anyway
-  std::vector<std::pair<double, std::uint64_t>> by_share;  // of bytes in use
-  const std::map<std::uint64_t, std::uint64_t> used = UsedBytes();
-  for (const auto& [segment, bytes] : used) {
-    const auto found = all.find(segment);
-    if (found == all.end()) {
-      continue;  // its file is missing
-    }
-    in_use += bytes;
-    space += found->second;
-    if (segment != open) {
-      by_share.emplace_back(static_cast<double>(bytes) / static_cast<double>(found->second),
-                            segment);
-    }
-  }
-  std::sort(by_share.begin(), by_share.end());
-  std::set<std::uint64_t> sparse;
-  for (const auto& [share, segment] : by_share) {
-    if (space <= 2 * in_use + 2 * segment_bytes_) {
-      break;
-    }
-    space -= all.at(segment) - std::min(all.at(segment), used.at(segment));
-    sparse.insert(segment);
-  }
-  std::vector<std::pair<std::string, Location>> result;
-  for (const auto& [key, place] : places_) {
-    if (sparse.contains(place.segment) && !IsUnflushed(key)) {
-      result.emplace_back(key, place);
-    }
-  }
-  return result;
-}
-
-std::map<std::uint64_t, std::uint64_t> SegmentStore::UsedBytes() const {
-  std::map<std::uint64_t, std::uint64_t> used;
-  for (const auto& [key, place] : places_) {
-    if (!IsUnflushed(key)) {
-      used[place.segment] += place.bytes;
-    }
-  }
-  for (const Unflushed* changes : {&flushing_, &unflushed_}) {
-    for (const auto& [key, entry] : changes->entries()) {
-      if (const auto* place = std::get_if<Location>(&entry.outcome)) {
-        used[place->segment] += place->bytes;
-      }
-    }
-  }
-  return used;
-}
-
-bool SegmentStore::IsUnflushed(std::string_view key) const {
-  return unflushed_.Find(key) != nullptr || flushing_.Find(key) != nullptr;
-}
-
 absl::Status SegmentStore::Move(const std::string& key, const Location& from) {
   ADAMANT_FAILPOINT("storage/move");
   ADAMANT_ASSIGN_OR_RETURN(const std::string value, segments_->Read(from));
   MutexLock append(append_mutex_);
   ADAMANT_ASSIGN_OR_RETURN(const Location to, segments_->Append(value));
-  MutexLock lock(mutex_);
-  const auto place = places_.find(key);
-  if (place != places_.end() && place->second == from && !IsUnflushed(key)) {
-    flushing_.Set(key, to, 0);
-  }
+  index_.Move(key, from, to);
   return absl::OkStatus();
 }
 

@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "services/common/base/mutex.h"
 #include "services/common/storage/kv_store.h"
+#include "services/common/storage/segments/overlay.h"
 #include "services/common/storage/segments/segment_files.h"
-#include "services/common/storage/segments/unflushed.h"
+#include "services/common/storage/segments/value_index.h"
 
 namespace rocksdb {
 class Env;
@@ -71,12 +69,6 @@ class SegmentStore final : public KvStore {
 
  private:
   using WriteMember = absl::Status (KvStore::*)(const std::vector<Change>&);
-  using Places = std::map<std::string, Location, std::less<>>;
-  struct Found {
-    std::optional<Unflushed::Outcome> outcome;  // none: look among the records
-    std::uint64_t commits = 0;
-  };
-  struct Overlay;
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
 
   SegmentStore(std::uint64_t segment_bytes,
@@ -84,25 +76,13 @@ class SegmentStore final : public KvStore {
                std::unique_ptr<SegmentFiles> segments);
 
   absl::Status LoadPlaces();
-  [[nodiscard]] Found Find(std::string_view key) const;
-  [[nodiscard]] Overlay OverlayOf(std::string_view prefix) const;
   absl::StatusOr<bool> Show(Overlay& overlay,
                             std::optional<std::string_view> end,
                             const Visit& visit) const;
   absl::Status WriteThrough(const std::vector<Change>& changes, WriteMember write);
-  void ForgetOlder(const Change& change, std::uint64_t call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   absl::Status CommitFlush();
-  [[nodiscard]] std::vector<Change> RecordsToFlush() const;
-  void ApplyFlushed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FreeUnusedSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(append_mutex_, mutex_);
-
+  void FreeUnusedSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(append_mutex_);
   void EmptySparseSegments();
-  [[nodiscard]] std::vector<std::pair<std::string, Location>> ValuesToMove() const;
-  /// By segment.
-  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> UsedBytes() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  [[nodiscard]] bool IsUnflushed(std::string_view key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Move(const std::string& key, const Location& from);
 
   // Constant after construction.
@@ -110,19 +90,12 @@ class SegmentStore final : public KvStore {
   const std::unique_ptr<KvStore> records_;
   const std::unique_ptr<SegmentFiles> segments_;
 
-  // Lock order: as they stand here. All but the last are held over the disk.
+  // Lock order: as they stand here. All are held over the disk.
   Mutex flush_mutex_;   // one flush at a time
   Mutex commit_mutex_;  // one change of the records at a time
-  Mutex append_mutex_;  // what is appended to a segment is also in unflushed_ or flushing_
+  Mutex append_mutex_;  // what is appended to a segment is also in index_
 
-  // Guarded.
-  mutable Mutex mutex_;
-  Unflushed unflushed_ ABSL_GUARDED_BY(mutex_);
-  Unflushed flushing_ ABSL_GUARDED_BY(mutex_);                 // older than unflushed_
-  Places places_ ABSL_GUARDED_BY(mutex_);                      // as in the records
-  std::uint64_t unflushed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // appended since the last flush
-  std::uint64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t commits_ ABSL_GUARDED_BY(mutex_) = 0;  // changes of the records
+  ValueIndex index_;
 };
 
 }  // namespace adamant::storage
