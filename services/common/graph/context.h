@@ -6,29 +6,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/graph/executor.h"
 #include "services/common/graph/profile.h"
-#include "services/common/kernels/backend.h"
 #include "services/common/kernels/gradient_sink.h"
 #include "services/common/model/model.h"
 
 namespace adamant::graph {
-
-struct MemoryPlan;
-struct ParameterPlan;
-struct Program;
 
 enum class Backend { kReference, kOneDnn };
 
 struct StepResult {
   double loss_sum = 0;       ///< over the examples of the batch, in nats
   std::int64_t correct = 0;  ///< examples whose label has the largest logit
-};
-
-/// What the gradient of a fully connected layer's weight is made of: gradient = errors^T *
-/// activations. For servers that multiply themselves.
-struct FullyConnectedOperands {
-  std::span<const float> activations;  ///< [batch, inputs]
-  std::span<const float> errors;       ///< [batch, outputs], of the mean loss over the batch
 };
 
 /// One thread's training context: activations, errors and kernels of a graph for batches of up to
@@ -52,13 +41,13 @@ class Context {
                                                          Backend backend,
                                                          bool training);
 
-  ~Context();
+  ~Context() = default;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   /// [max_batch, channels, height, width] and [max_batch]: filled by the caller before a step. A
   /// step with fewer examples sets the rest of the input to zero.
-  std::span<float> input() { return input_; }
+  std::span<float> input() { return executor_.input(); }
   std::span<std::int32_t> labels() { return labels_; }
 
   /// Forward and backward over the first `batch` examples. Gives the gradient of the mean loss over
@@ -86,53 +75,33 @@ class Context {
                       kernels::GradientSink& sink);
 
   /// How the nodes are executed, in this order; without times.
-  [[nodiscard]] std::vector<NodeProfile> Nodes() const;
+  [[nodiscard]] std::vector<NodeProfile> Nodes() const { return executor_.Nodes(); }
 
   /// Of the last step, valid until the next call: [max_batch, classes]; rows beyond its batch mean
   /// nothing.
-  [[nodiscard]] std::span<const float> logits() const;
+  [[nodiscard]] std::span<const float> logits() const { return executor_.logits(); }
 
   /// Of the last Train, valid until the next call. `parameter` is the index of a fully connected
   /// layer's weight.
   [[nodiscard]] FullyConnectedOperands OperandsOf(int parameter) const;
 
  private:
-  struct Node;
-  struct Call;
-  struct FreeBlock {
-    void operator()(float* block) const;
-  };
-
-  Context();
-  absl::Status Build(const model::Graph& graph, Backend backend, bool training);
-  absl::Status MakeKernels(const Program& program);
-  void BindMemory(const Program& program, const MemoryPlan& plan);
-  void BindCall(const Program& program, const MemoryPlan& plan, int node, std::int64_t block);
-  void BindParameters(const Program& program, const ParameterPlan& plan, float* block);
+  Context(const model::Graph& graph, std::int64_t max_batch, bool training, Executor executor);
   void WarmUp();
   void Begin(std::int64_t batch, std::span<const float> weights);
-  void RunForward(Call& call, std::span<const float> weights);
-  void RunBackward(Call& call, kernels::GradientSink& sink);
-  void Forward(std::int64_t batch, std::span<const float> weights);
-  std::vector<double> TimeCalls(std::span<const float> weights, kernels::GradientSink& sink);
   StepResult Measure(std::int64_t batch, std::span<float> errors) const;
+  void TimeNodes(std::span<const float> weights,
+                 kernels::GradientSink& sink,
+                 std::span<double> seconds);
 
-  // Constant after Create.
-  std::int64_t max_batch_ = 0;
-  bool training_ = false;
-  Shape input_shape_;
-  std::int64_t classes_ = 0;
-  std::size_t parameter_floats_ = 0;
-  std::unique_ptr<kernels::Backend> backend_;  // outlives the kernels in nodes_
-  std::unique_ptr<float[], FreeBlock> block_;  // activations, errors, what parameters need
-  std::int64_t block_bytes_ = 0;
-  std::span<float> input_;
-  std::span<const float> logits_;
-  std::span<float> loss_error_;
+  // Constant after construction.
+  const std::int64_t max_batch_;
+  const bool training_;
+  const std::int64_t input_features_;  // of an example
+  const std::int64_t classes_;
 
   // Of the current step.
-  std::vector<Node> nodes_;
-  std::vector<Call> calls_;  // forward in this order, backward in the other
+  Executor executor_;
   std::vector<std::int32_t> labels_;
   std::int64_t last_batch_ = 0;  // of the last Train
 };
