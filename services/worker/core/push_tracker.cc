@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "services/common/base/check.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
+#include "services/worker/core/message_packer.h"
 
 namespace adamant::worker {
 namespace {
@@ -32,8 +34,8 @@ PushTracker::PushTracker(PushTrackerOptions options, const ShardLayout& layout, 
 }
 
 bool PushTracker::Idle() const {
-  return retired_ == last_ && std::ranges::all_of(cursors_, [&](const Cursor& cursor) {
-           return cursor.acknowledged == last_;
+  return retired_ == last_ && std::ranges::all_of(cursors_, [&](const PushCursor& cursor) {
+           return cursor.acknowledged() == last_;
          });
 }
 
@@ -53,18 +55,10 @@ void PushTracker::SetFetchedVersions(std::vector<std::uint64_t> versions) {
   fetched_version_ = std::move(versions);
 }
 
-void PushTracker::AskForFlush(bool wanted) {
-  if (wanted && !flush_wanted_) {
-    flush_at_ = {};
-    flush_requests_ = 0;
-  }
-  flush_wanted_ = wanted;
-}
-
 std::vector<RetiredPush> PushTracker::TakeRetired() {
   Sequence acknowledged = last_;
-  for (const Cursor& cursor : cursors_) {
-    acknowledged = std::min(acknowledged, cursor.acknowledged);
+  for (const PushCursor& cursor : cursors_) {
+    acknowledged = std::min(acknowledged, cursor.acknowledged());
   }
   std::vector<RetiredPush> retired;
   while (retired_ < acknowledged) {
@@ -76,9 +70,9 @@ std::vector<RetiredPush> PushTracker::TakeRetired() {
 
 Sequence PushTracker::Release() {
   Sequence released = retired_;
-  for (const Cursor& cursor : cursors_) {
+  for (const PushCursor& cursor : cursors_) {
     if (options_.retain) {
-      released = std::min({released, cursor.acknowledged, cursor.persisted});
+      released = std::min({released, cursor.acknowledged(), cursor.persisted()});
     }
   }
   if (released > released_) {
@@ -86,7 +80,7 @@ Sequence PushTracker::Release() {
     const auto count = static_cast<std::ptrdiff_t>(released - released_);
     terms_.erase(terms_.begin(), terms_.begin() + count);
     released_ = released;
-    flush_requests_ = 0;
+    flush_.OnReleased();
   }
   return released_;
 }
@@ -96,89 +90,51 @@ Sequence PushTracker::Release() {
 void PushTracker::OnMap() {
   for (std::size_t position = 0; position < cursors_.size(); ++position) {
     const BucketRecord* const record = routes_.RecordOf(options_.pushed[position].shard);
-    Cursor& cursor = cursors_[position];
-    if (record == nullptr) {
-      continue;
-    }
-    if (cursor.server != record->primary) {
-      cursor.server = record->primary;
-      Reset(cursor);
-    }
-    if (record->generation > cursor.generation) {
-      cursor.generation = record->generation;
-      OnRestored(cursor);
+    if (record != nullptr) {
+      cursors_[position].OnRecord(*record, first_held(), next_request());
     }
   }
 }
 
 void PushTracker::OnDisconnected(ServerSlot server) {
-  for (Cursor& cursor : cursors_) {
-    if (cursor.server == server) {
-      Reset(cursor);
-    }
+  for (PushCursor& cursor : cursors_) {
+    cursor.OnDisconnected(server, next_request());
   }
   std::erase_if(unanswered_, [&](const auto& entry) { return entry.second.server == server; });
 }
 
-// What is in flight is to be sent anew; answers to it are void.
-void PushTracker::Reset(Cursor& cursor) const {
-  cursor.sent = cursor.acknowledged;
-  cursor.since = routes_.last_request() + 1;
-  cursor.skip = false;
-}
-
-// The server has all up to `sequence` that is not gone.
-void PushTracker::Acknowledge(Cursor& cursor, Sequence sequence) {
-  cursor.acknowledged = cursor.gone.FirstOutside(sequence + 1) - 1;
-  cursor.sent = std::max(cursor.sent, cursor.acknowledged);
-  cursor.most = std::max(cursor.most, cursor.acknowledged);
+// Null for a shard that is not pushed.
+PushCursor* PushTracker::Find(ShardId shard) {
+  const std::int64_t position = shard < position_of_.size() ? position_of_[shard] : -1;
+  return position < 0 ? nullptr : &cursors_[static_cast<std::size_t>(position)];
 }
 
 // The server wants `expected` next. Acknowledged updates behind it are sent again; those that are
 // no longer held are lost.
-void PushTracker::Rewind(Cursor& cursor, Sequence expected) {
-  ADAMANT_FAILPOINT("push/rewind");
-  if (expected < first_held()) {
-    lost_updates_ += cursor.gone.Insert(expected, first_held());
-  }
-  Acknowledge(cursor, std::min(cursor.acknowledged, expected - 1));
-  Reset(cursor);
-}
-
-// The bucket came back from a disk, perhaps an older one: the newest acknowledged update is sent
-// once more, and the answer says whether the server has it.
-void PushTracker::OnRestored(Cursor& cursor) const {
-  ADAMANT_FAILPOINT("push/restored");
-  cursor.persisted = 0;
-  for (Sequence sequence = cursor.acknowledged; sequence >= first_held(); --sequence) {
-    if (!cursor.gone.Contains(sequence)) {
-      cursor.acknowledged = sequence - 1;
-      break;
-    }
-  }
-  Reset(cursor);
+void PushTracker::Rewind(PushCursor& cursor, Sequence expected) {
+  lost_updates_ += cursor.Rewind(expected, first_held());
+  cursor.Reset(next_request());
 }
 
 absl::Status PushTracker::OnReply(const PushReply& reply, Clock::TimePoint now) {
   const auto node = unanswered_.extract(reply.request);
   for (const ShardAck& ack : reply.acks) {
-    if (ack.shard >= position_of_.size() || position_of_[ack.shard] < 0) {
+    PushCursor* const cursor = Find(ack.shard);
+    if (cursor == nullptr) {
       return Broken(ack.shard, "answers a push that never was");
     }
-    const auto position = static_cast<std::size_t>(position_of_[ack.shard]);
-    if (!node.empty() && reply.request >= cursors_[position].since) {
-      ADAMANT_RETURN_IF_ERROR(OnAck(position, node.mapped(), ack, now));
+    if (!node.empty() && cursor->Heeds(reply.request)) {
+      ADAMANT_RETURN_IF_ERROR(OnAck(*cursor, node.mapped().sequence, ack, now));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PushTracker::OnAck(std::size_t position,
-                                const Sent& sent,
+absl::Status PushTracker::OnAck(PushCursor& cursor,
+                                Sequence sequence,
                                 const ShardAck& ack,
                                 Clock::TimePoint now) {
-  Cursor& cursor = cursors_[position];
-  if (sent.sequence <= cursor.acknowledged) {
+  if (sequence <= cursor.acknowledged()) {
     return absl::OkStatus();  // a later one has been acknowledged since, and with it this one
   }
   switch (ack.outcome) {
@@ -186,34 +142,31 @@ absl::Status PushTracker::OnAck(std::size_t position,
     case UpdateOutcome::kDuplicate:
       ADAMANT_FAILPOINT("push/acknowledged");
       routes_.OnServed(ack.shard, ack.epoch);
-      if (ack.outcome == UpdateOutcome::kApplied && sent.sequence <= cursor.most) {
+      if (ack.outcome == UpdateOutcome::kApplied && cursor.WasAcknowledged(sequence)) {
         ++resent_updates_;
       }
-      cursor.persisted = std::max(cursor.persisted, ack.persisted);
-      cursor.epoch = std::max(cursor.epoch, ack.epoch);
-      Acknowledge(cursor, sent.sequence);
+      cursor.OnServed(sequence, ack);
       return absl::OkStatus();
     case UpdateOutcome::kNotFinite:
-      if (sent.sequence > retired_) {
-        refused_.insert(sent.sequence);
+      if (sequence > retired_) {
+        refused_.insert(sequence);
       }
-      cursor.gone.Insert(sent.sequence, sent.sequence + 1);
-      Acknowledge(cursor, cursor.acknowledged);
+      cursor.OnRefused(sequence);
       return absl::OkStatus();
     case UpdateOutcome::kUnexpectedSequence:
       if (!routes_.Outdated(ack.shard, ack.epoch)) {
-        return OnUnexpected(cursor, sent.sequence, ack);
+        return OnUnexpected(cursor, sequence, ack);
       }
       routes_.OnNotReady(ack.shard, now);  // it has been replaced, or will soon know better
-      Reset(cursor);
+      cursor.Reset(next_request());
       return absl::OkStatus();
     case UpdateOutcome::kNotPrimary:
       routes_.OnNotPrimary(ack.shard, ack.epoch, now);
-      Reset(cursor);
+      cursor.Reset(next_request());
       return absl::OkStatus();
     case UpdateOutcome::kNotReady:
       routes_.OnNotReady(ack.shard, now);
-      Reset(cursor);
+      cursor.Reset(next_request());
       return absl::OkStatus();
     case UpdateOutcome::kStaleIncarnation:
       return absl::AbortedError("another process has taken this worker's slot");
@@ -223,7 +176,7 @@ absl::Status PushTracker::OnAck(std::size_t position,
   return Broken(ack.shard, "says that the update is malformed");
 }
 
-absl::Status PushTracker::OnUnexpected(Cursor& cursor, Sequence sequence, const ShardAck& ack) {
+absl::Status PushTracker::OnUnexpected(PushCursor& cursor, Sequence sequence, const ShardAck& ack) {
   if (ack.expected == 0 || ack.expected >= sequence) {
     return Broken(ack.shard,
                   "expects sequence " + std::to_string(ack.expected) + " in place of " +
@@ -231,38 +184,116 @@ absl::Status PushTracker::OnUnexpected(Cursor& cursor, Sequence sequence, const 
   }
   routes_.OnServed(ack.shard, ack.epoch);
   Rewind(cursor, ack.expected);
-  // Only now is it certain that skipping what is gone skips nothing else.
-  cursor.skip = cursor.acknowledged >= ack.expected;
+  cursor.SkipGone(ack.expected);
   return absl::OkStatus();
 }
 
 void PushTracker::OnValue(std::uint64_t request, const FetchedShard& fetched) {
-  const std::int64_t position = position_of_[fetched.shard];
-  if (position < 0) {
+  PushCursor* const cursor = Find(fetched.shard);
+  if (cursor == nullptr || !cursor->Heeds(request)) {
     return;
   }
-  Cursor& cursor = cursors_[static_cast<std::size_t>(position)];
-  if (request < cursor.since) {
-    return;
+  if (cursor->IsRolledBack(fetched.included_sequence, fetched.epoch)) {
+    Rewind(*cursor, fetched.included_sequence + 1);
   }
-  // Under the epoch of the acknowledgement the value may be the older of the two.
-  if (fetched.included_sequence < cursor.acknowledged && fetched.epoch > cursor.epoch) {
-    Rewind(cursor, fetched.included_sequence + 1);
-  }
-  cursor.persisted = std::max(cursor.persisted, fetched.persisted);
+  cursor->OnPersisted(fetched.persisted);
 }
 
 absl::Status PushTracker::OnReply(const FlushReply& reply) {
   for (const FlushReply::Persisted& persisted : reply.persisted) {
-    if (persisted.shard >= position_of_.size() || position_of_[persisted.shard] < 0) {
+    PushCursor* const cursor = Find(persisted.shard);
+    if (cursor == nullptr) {
       return Broken(persisted.shard, "answers a flush that never was");
     }
-    Cursor& cursor = cursors_[static_cast<std::size_t>(position_of_[persisted.shard])];
-    if (reply.request >= cursor.since) {
-      cursor.persisted = std::max(cursor.persisted, persisted.sequence);
+    if (cursor->Heeds(reply.request)) {
+      cursor->OnPersisted(persisted.sequence);
     }
   }
   return absl::OkStatus();
+}
+
+// --- What is sent
+
+std::vector<PushTracker::Message> PushTracker::Poll(Clock::TimePoint now) {
+  std::vector<Message> messages;
+  next_poll_.reset();
+  PollPushes(now, messages);
+  if (flush_.wanted()) {
+    PollFlush(now, messages);
+  }
+  return messages;
+}
+
+void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& messages) {
+  const std::vector<Ready> ready = TakeReady(now);
+  MessagePacker<PushMessage> packer(options_.max_message_bytes, routes_);
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const auto& [sequence, position, after_loss] = ready[i];
+    if (i > 0 && sequence != ready[i - 1].sequence) {
+      packer.Finish(messages);
+    }
+    ADAMANT_FAILPOINT("push/send");
+    const PushedShard& pushed = options_.pushed[position];
+    const ServerSlot server = cursors_[position].server();
+    PushMessage& message =
+        packer.Reserve(server,
+                       {pushed.bytes, pushed.operand_bytes, layout_.shards()[pushed.shard].tensor},
+                       messages);
+    message.sequence = sequence;
+    const PushTerms& terms = terms_[sequence - first_held()];
+    message.progress = terms.progress;
+    message.examples = terms.examples;
+    message.correction = terms.correction;
+    message.updates.push_back({.shard = pushed.shard,
+                               .bucket_epoch = routes_.RecordOf(pushed.shard)->epoch,
+                               .fetched_version = fetched_version_[pushed.shard],
+                               .after_loss = after_loss});
+    unanswered_[message.request] = {.server = server, .sequence = sequence};
+  }
+  packer.Finish(messages);
+}
+
+// In the order in which they are sent.
+std::vector<PushTracker::Ready> PushTracker::TakeReady(Clock::TimePoint now) {
+  std::vector<Ready> ready;
+  for (std::size_t position = 0; position < cursors_.size(); ++position) {
+    if (cursors_[position].sent() >= last_) {
+      continue;
+    }
+    const auto server = routes_.Find(options_.pushed[position].shard, now, next_poll_);
+    if (!server.has_value()) {
+      continue;
+    }
+    while (const auto update = cursors_[position].Send(*server, last_)) {
+      ready.push_back(
+          {.sequence = update->sequence, .position = position, .after_loss = update->after_loss});
+    }
+  }
+  std::ranges::sort(ready, [](const Ready& a, const Ready& b) {
+    return std::tie(a.sequence, a.position) < std::tie(b.sequence, b.position);
+  });
+  return ready;
+}
+
+void PushTracker::PollFlush(Clock::TimePoint now, std::vector<Message>& messages) {
+  if (flush_.Due(now)) {
+    std::map<ServerSlot, FlushMessage> by_server;
+    for (std::size_t position = 0; position < cursors_.size(); ++position) {
+      const ShardId shard = options_.pushed[position].shard;
+      const auto server = routes_.Find(shard, now, next_poll_);
+      if (server.has_value() && cursors_[position].persisted() < retired_) {
+        by_server[*server].shards.push_back(shard);
+      }
+    }
+    for (auto& [server, message] : by_server) {
+      ADAMANT_FAILPOINT("push/ask_for_flush");
+      message.request = routes_.NextRequest();
+      message.server = server;
+      messages.emplace_back(std::move(message));
+    }
+    flush_.OnAsked(now);
+  }
+  next_poll_ = next_poll_.has_value() ? std::min(*next_poll_, flush_.at()) : flush_.at();
 }
 
 }  // namespace adamant::worker

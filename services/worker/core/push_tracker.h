@@ -12,8 +12,9 @@
 #include "services/common/base/clock.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/messages.h"
+#include "services/worker/core/pushes/flush_schedule.h"
+#include "services/worker/core/pushes/push_cursor.h"
 #include "services/worker/core/routes.h"
-#include "services/worker/core/sequence_set.h"
 
 namespace adamant::worker {
 
@@ -75,7 +76,7 @@ class PushTracker {
   void SetFetchedVersions(std::vector<std::uint64_t> versions);
 
   /// Whether servers are to be asked, now and again, to write to disk what this worker retains.
-  void AskForFlush(bool wanted);
+  void AskForFlush(bool wanted) { flush_.Want(wanted); }
 
   /// The push that a request carries; nullopt once it is answered, or nobody waits for it.
   [[nodiscard]] std::optional<Sequence> SequenceOf(std::uint64_t request) const;
@@ -119,19 +120,6 @@ class PushTracker {
   [[nodiscard]] std::uint64_t resent_updates() const { return resent_updates_; }
 
  private:
-  /// One shard of all pushes.
-  struct Cursor {
-    Sequence acknowledged = 0;  // the server has all up to this one but for `gone`
-    Sequence sent = 0;          // those behind it up to this one are on their way
-    ServerSlot server = 0;      // to here
-    std::uint64_t since = 0;    // what answers earlier requests is void
-    bool skip = false;          // the server lacks nothing before the next one but `gone`
-    Sequence persisted = 0;
-    Sequence most = 0;             // that were ever acknowledged
-    std::uint64_t epoch = 0;       // of the bucket at the last acknowledgement
-    std::uint64_t generation = 0;  // of the bucket in the newest map
-    SequenceSet gone;              // lost or refused: in no history of the shard, now or later
-  };
   struct Sent {
     ServerSlot server = 0;
     Sequence sequence = 0;
@@ -144,16 +132,15 @@ class PushTracker {
   };
 
   [[nodiscard]] Sequence first_held() const { return released_ + 1; }
-  absl::Status OnAck(std::size_t position,
-                     const Sent& sent,
+  [[nodiscard]] std::uint64_t next_request() const { return routes_.last_request() + 1; }
+  [[nodiscard]] PushCursor* Find(ShardId shard);
+  absl::Status OnAck(PushCursor& cursor,
+                     Sequence sequence,
                      const ShardAck& ack,
                      Clock::TimePoint now);
-  absl::Status OnUnexpected(Cursor& cursor, Sequence sequence, const ShardAck& ack);
-  void Reset(Cursor& cursor) const;
-  static void Acknowledge(Cursor& cursor, Sequence sequence);
-  void Rewind(Cursor& cursor, Sequence expected);
-  void OnRestored(Cursor& cursor) const;
-  void FindReady(std::size_t position, Clock::TimePoint now, std::vector<Ready>& ready);
+  absl::Status OnUnexpected(PushCursor& cursor, Sequence sequence, const ShardAck& ack);
+  void Rewind(PushCursor& cursor, Sequence expected);
+  std::vector<Ready> TakeReady(Clock::TimePoint now);
   void PollPushes(Clock::TimePoint now, std::vector<Message>& messages);
   void PollFlush(Clock::TimePoint now, std::vector<Message>& messages);
 
@@ -162,7 +149,7 @@ class PushTracker {
   Routes& routes_;
   std::vector<std::int64_t> position_of_;  // by shard: its position in options_.pushed, or -1
 
-  std::vector<Cursor> cursors_;                 // by position
+  std::vector<PushCursor> cursors_;             // by position
   std::map<std::uint64_t, Sent> unanswered_;    // by request
   std::deque<PushTerms> terms_;                 // of the pushes from first_held() on
   std::vector<std::uint64_t> fetched_version_;  // by shard
@@ -173,9 +160,7 @@ class PushTracker {
   std::uint64_t lost_updates_ = 0;
   std::uint64_t resent_updates_ = 0;
 
-  bool flush_wanted_ = false;
-  std::uint32_t flush_requests_ = 0;  // since something was released
-  Clock::TimePoint flush_at_{};
+  FlushSchedule flush_;
   std::optional<Clock::TimePoint> next_poll_;
 };
 
