@@ -1,50 +1,20 @@
 #include "services/worker/core/exchange.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <string>
 #include <utility>
 
 #include "services/common/base/check.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
-#include "services/worker/core/local_update.h"
 
 namespace adamant::worker {
 namespace {
-
-constexpr std::uint32_t kMaxRefusalsInARow = 10;
 
 PushTrackerOptions TrackerOptions(const UpdatePlan& plan, const ExchangeOptions& options) {
   return {.pushed = plan.pushed,
           .max_pushes = ThreadPort::kAccumulators - 2,
           .max_message_bytes = options.max_message_bytes,
           .retain = options.retain_bytes > 0};
-}
-
-// A logit may overflow, and the loss with it, while all gradients are numbers.
-bool LossesAreFinite(const std::vector<LeaseResult>& results) {
-  return std::ranges::all_of(
-      results, [](const LeaseResult& result) { return std::isfinite(result.loss_sum); });
-}
-
-// What servers correct their rule by. Where it runs here they only add, and have no use for the
-// memory: servers of before refuse one below 1, which is a worker's alone.
-Correction ForServers(const UpdatePlan& plan, Correction correction) {
-  const auto runs_here = [](const TensorPlan& tensor) {
-    return tensor.trained && tensor.optimiser.location == OptimiserLocation::kWorker;
-  };
-  if (std::ranges::any_of(plan.tensors, runs_here)) {
-    correction.memory = 1;
-  }
-  return correction;
-}
-
-std::string Decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
 }
 
 }  // namespace
@@ -59,7 +29,14 @@ Exchange::Exchange(Replica& replica, const ExchangeOptions& options)
                   replica.plan,
                   replica.layout.shards().size()),
       weight_growth_(replica.plan, replica.layout.parameters()),
-      scratch_(UpdatePlan::kBlock) {}
+      gatherer_(replica, asynchrony_),
+      refusals_(replica.plan, replica.layout),
+      flush_(replica),
+      settling_(replica),
+      reader_(replica.layout),
+      weights_(replica, fetches_),
+      renewal_(replica),
+      evaluation_(replica.evaluation, fetches_) {}
 
 void Exchange::OnMap(const ClusterMap& map) {
   routes_.OnMap(map);
@@ -109,9 +86,7 @@ void Exchange::OnEpochClosed(std::uint64_t epoch) {
 
 void Exchange::Flush(std::uint64_t epoch) {
   OnEpochClosed(epoch);
-  flush_epoch_ = std::max(flush_epoch_.value_or(0), epoch);
-  flush_answers_ = 0;
-  replica_.commands.flush_wanted.fetch_add(1, std::memory_order_release);
+  flush_.Begin(epoch);
   hold_.ReleaseAny();
 }
 
@@ -123,15 +98,17 @@ void Exchange::Stop() {
 
 absl::Status Exchange::Advance(Clock::TimePoint now) {
   hold_.Advance(now);
-  Settle();
+  work_.HandBack(settling_.Update(hold_.due()));
   ADAMANT_RETURN_IF_ERROR(Retire(now));
   store_.Tidy();
   TakeEvents(now);
   ADAMANT_RETURN_IF_ERROR(StartPushes(now));
-  if (renewing_ && fetch_complete_) {
+  if (renewal_.active() && weights_.complete() && renewal_.AllWait()) {
     FinishRenewal();
   }
-  AdvanceEvaluation(now);
+  if (evaluation_.StartDue()) {
+    PollServers(now);
+  }
   pushes_.AskForFlush(store_.NearlyFull());
   asynchrony_.HoldBack(store_.NearlyFull());
   PollServers(now);
@@ -140,18 +117,6 @@ absl::Status Exchange::Advance(Clock::TimePoint now) {
     replica_.bell.Ring();
   }
   return absl::OkStatus();
-}
-
-void Exchange::Settle() {
-  auto& settling = replica_.commands.settling;
-  if (hold_.due()) {
-    if (!settling.exchange(true, std::memory_order_acq_rel)) {
-      replica_.slot_bell.Ring();
-    }
-    return;
-  }
-  settling.store(false, std::memory_order_release);
-  work_.HandBack(std::exchange(no_slot_, {}));
 }
 
 void Exchange::PollServers(Clock::TimePoint now) {
@@ -201,7 +166,6 @@ void Exchange::TakeEvents(Clock::TimePoint now) {
 }
 
 void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::TimePoint now) {
-  const Commands& commands = replica_.commands;
   switch (event.kind) {
     case ThreadEvent::Kind::kPush:
       break;  // StartPushes
@@ -212,13 +176,13 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
       store_.Recycle({.accumulator = event.accumulator, .thread = thread});
       break;
     case ThreadEvent::Kind::kApplied:
-      if (!renewing_ && event.generation == fetch_) {
+      if (!renewal_.active() && event.generation == weights_.id()) {
         FinishFetch();
       }
       break;
     case ThreadEvent::Kind::kOutdated:
       asynchrony_.OnOutdated();
-      if (!renewing_) {
+      if (!renewal_.active()) {
         StartRenewal();
       }
       break;
@@ -232,15 +196,13 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
       work_.HandBack({event.result.lease});
       break;
     case ThreadEvent::Kind::kFlushed:
-      flush_answers_ += event.generation == commands.flush_wanted.load() ? 1 : 0;
+      flush_.OnFlushed(event.generation);
       break;
     case ThreadEvent::Kind::kReset:
-      reset_answers_ += event.generation == commands.reset_wanted.load() ? 1 : 0;
-      if (renewing_ && reset_answers_ == replica_.ports.size()) {
-        fetches_.Drop(fetch_);
-        replica_.fetch.Abandon();
-        fetch_complete_ = false;
-        fetch_ = fetches_.Fetch(0);
+      renewal_.OnReset(event.generation);
+      if (renewal_.active() && renewal_.AllWait()) {
+        weights_.Abandon();
+        weights_.Start();
       }
       break;
     case ThreadEvent::Kind::kStopped:
@@ -253,124 +215,48 @@ void Exchange::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::Time
 
 absl::Status Exchange::StartPushes(Clock::TimePoint now) {
   while (!hold_.active() && pushes_.CanPush()) {
-    ContentPtr content = GatherPush();
-    if (content == nullptr) {
+    std::optional<GatheredPush> push = gatherer_.Gather();
+    if (!push.has_value()) {
       return absl::OkStatus();
     }
-    ADAMANT_RETURN_IF_ERROR(StartPush(std::move(content)));
+    ring_ = true;
+    ADAMANT_RETURN_IF_ERROR(StartPush(*std::move(push)));
     PollServers(now);
     TakeEvents(now);
   }
   return absl::OkStatus();
 }
 
-// Sums what threads have handed over, one accumulator of each; null when there is nothing. While a
-// thread applies a fetch no sums may move, and one thread's is all that is taken.
-Exchange::ContentPtr Exchange::GatherPush() {
-  const std::size_t threads = replica_.ports.size();
-  std::vector<PushContent::Part> parts;
-  for (std::size_t i = 0; i < threads && parts.size() < replica_.plan.max_summed; ++i) {
-    const std::size_t thread = (next_thread_ + i) % threads;
-    const ThreadEvent* const event = replica_.ports[thread]->events.Front();
-    if (event != nullptr && event->kind == ThreadEvent::Kind::kPush) {
-      parts.push_back({.accumulator = event->accumulator, .thread = thread});
-    }
-  }
-  if (parts.empty()) {
-    return nullptr;
-  }
-  if (parts.size() > 1 && !replica_.fetch.Hold()) {
-    parts.resize(1);
-  }
-  const std::size_t next = parts.back().thread + 1;
-  next_thread_ = next < threads ? next : 0;
-  Accumulator& sum = *parts.front().accumulator;
-  for (const PushContent::Part& part : parts) {
-    replica_.ports[part.thread]->events.Pop();
-    if (part.accumulator != &sum) {
-      Sum(replica_.plan, *part.accumulator, sum);
-      sum.progress.store(std::max(sum.progress.load(), part.accumulator->progress.load()));
-      part.accumulator->live.store(false, std::memory_order_release);
-    }
-  }
-  replica_.fetch.Release();
-  ring_ = true;
-  auto content = std::make_unique<PushContent>();
-  content->parts = std::move(parts);
-  return content;
-}
-
-// What was computed before this process stood still for long has become worth less.
-void Exchange::Freshen(PushContent& content) const {
-  const float freshness =
-      asynchrony_.FreshnessAfter(content.parts.front().accumulator->stood_still);
-  if (freshness == 1) {
-    return;
-  }
-  Accumulator& sum = *content.parts.front().accumulator;
-  for (const TensorPlan& tensor : replica_.plan.tensors) {
-    if (tensor.trained && tensor.optimiser.location == OptimiserLocation::kWorker) {
-      Scale(freshness, sum.values.span().subspan(tensor.offset, tensor.size));
-    } else {
-      sum.correction.rate *= freshness;
-      break;  // all rules run on one side
-    }
-  }
-}
-
-absl::Status Exchange::StartPush(ContentPtr content) {
-  Freshen(*content);
-  std::vector<Accumulator*> accumulators;
-  std::vector<LeaseResult> results;
-  for (const PushContent::Part& part : content->parts) {
-    accumulators.push_back(part.accumulator);
-    results.insert(
-        results.end(), part.accumulator->results.begin(), part.accumulator->results.end());
-  }
-  const PushedShard* const culprit = FindNotFinite(replica_.plan, replica_.layout, accumulators);
-  if (culprit == nullptr && LossesAreFinite(results)) {
-    std::uint64_t examples = 0;
-    for (const LeaseResult& result : results) {
-      examples += result.examples;
-    }
+absl::Status Exchange::StartPush(GatheredPush push) {
+  const Accumulator& sum = push.sum();
+  if (push.finite) {
     ADAMANT_FAILPOINT("push/start");
-    const Sequence sequence =
-        pushes_.Push({.progress = accumulators.front()->progress.load(),
-                      .examples = examples,
-                      .correction = ForServers(replica_.plan, accumulators.front()->correction)});
+    const std::uint64_t examples = push.examples();
+    const Sequence sequence = pushes_.Push({.progress = sum.progress.load(),
+                                            .examples = examples,
+                                            .correction = gatherer_.CorrectionFor(sum)});
     asynchrony_.meter().OnPush(sequence, examples);
-    work_.Trained(sequence, std::move(results));
-    store_.Add(sequence, std::move(content));
+    work_.Trained(sequence, std::move(push.results));
+    store_.Add(sequence, std::move(push.content));
     return absl::OkStatus();
   }
-  const absl::Status status = CountRefusal(culprit, *accumulators.front());
-  for (const LeaseResult& result : results) {
+  const absl::Status status = CountRefusal(push.culprit, sum);
+  for (const LeaseResult& result : push.results) {
     work_.HandBack({result.lease});
   }
-  for (const PushContent::Part& part : content->parts) {
+  for (const PushContent::Part& part : push.content->parts) {
     store_.Recycle(part);
   }
   return status;
 }
 
-absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulator& accumulator) {
+absl::Status Exchange::CountRefusal(const PushedShard* culprit, const Accumulator& sum) {
   ++statistics_.pushes_refused;
-  if (renewing_) {
+  if (renewal_.active()) {
     return absl::OkStatus();  // it accrued before the threads heard of the last refusal
   }
   StartRenewal();
-  if (++refusals_in_a_row_ < kMaxRefusalsInARow) {
-    return absl::OkStatus();
-  }
-  diverged_ = true;
-  const std::uint32_t tensor =
-      culprit == nullptr ? 0 : replica_.layout.shards()[culprit->shard].tensor;
-  const double rate = replica_.plan.tensors[tensor].optimiser.RateAt(accumulator.progress.load());
-  const std::string where =
-      culprit == nullptr ? "" : " in layer " + replica_.layout.parameters()[tensor].layer;
-  return absl::InvalidArgumentError("training diverged: " + std::to_string(kMaxRefusalsInARow) +
-                                    " updates in a row held NaN or infinity, the last" + where +
-                                    " at learning rate " + Decimal(rate));
+  return refusals_.OnRefused(culprit, sum.progress.load());
 }
 
 absl::Status Exchange::Retire(Clock::TimePoint now) {
@@ -389,8 +275,8 @@ absl::Status Exchange::Retire(Clock::TimePoint now) {
       status.Update(CountRefusal(nullptr, sum));
     } else {
       ADAMANT_FAILPOINT("push/retire");
-      FoldIntoFetch(push.sequence, sum);
-      refusals_in_a_row_ = 0;
+      weights_.AddRetired(push.sequence, sum);
+      refusals_.OnAcknowledged();
       ++statistics_.pushes_acknowledged;
     }
     sum.live.store(false, std::memory_order_release);
@@ -402,15 +288,99 @@ absl::Status Exchange::Retire(Clock::TimePoint now) {
   return status;
 }
 
+// --- Fetches
+
+absl::Status Exchange::OnFetchReply(const FetchReply& reply,
+                                    const ReadValues& read,
+                                    Clock::TimePoint now) {
+  ADAMANT_ASSIGN_OR_RETURN(const FetchProgress progress, fetches_.OnReply(reply, now));
+  if (progress.fresh.empty()) {
+    return absl::OkStatus();
+  }
+  ADAMANT_RETURN_IF_ERROR(ReadShards(reply, progress, read));
+  if (!progress.complete) {
+    return absl::OkStatus();
+  }
+  ++statistics_.fetches;
+  ring_ = true;
+  if (evaluation_.Is(progress.fetch)) {
+    evaluation_.OnComplete();
+    return absl::OkStatus();
+  }
+  ADAMANT_FAILPOINT("fetch/complete");
+  weights_.OnComplete(store_.in_flight());
+  asynchrony_.OnFetched(replica_.fetch.values(), now);
+  weight_growth_.Observe(replica_.fetch.values());
+  replica_.guidance.Set(asynchrony_.guidance());
+  replica_.fetched.store(weights_.id(), std::memory_order_release);
+  if (!renewal_.active()) {
+    replica_.fetch.Complete();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Exchange::ReadShards(const FetchReply& reply,
+                                  const FetchProgress& progress,
+                                  const ReadValues& read) {
+  if (evaluation_.Is(progress.fetch)) {
+    return reader_.Read(
+        reply, progress.fresh, read, replica_.evaluation.writable(), [](const FetchedShard&) {});
+  }
+  const auto on_value = [&](const FetchedShard& fetched) {
+    pushes_.OnValue(reply.request, fetched);
+    asynchrony_.meter().OnValue(fetched);
+    weights_.AddRetained(fetched, store_.retained());
+  };
+  return reader_.Read(reply, progress.fresh, read, replica_.fetch.values(), on_value);
+}
+
+void Exchange::StartFetch(Clock::TimePoint now) {
+  if (renewal_.active()) {
+    return;  // the threads are about to get the values of now
+  }
+  if (weights_.id() != 0) {
+    FinishFetch();
+  }
+  weights_.Start();
+  PollServers(now);
+}
+
+// What was fetched has been applied.
+void Exchange::FinishFetch() {
+  ADAMANT_FAILPOINT("fetch/applied");
+  pushes_.SetFetchedVersions(weights_.Finish());
+  asynchrony_.meter().OnApplied();
+}
+
+void Exchange::StartRenewal() {
+  renewal_.Start();
+  ring_ = true;
+}
+
+void Exchange::FinishRenewal() {
+  asynchrony_.OnRenewed();
+  weights_.Apply(store_.in_flight());
+  FinishFetch();
+  renewal_.Finish();
+  ring_ = true;
+}
+
+void Exchange::WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot) {
+  ring_ = evaluation_.Want(epoch, snapshot) || ring_;
+}
+
+void Exchange::OnEpochBegun(std::uint64_t epoch) {
+  ring_ = evaluation_.OnEpochBegun(epoch) || ring_;
+}
+
 // --- What follows
 
 std::optional<std::uint64_t> Exchange::TakeFlushed() {
-  if (!flush_epoch_.has_value() || flush_answers_ < replica_.ports.size() || !pushes_.Idle() ||
-      !retiring_.empty()) {
+  if (!flush_.Answered() || !pushes_.Idle() || !retiring_.empty()) {
     return std::nullopt;
   }
   ADAMANT_FAILPOINT("push/flushed");
-  return std::exchange(flush_epoch_, std::nullopt);
+  return flush_.Take();
 }
 
 std::optional<HeldPushes> Exchange::TakeHeld() {

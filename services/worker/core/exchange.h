@@ -2,10 +2,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
 #include <optional>
-#include <span>
 #include <variant>
 #include <vector>
 
@@ -13,11 +10,19 @@
 #include "services/common/base/clock.h"
 #include "services/worker/core/asynchrony.h"
 #include "services/worker/core/fetch_tracker.h"
+#include "services/worker/core/fetches/renewal.h"
+#include "services/worker/core/fetches/shard_reader.h"
+#include "services/worker/core/fetches/snapshot_fetch.h"
+#include "services/worker/core/fetches/weight_fetch.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/push_hold.h"
 #include "services/worker/core/push_payload.h"
 #include "services/worker/core/push_store.h"
 #include "services/worker/core/push_tracker.h"
+#include "services/worker/core/pushes/epoch_flush.h"
+#include "services/worker/core/pushes/push_gatherer.h"
+#include "services/worker/core/pushes/refusal_limit.h"
+#include "services/worker/core/pushes/settling.h"
 #include "services/worker/core/replica.h"
 #include "services/worker/core/routes.h"
 #include "services/worker/core/staleness.h"
@@ -69,9 +74,6 @@ class Exchange {
   using Message =
       std::variant<PushMessage, FetchMessage, AcknowledgeMessage, HandBackMessage, FlushMessage>;
 
-  /// Fills a range with the next values of a reply's payload.
-  using ReadValues = std::function<absl::Status(std::span<float>)>;
-
   /// `replica` must outlive this.
   Exchange(Replica& replica, const ExchangeOptions& options);
 
@@ -90,7 +92,7 @@ class Exchange {
 
   /// There was no slot for this batch, under Commands::settling. It is handed back when that is
   /// over: before, it would be dealt again and again.
-  void OnNoSlot(const Lease& lease) { no_slot_.push_back(lease); }
+  void OnNoSlot(const Lease& lease) { settling_.OnNoSlot(lease); }
 
   /// Batches that name this snapshot, of the end of `epoch`, are queued or will be.
   void WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot);
@@ -119,7 +121,7 @@ class Exchange {
   absl::Status Advance(Clock::TimePoint now);
 
   /// Whether Advance has failed because training diverges.
-  [[nodiscard]] bool diverged() const { return diverged_; }
+  [[nodiscard]] bool diverged() const { return refusals_.reached(); }
 
   std::vector<Message> TakeMessages();
   [[nodiscard]] std::optional<Clock::TimePoint> NextAdvance() const;
@@ -143,31 +145,20 @@ class Exchange {
   }
 
  private:
-  using ContentPtr = std::unique_ptr<PushContent>;
-
   void TakeEvents(Clock::TimePoint now);
   void OnEvent(const ThreadEvent& event, std::size_t thread, Clock::TimePoint now);
   absl::Status StartPushes(Clock::TimePoint now);
-  ContentPtr GatherPush();
-  absl::Status StartPush(ContentPtr content);
-  absl::Status CountRefusal(const PushedShard* culprit, const Accumulator& accumulator);
+  absl::Status StartPush(GatheredPush push);
+  absl::Status CountRefusal(const PushedShard* culprit, const Accumulator& sum);
   absl::Status Retire(Clock::TimePoint now);
   absl::Status ReadShards(const FetchReply& reply,
                           const FetchProgress& progress,
                           const ReadValues& read);
-  void AddToFetched(ShardId shard, const Accumulator& accumulator);
-  void FoldIntoFetch(Sequence sequence, const Accumulator& accumulator);
-  void FoldRetained(const FetchedShard& fetched);
-  void Freshen(PushContent& content) const;
   void StartFetch(Clock::TimePoint now);
   void FinishFetch();
-  void MarkIncluded();
   void StartRenewal();
   void FinishRenewal();
-  void AdvanceEvaluation(Clock::TimePoint now);
-  void EndEvaluation();
   void PollServers(Clock::TimePoint now);
-  void Settle();
 
   Replica& replica_;
   Routes routes_;
@@ -178,32 +169,19 @@ class Exchange {
   PushHold hold_;
   Asynchrony asynchrony_;
   WeightGrowth weight_growth_;
-  std::vector<Lease> no_slot_;
+  PushGatherer gatherer_;
+  RefusalLimit refusals_;
+  EpochFlush flush_;
+  Settling settling_;
+  ShardReader reader_;
+  WeightFetch weights_;
+  Renewal renewal_;
+  SnapshotFetch evaluation_;
+
   std::vector<Message> outbox_;
-  FloatBuffer scratch_;
-  FloatBuffer unwanted_;  // values that nobody waits for any more
-
   std::deque<RetiredPush> retiring_;  // acknowledged, not yet taken out of the local sums
-  std::size_t next_thread_ = 0;
-  bool ring_ = false;
-
-  FetchId fetch_ = 0;  // under way or waiting to be applied; 0: none
-  bool fetch_complete_ = false;
-  bool renewing_ = true;  // threads are being stopped, or weights fetched for them
-  std::size_t reset_answers_ = 0;
-  std::uint32_t refusals_in_a_row_ = 0;
-  bool diverged_ = false;
-
-  std::uint64_t newest_snapshot_ = 0;  // that a batch named
-  std::uint64_t snapshot_epoch_ = 0;   // at whose end it was taken
-  std::uint64_t begun_epoch_ = 0;      // that training batches were dealt of
-  std::uint64_t wanted_snapshot_ = 0;  // not yet asked for; 0: none
-  std::uint64_t snapshot_ = 0;         // loaded, or being fetched
-  FetchId snapshot_fetch_ = 0;
-
-  std::optional<std::uint64_t> flush_epoch_;
-  std::size_t flush_answers_ = 0;
   std::size_t stop_answers_ = 0;
+  bool ring_ = false;
   ExchangeStatistics statistics_;
 };
 

@@ -9,7 +9,7 @@ namespace adamant::worker {
 namespace {
 
 /// Updates of one shard in flight while it catches up.
-constexpr Sequence kWindow = 8;
+constexpr Sequence kMostInFlight = 8;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void PushCursor::OnRestored(Sequence first_held) {
 }
 
 std::optional<PushCursor::Update> PushCursor::Send(ServerSlot server, Sequence last) {
-  if (sent_ - acknowledged_ >= kWindow) {
+  if (sent_ - acknowledged_ >= kMostInFlight) {
     return std::nullopt;
   }
   const Sequence next = gone_.FirstOutside(sent_ + 1);

@@ -100,6 +100,20 @@ inline void FillBatch(std::uint32_t index, Batch& batch) {
   }
 }
 
+/// What a worker's threads share, without any of them.
+struct LoneReplica {
+  explicit LoneReplica(const RigOptions& options)
+      : graph(options.graph()),
+        layout(graph.parameters, 4),
+        plan(PlanOf(options, graph, layout)),
+        replica(ReplicaOptionsOf(options), graph, layout, plan, [] {}) {}
+
+  const model::Graph graph;
+  const ShardLayout layout;
+  const UpdatePlan plan;
+  Replica replica;
+};
+
 /// A worker without threads: its training threads are advanced, and its messages delivered, when
 /// the test says so. Messages to one server stay in order.
 class Rig {
