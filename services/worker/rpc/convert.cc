@@ -44,6 +44,18 @@ FetchOutcome OutcomeOf(v1::ShardValue::Outcome outcome) {
   }
 }
 
+std::vector<ServerPlace> ServersOf(const v1::Membership& membership, v1::Role role) {
+  std::vector<ServerPlace> places;
+  for (const v1::Member& member : membership.members()) {
+    if (member.role() == role) {
+      places.push_back({.slot = member.slot(),
+                        .address = member.address(),
+                        .incarnation = member.incarnation()});
+    }
+  }
+  return places;
+}
+
 v1::UpdateKind KindOf(UpdateKind kind) {
   switch (kind) {
     case UpdateKind::kWeightChange:
@@ -82,6 +94,14 @@ ClusterMap ClusterMapOf(const v1::Membership& membership) {
   map.workers = static_cast<std::uint32_t>(
       std::ranges::count(membership.members(), v1::WORKER, &v1::Member::role));
   return map;
+}
+
+std::vector<ServerPlace> ParameterServersOf(const v1::Membership& membership) {
+  return ServersOf(membership, v1::PARAMETER_SERVER);
+}
+
+std::vector<ServerPlace> DataServersOf(const v1::Membership& membership) {
+  return ServersOf(membership, v1::DATA_SERVER);
 }
 
 PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply) {

@@ -6,6 +6,7 @@
 #include "services/common/rpc/frame.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/messages.h"
+#include "services/worker/rpc/servers/server_table.h"
 
 namespace adamant::v1 {
 class Acknowledged;
@@ -21,6 +22,10 @@ namespace adamant::worker {
 // Between the core's messages and those of the wire.
 
 ClusterMap ClusterMapOf(const v1::Membership& membership);
+
+std::vector<ServerPlace> ParameterServersOf(const v1::Membership& membership);
+
+std::vector<ServerPlace> DataServersOf(const v1::Membership& membership);
 
 PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply);
 

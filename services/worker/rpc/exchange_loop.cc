@@ -1,14 +1,14 @@
 #include "services/worker/rpc/exchange_loop.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "proto/adamant/v1/data_server.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
-#include "services/common/base/log.h"
-#include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
 #include "services/worker/rpc/convert.h"
 
@@ -17,7 +17,6 @@ namespace {
 
 /// Payload of a push or a fetch reply, unless one shard alone has more.
 constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t kHeaderRoom = std::uint64_t{1} << 20;
 
 constexpr std::chrono::seconds kUnpinPatience{2};
 constexpr std::chrono::seconds kKeepLeasesEvery{1};
@@ -28,15 +27,17 @@ constexpr std::chrono::milliseconds kPublishEvery{250};
 ExchangeLoop::ExchangeLoop(const WorkerIdentity& identity,
                            std::uint64_t retain_bytes,
                            const Parts& parts)
-    : identity_(identity),
-      replica_(parts.replica),
+    : replica_(parts.replica),
       inbox_(parts.inbox),
       controller_(parts.controller),
       metrics_(parts.metrics),
       clock_(parts.clock),
       exchange_(parts.replica,
                 {.max_message_bytes = kMaxMessageBytes, .retain_bytes = retain_bytes}),
-      drained_(parts.replica),
+      parameter_servers_(identity, kMaxMessageBytes, HandlersOfParameterServers()),
+      data_servers_(identity, parts.replica, HandlersOfDataServers()),
+      requests_(parts.clock),
+      report_(parts.replica, parts.clock),
       thread_([this] { Run(); }) {}
 
 ExchangeLoop::~ExchangeLoop() {
@@ -46,11 +47,8 @@ ExchangeLoop::~ExchangeLoop() {
   }
   inbox_.Wake();
   thread_.join();
-  for (Peers* peers : {&parameter_servers_, &data_servers_}) {
-    for (auto& [server, peer] : *peers) {
-      Disconnect(peer);
-    }
-  }
+  parameter_servers_.Close();
+  data_servers_.Close();
   // Transports let go of payloads soon after their streams have ended.
   const TimePoint end = clock_.Now() + kUnpinPatience;
   while (exchange_.Pinned() && clock_.Now() < end) {
@@ -59,7 +57,7 @@ ExchangeLoop::~ExchangeLoop() {
 }
 
 void ExchangeLoop::OnMembership(const v1::Membership& membership) {
-  inbox_.Post([this, membership] { UpdatePeers(membership); });
+  inbox_.Post([this, membership] { UpdateServers(membership); });
 }
 
 void ExchangeLoop::OnFlush(std::uint64_t epoch) {
@@ -84,57 +82,11 @@ void ExchangeLoop::Stop(std::chrono::milliseconds patience) {
   }
 }
 
-void ExchangeLoop::FillHeartbeat(v1::Heartbeat& heartbeat) {
-  v1::WorkerProgress& progress = *heartbeat.mutable_worker();
-  double loss_sum = 0;
-  std::uint64_t examples = 0;
-  std::uint64_t correct = 0;
-  std::uint64_t epoch = 0;
-  std::vector<std::uint64_t> turns = {turns_.load(std::memory_order_relaxed)};
-  for (const auto& port : replica_.ports) {
-    const ThreadStatistics& thread = port->statistics;
-    examples += thread.examples.load(std::memory_order_relaxed);
-    correct += thread.correct.load(std::memory_order_relaxed);
-    loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
-    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
-    turns.push_back(thread.turns.load(std::memory_order_relaxed));
-  }
-  progress.set_trained_examples(examples);
-  progress.set_loss_sum(loss_sum);
-  progress.set_correct(correct);
-  progress.set_epoch(epoch);
-  for (const DeadUnits& found : replica_.dead_units.Read()) {
-    v1::DeadUnits& layer = *progress.add_dead_units();
-    layer.set_layer(found.layer);
-    layer.set_units(found.units);
-    layer.set_dead(found.dead);
-  }
-  MutexLock lock(mutex_);
-  heartbeat.set_busy_seconds(
-      std::chrono::duration<double>(busy_.Look(turns, clock_.Now())).count());
-  progress.set_pushes_acknowledged(statistics_.pushes_acknowledged);
-  progress.set_pushes_refused(statistics_.pushes_refused);
-  progress.set_updates_lost(statistics_.updates_lost);
-  progress.set_updates_resent(statistics_.updates_resent);
-  if (statistics_.weight_growth > 0) {
-    progress.set_weight_growth(statistics_.weight_growth);
-    progress.set_grown_layer(replica_.layout.parameters()[statistics_.grown_tensor].layer);
-  }
-  progress.set_retained_bytes(statistics_.retained_bytes);
-  progress.set_held_seconds(std::chrono::duration<double>(statistics_.held).count());
-  for (const std::uint64_t count : statistics_.staleness.counts()) {
-    progress.add_staleness_counts(count);
-  }
-  for (const std::uint64_t count : statistics_.batches_of_others.counts()) {
-    progress.add_batches_of_others(count);
-  }
-}
-
 void ExchangeLoop::Run() {
   for (;;) {
-    turns_.fetch_add(1, std::memory_order_relaxed);
+    report_.OnTurn();
     status_.Update(Turn());
-    turns_.fetch_add(1, std::memory_order_relaxed);
+    report_.OnTurn();
     const bool stopped = exchange_.Stopped();
     {
       MutexLock lock(mutex_);
@@ -172,7 +124,8 @@ absl::Status ExchangeLoop::Turn() {
   AnswerController();
   const TimePoint now = clock_.Now();
   if (now >= keep_leases_at_) {
-    KeepLeases();
+    data_servers_.KeepAlive(controller_heard_.load());
+    requests_.ForgetOld();
     keep_leases_at_ = now + kKeepLeasesEvery;
   }
   if (now >= publish_at_) {
@@ -187,7 +140,7 @@ void ExchangeLoop::AnswerController() {
     // The controller closes the epoch's row with what it knows by then.
     Publish();
     v1::MemberMessage progress;
-    FillHeartbeat(*progress.mutable_heartbeat());
+    report_.Fill(*progress.mutable_heartbeat());
     controller_.Send(progress);
     v1::MemberMessage message;
     message.mutable_worker_flushed()->set_epoch(*epoch);
@@ -201,9 +154,80 @@ void ExchangeLoop::AnswerController() {
   }
 }
 
-// --- Streams
+void ExchangeLoop::Publish() {
+  const ExchangeStatistics statistics = exchange_.statistics();
+  metrics_.Update(replica_, statistics, resumption_.timestamp());
+  report_.Publish(statistics);
+}
 
-void ExchangeLoop::UpdatePeers(const v1::Membership& membership) {
+// --- Messages
+
+void ExchangeLoop::SendMessages() {
+  for (const Exchange::Message& message : exchange_.TakeMessages()) {
+    if (const auto* push = std::get_if<PushMessage>(&message)) {
+      rpc::OutgoingFrame frame = FrameOf(*push, exchange_.PayloadOf(*push));
+      std::uint64_t bytes = 0;
+      for (const rpc::LentBytes& piece : frame.payload) {
+        bytes += piece.bytes.size();
+      }
+      metrics_.push_bytes.Increment(static_cast<double>(bytes));
+      requests_.OnSent(push->request);
+      parameter_servers_.Send(push->server, std::move(frame));
+    } else if (const auto* fetch = std::get_if<FetchMessage>(&message)) {
+      requests_.OnSent(fetch->request);
+      parameter_servers_.Send(fetch->server, FrameOf(*fetch));
+    } else if (const auto* flush = std::get_if<FlushMessage>(&message)) {
+      parameter_servers_.Send(flush->server, FrameOf(*flush));
+    } else if (const auto* acknowledge = std::get_if<AcknowledgeMessage>(&message)) {
+      data_servers_.Send(acknowledge->server, FrameOf(*acknowledge));
+    } else if (const auto* hand_back = std::get_if<HandBackMessage>(&message)) {
+      data_servers_.Send(hand_back->server, FrameOf(*hand_back));
+    }
+  }
+}
+
+void ExchangeLoop::OnReply(rpc::IncomingFrame frame) {
+  auto shared = std::make_shared<rpc::IncomingFrame>(std::move(frame));
+  inbox_.Post([this, shared] { status_.Update(HandleReply(*shared)); });
+}
+
+absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
+  v1::ExchangeReply reply;
+  if (!reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
+    return absl::InternalError("a parameter server sent a header that is no ExchangeReply");
+  }
+  const TimePoint now = clock_.Now();
+  if (reply.has_push()) {
+    requests_.OnReply(reply.id(), metrics_.push_seconds);
+    std::uint64_t staleness = 0;
+    for (const v1::ShardAck& ack : reply.push().acks()) {
+      staleness = std::max(staleness, ack.staleness());
+    }
+    metrics_.staleness.Observe(static_cast<double>(staleness));
+    return exchange_.OnPushReply(PushReplyOf(reply.id(), reply.push()), now);
+  }
+  if (reply.has_flush()) {
+    return exchange_.OnFlushReply(FlushReplyOf(reply.id(), reply.flush()));
+  }
+  requests_.OnReply(reply.id(), metrics_.fetch_seconds);
+  metrics_.fetch_bytes.Increment(static_cast<double>(frame.payload_bytes()));
+  for (const v1::ShardValue& value : reply.fetch().values()) {
+    const auto& shards = replica_.layout.shards();
+    if (value.outcome() == v1::ShardValue::FOUND &&
+        (value.shard() >= shards.size() || value.elements() != shards[value.shard()].size())) {
+      return absl::InternalError("a parameter server sent values that do not fit their shard");
+    }
+  }
+  rpc::PayloadReader reader(frame);
+  const auto read = [&](std::span<float> values) {
+    return reader.Read(std::as_writable_bytes(values));
+  };
+  return exchange_.OnFetchReply(FetchReplyOf(reply.id(), reply.fetch()), read, now);
+}
+
+// --- Servers
+
+void ExchangeLoop::UpdateServers(const v1::Membership& membership) {
   if (membership.version() < membership_version_) {
     return;
   }
@@ -212,79 +236,13 @@ void ExchangeLoop::UpdatePeers(const v1::Membership& membership) {
   }
   membership_version_ = membership.version();
   exchange_.OnMap(ClusterMapOf(membership));
-  for (const bool is_data_server : {false, true}) {
-    Peers& peers = is_data_server ? data_servers_ : parameter_servers_;
-    Peers current;
-    for (const v1::Member& member : membership.members()) {
-      if (member.role() != (is_data_server ? v1::DATA_SERVER : v1::PARAMETER_SERVER)) {
-        continue;
-      }
-      const auto known = peers.find(member.slot());
-      if (known != peers.end() && known->second.address == member.address() &&
-          known->second.incarnation == member.incarnation()) {
-        current[member.slot()] = std::move(known->second);
-        peers.erase(known);
-      } else {
-        Peer& peer = current[member.slot()];
-        peer.address = member.address();
-        peer.incarnation = member.incarnation();
-      }
-    }
-    for (auto& [server, peer] : peers) {
-      Disconnect(peer);
-      is_data_server ? exchange_.OnDataServer(server, false)
-                     : exchange_.OnParameterServer(server, false);
-      if (is_data_server) {
-        drained_.Remove(server);
-      }
-    }
-    peers = std::move(current);
-    for (auto& [server, peer] : peers) {
-      if (peer.link == nullptr) {
-        is_data_server ? ConnectDataServer(server, peer) : ConnectParameterServer(server, peer);
-      }
-    }
-  }
+  parameter_servers_.Update(membership);
+  data_servers_.Update(membership);
 }
 
-void ExchangeLoop::Disconnect(Peer& peer) {
-  if (peer.receiver != nullptr) {
-    peer.receiver->Stop();
-  }
-  peer.link.reset();
-  peer.receiver.reset();
-}
-
-void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
-  v1::ExchangeRequest request;
-  v1::ExchangeHello& hello = *request.mutable_hello();
-  hello.set_format_version(1);
-  hello.set_job_uid(identity_.job.job_uid);
-  hello.set_attempt(identity_.job.attempt);
-  hello.set_worker_slot(identity_.slot);
-  hello.set_worker_incarnation(identity_.incarnation);
-  LinkOptions options = {.address = peer.address,
-                         .method = "/adamant.v1.ParameterServer/Exchange",
-                         .job = std::to_string(identity_.job.job_uid),
-                         .max_message_bytes = kMaxMessageBytes + kHeaderRoom,
-                         .hello = request.SerializeAsString(),
-                         .seed = MixSeed(identity_.incarnation, identity_.slot, server)};
-  LinkHandlers handlers;
-  handlers.on_hello = [this](const rpc::IncomingFrame& frame) -> absl::Status {
-    v1::ExchangeReply reply;
-    if (!reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
-      return absl::DataLossError("the answer to the hello is no ExchangeReply");
-    }
-    if (reply.hello().stale()) {
-      inbox_.Post([this] {
-        status_.Update(absl::AbortedError("another process has taken this worker's slot"));
-      });
-    }
-    return reply.hello().refused().empty()
-               ? absl::OkStatus()
-               : absl::FailedPreconditionError("refused: " + reply.hello().refused());
-  };
-  handlers.on_change = [this, server](bool connected) {
+ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {
+  ParameterServerHandlers handlers;
+  handlers.on_change = [this](ServerSlot server, bool connected) {
     inbox_.Post([this, server, connected] {
       if (!connected) {
         resumption_.OnDisturbed(exchange_.pushes_acknowledged());
@@ -292,63 +250,44 @@ void ExchangeLoop::ConnectParameterServer(ServerSlot server, Peer& peer) {
       exchange_.OnParameterServer(server, connected);
     });
   };
-  handlers.on_frame = [this](rpc::IncomingFrame frame) {
+  handlers.on_reply = [this](rpc::IncomingFrame frame) {
     OnReply(std::move(frame));
     return absl::OkStatus();
   };
-  peer.link = std::make_unique<Link>(std::move(options), std::move(handlers));
+  handlers.on_stale = [this] {
+    inbox_.Post([this] {
+      status_.Update(absl::AbortedError("another process has taken this worker's slot"));
+    });
+  };
+  handlers.on_removed = [this](ServerSlot server) { exchange_.OnParameterServer(server, false); };
+  return handlers;
 }
 
-void ExchangeLoop::ConnectDataServer(ServerSlot server, Peer& peer) {
-  v1::WorkRequest request;
-  v1::WorkHello& hello = *request.mutable_hello();
-  hello.set_format_version(1);
-  hello.set_job_uid(identity_.job.job_uid);
-  hello.set_attempt(identity_.job.attempt);
-  hello.set_worker_slot(identity_.slot);
-  hello.set_worker_incarnation(identity_.incarnation);
-  hello.set_window(static_cast<std::uint32_t>(replica_.window()));
-  const std::uint64_t batch_bytes = replica_.options.batch_size * replica_.example_bytes();
-  LinkOptions options = {.address = peer.address,
-                         .method = "/adamant.v1.DataServer/Work",
-                         .job = std::to_string(identity_.job.job_uid),
-                         .max_message_bytes = batch_bytes + kHeaderRoom,
-                         .hello = request.SerializeAsString(),
-                         .seed = MixSeed(identity_.incarnation, identity_.slot, server)};
-  WorkHandlers work;
-  work.on_acknowledged = [this](std::vector<Lease> leases) {
+DataServerHandlers ExchangeLoop::HandlersOfDataServers() {
+  DataServerHandlers handlers;
+  handlers.work.on_acknowledged = [this](std::vector<Lease> leases) {
     inbox_.Post([this, leases = std::move(leases)] { exchange_.OnAcknowledged(leases); });
   };
-  work.on_epoch_closed = [this](std::uint64_t epoch) {
+  handlers.work.on_epoch_closed = [this](std::uint64_t epoch) {
     inbox_.Post([this, epoch] { exchange_.OnEpochClosed(epoch); });
   };
-  work.on_snapshot_wanted = [this](std::uint64_t epoch, std::uint64_t snapshot) {
+  handlers.work.on_snapshot_wanted = [this](std::uint64_t epoch, std::uint64_t snapshot) {
     inbox_.Post([this, epoch, snapshot] { exchange_.WantSnapshot(epoch, snapshot); });
   };
-  work.on_epoch_begun = [this](std::uint64_t epoch) {
+  handlers.work.on_epoch_begun = [this](std::uint64_t epoch) {
     inbox_.Post([this, epoch] { exchange_.OnEpochBegun(epoch); });
   };
-  work.on_no_slot = [this](const Lease& lease) {
+  handlers.work.on_no_slot = [this](const Lease& lease) {
     inbox_.Post([this, lease] { exchange_.OnNoSlot(lease); });
   };
-  peer.receiver = std::make_unique<WorkReceiver>(server, replica_, drained_, std::move(work));
-  WorkReceiver& receiver = *peer.receiver;
-  LinkHandlers handlers;
-  handlers.on_hello = [this, &receiver](const rpc::IncomingFrame& frame) {
-    const absl::Status status = receiver.OnHello(frame);
-    if (absl::IsInvalidArgument(status)) {
-      inbox_.Post([this, status] { status_.Update(status); });
-    }
-    return status;
-  };
-  handlers.on_change = [this, server, &receiver](bool connected) {
-    receiver.OnChange(connected);
+  handlers.on_change = [this](ServerSlot server, bool connected) {
     inbox_.Post([this, server, connected] { exchange_.OnDataServer(server, connected); });
   };
-  handlers.on_frame = [&receiver](const rpc::IncomingFrame& frame) {
-    return receiver.OnFrame(frame);
+  handlers.on_misfit = [this](const absl::Status& status) {
+    inbox_.Post([this, status] { status_.Update(status); });
   };
-  peer.link = std::make_unique<Link>(std::move(options), std::move(handlers));
+  handlers.on_removed = [this](ServerSlot server) { exchange_.OnDataServer(server, false); };
+  return handlers;
 }
 
 }  // namespace adamant::worker

@@ -15,6 +15,9 @@
 
 namespace adamant::worker {
 
+/// Room in a message for the header, beside the payload.
+constexpr std::uint64_t kHeaderRoom = std::uint64_t{1} << 20;
+
 struct LinkOptions {
   std::string address;  ///< host:port
   std::string method;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "services/common/base/busy_meter.h"
+#include "services/common/base/clock.h"
+#include "services/common/base/mutex.h"
+#include "services/worker/core/exchange.h"
+#include "services/worker/core/replica.h"
+
+namespace adamant::v1 {
+class Heartbeat;
+}  // namespace adamant::v1
+
+namespace adamant::worker {
+
+/// What a worker's heartbeats say: how far its threads are, and what the exchange loop has
+/// published. Threads: any.
+class ProgressReport {
+ public:
+  /// Both must outlive this.
+  ProgressReport(Replica& replica, const Clock& clock) : replica_(replica), clock_(clock) {}
+
+  /// The exchange loop begins a turn, or ends it.
+  void OnTurn() { turns_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Takes over the exchange's totals of now.
+  void Publish(const ExchangeStatistics& statistics);
+
+  /// Totals since the process started.
+  void Fill(v1::Heartbeat& heartbeat);
+
+ private:
+  Replica& replica_;
+  const Clock& clock_;
+  std::atomic<std::uint64_t> turns_{0};  // odd while the loop works
+
+  // Guarded.
+  Mutex mutex_;
+  ExchangeStatistics statistics_ ABSL_GUARDED_BY(mutex_);
+  BusyMeter busy_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace adamant::worker

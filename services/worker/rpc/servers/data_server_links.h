@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "services/common/rpc/frame.h"
+#include "services/worker/core/messages.h"
+#include "services/worker/core/replica.h"
+#include "services/worker/rpc/drained_servers.h"
+#include "services/worker/rpc/link.h"
+#include "services/worker/rpc/servers/server_table.h"
+#include "services/worker/rpc/work_receiver.h"
+#include "services/worker/rpc/worker_identity.h"
+
+namespace adamant::v1 {
+class Membership;
+}  // namespace adamant::v1
+
+namespace adamant::worker {
+
+/// What happens on the links to data servers: on their reading threads, but for on_removed.
+struct DataServerHandlers {
+  WorkHandlers work;
+  std::function<void(ServerSlot server, bool connected)> on_change;
+  std::function<void(const absl::Status&)> on_misfit;  ///< the data does not fit the model
+  std::function<void(ServerSlot server)> on_removed;   ///< is a member no longer; within Update
+};
+
+/// A link to every data server of the job, on which the worker has introduced itself; batches that
+/// they deal go to the replica.
+/// Threads: one at a time.
+class DataServerLinks {
+ public:
+  /// `replica` must outlive this.
+  DataServerLinks(const WorkerIdentity& identity, Replica& replica, DataServerHandlers handlers);
+
+  /// Links to the members of now.
+  void Update(const v1::Membership& membership);
+
+  /// Queues a frame; dropped where the server is no member (Link::Send).
+  void Send(ServerSlot server, rpc::OutgoingFrame frame);
+
+  /// Says on links with nothing to send that the worker lives, and whether its control stream is
+  /// up.
+  void KeepAlive(bool controller_heard);
+
+  /// Ends all links: no handler is called after this.
+  void Close() { streams_.Clear(); }
+
+ private:
+  /// A link, and who takes in what comes on it.
+  struct Stream {
+    Stream(ServerSlot server,
+           Replica& replica,
+           DrainedServers& drained,
+           const WorkHandlers& handlers)
+        : receiver(server, replica, drained, handlers) {}
+    ~Stream() { receiver.Stop(); }
+
+    WorkReceiver receiver;
+    std::unique_ptr<Link> link;  // its threads use the receiver
+  };
+
+  std::unique_ptr<Stream> Open(const ServerPlace& place);
+  [[nodiscard]] LinkOptions OptionsFor(const ServerPlace& place) const;
+
+  const WorkerIdentity identity_;
+  Replica& replica_;
+  const DataServerHandlers handlers_;
+  DrainedServers drained_;
+  ServerTable<Stream> streams_;
+};
+
+}  // namespace adamant::worker

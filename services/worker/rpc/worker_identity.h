@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "services/common/base/system/job_attempt.h"
+
+namespace adamant::worker {
+
+/// Who this worker is.
+struct WorkerIdentity {
+  JobAttempt job = {};
+  std::uint32_t slot = 0;
+  std::uint64_t incarnation = 0;
+};
+
+/// Introduces the worker to a server: `hello` is a v1::ExchangeHello or a v1::WorkHello.
+template <class Hello>
+void Introduce(const WorkerIdentity& identity, Hello& hello) {
+  hello.set_format_version(1);
+  hello.set_job_uid(identity.job.job_uid);
+  hello.set_attempt(identity.job.attempt);
+  hello.set_worker_slot(identity.slot);
+  hello.set_worker_incarnation(identity.incarnation);
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,66 @@
+#include "services/worker/rpc/progress_report.h"
+
+#include <gtest/gtest.h>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/unit/services/worker/core/worker_rig.h"
+
+namespace adamant::worker {
+namespace {
+
+class ProgressReportTest : public testing::Test {
+ protected:
+  v1::Heartbeat Fill() {
+    v1::Heartbeat heartbeat;
+    report_.Fill(heartbeat);
+    return heartbeat;
+  }
+
+  LoneReplica lone_{{.threads = 2}};
+  FakeClock clock_;
+  ProgressReport report_{lone_.replica, clock_};
+};
+
+TEST_F(ProgressReportTest, SumsTheThreadsAndSaysWhatWasPublished) {
+  for (const auto& port : lone_.replica.ports) {
+    port->statistics.examples = 8;
+    port->statistics.correct = 3;
+    port->statistics.loss_sum = 0.5;
+  }
+  lone_.replica.ports[1]->statistics.epoch = 2;
+  ExchangeStatistics statistics;
+  statistics.pushes_acknowledged = 5;
+  statistics.updates_lost = 1;
+  report_.Publish(statistics);
+  const v1::Heartbeat heartbeat = Fill();
+  EXPECT_EQ(heartbeat.worker().trained_examples(), 16u);
+  EXPECT_EQ(heartbeat.worker().correct(), 6u);
+  EXPECT_EQ(heartbeat.worker().loss_sum(), 1);
+  EXPECT_EQ(heartbeat.worker().epoch(), 2u);
+  EXPECT_EQ(heartbeat.worker().pushes_acknowledged(), 5u);
+  EXPECT_EQ(heartbeat.worker().updates_lost(), 1u);
+  EXPECT_EQ(heartbeat.worker().grown_layer(), "") << "no fetch has come";
+}
+
+TEST_F(ProgressReportTest, TheLayerThatHasGrownMostIsNamed) {
+  ExchangeStatistics statistics;
+  statistics.weight_growth = 4;
+  statistics.grown_tensor = 2;
+  report_.Publish(statistics);
+  EXPECT_EQ(Fill().worker().weight_growth(), 4);
+  EXPECT_EQ(Fill().worker().grown_layer(), lone_.layout.parameters()[2].layer);
+}
+
+TEST_F(ProgressReportTest, TheLoopIsBusyForAsLongAsItsTurnLasts) {
+  report_.OnTurn();
+  Fill();
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Fill().busy_seconds(), 1);
+  report_.OnTurn();
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Fill().busy_seconds(), 0);
+}
+
+}  // namespace
+}  // namespace adamant::worker
