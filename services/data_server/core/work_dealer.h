@@ -1,17 +1,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "services/common/base/clock.h"
-#include "services/data_server/core/evaluation.h"
+#include "services/data_server/core/batch_dealer.h"
+#include "services/data_server/core/ledger.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/core/order.h"
 #include "services/data_server/core/part.h"
-#include "services/data_server/core/worker_table.h"
+#include "services/data_server/core/part_table.h"
 
 namespace adamant::data_server {
 
@@ -74,10 +75,10 @@ class WorkDealer {
  private:
   using TimePoint = Clock::TimePoint;
 
-  void On(const Hello& hello, TimePoint now);
-  void On(const Disconnected& gone, TimePoint now);
-  void On(const Acknowledge& message, TimePoint now);
-  void On(const HandBack& message, TimePoint now);
+  void On(const Hello& hello, TimePoint now) { batches_.OnHello(hello, now); }
+  void On(const Disconnected& gone, TimePoint) { batches_.OnDisconnected(gone.worker); }
+  void On(const Acknowledge& message, TimePoint now) { batches_.OnResults(message, now); }
+  void On(const HandBack& message, TimePoint now) { batches_.OnHandBack(message, now); }
   void On(const KeepAlive& message, TimePoint now);
   void On(const ControllerAway& away, TimePoint now);
   void On(const ControllerBack& back, TimePoint now);
@@ -86,83 +87,36 @@ class WorkDealer {
   void On(const CloseEpoch& command, TimePoint now);
   void On(const Evaluate& command, TimePoint now);
   void On(const RecordRead& answer, TimePoint now);
-  void On(const RecordWritten& answer, TimePoint now);
+  void On(const RecordWritten& answer, TimePoint) { parts_.OnWritten(answer); }
   void On(const Tick& tick, TimePoint now);
 
-  // The worker, noted as heard; null if it is not one of ours (any more).
-  WorkerTable::Worker* Hear(WorkerId id, TimePoint now);
-
-  // Work (work_dealer.cc).
-  struct Choice {
-    BatchId batch;
-    bool again = false;
-  };
-  std::optional<Choice> NextFor(const WorkerTable::Worker& worker);
-  std::optional<Choice> NextFromParts();
-  void DealAll(TimePoint now);
-  void DealTo(WorkerTable::Worker& worker, const Choice& choice);
-  void TellDrained();
-  void GiveBack(const BatchId& batch, bool lost);
-  void GiveBackAll(const std::vector<BatchId>& lost);
-  void ForgetLeases(std::uint32_t part);
-  bool ForgetTraining(std::uint64_t up_to_epoch);
-  void ForgetEvaluation();
-  void TellClosed(std::uint64_t epoch);
-  void JudgeEvaluation(WorkerId worker, const LeaseResult& result);
-  [[nodiscard]] std::uint64_t JobExamples() const;
-  [[nodiscard]] std::uint64_t AheadExamples(const BatchId& dealt) const;
-  [[nodiscard]] bool OnlyWorkerZero() const;
-
-  // Records and the end of the epoch (dealer_records.cc).
-  void RequestRead(std::uint32_t part);
-  void DropRequests(std::uint32_t part);
-  void ReadOwned(std::uint32_t part, const RecordRead& answer, TimePoint now);
-  void ReadForeign(std::uint32_t part, const RecordRead& answer);
-  void PollForeign(TimePoint now);
-  void ReloadFenced(TimePoint now);
-  void StartWrites();
-  void SendAnswers();
-  void ReportClosed();
-  void ReportEnded();
-  [[nodiscard]] std::uint64_t StoredExamples() const;
-  [[nodiscard]] bool EpochIsComplete() const;
-
-  // Epochs, with a controller and without (dealer_epochs.cc).
   void StartEpoch(std::uint64_t epoch, TimePoint now);
   void EndEpoch(std::uint64_t epoch, bool report);
   void Confirm(std::uint64_t epoch);
+  void ReportEnded();
+  [[nodiscard]] bool EpochIsComplete() const;
+
+  // Without a controller (docs/design/0003-operator.md, "Without a controller"): the record of part
+  // 0 says which epoch it is and whether it has ended; its owner decides, the others follow.
   void GoOnAlone(TimePoint now);
   void StartAlone(std::uint64_t epoch, TimePoint now);
   void Lead(Part& first, TimePoint now);
   void Follow(const Ledger& first, TimePoint now);
   [[nodiscard]] bool IsFollowed() const;
-  [[nodiscard]] std::optional<UnattendedEpoch> ClosedEpoch() const;
 
   // Constant after construction.
   const WorkDealerOptions options_;
   const PartLayout layout_;
 
-  WorkerTable workers_;
-  std::map<std::uint32_t, Part> parts_;  // that this server owns
-  std::optional<Evaluation> evaluation_;
-  std::uint64_t epoch_ = 0;      // commanded last, or begun alone
-  bool open_ = false;            // and not closed since
-  bool reported_ended_ = false;  // since then
+  std::vector<Output> out_;  // of the input being handled
+  PartTable parts_;
+  BatchDealer batches_;
+  bool reported_ended_ = false;  // since the epoch was commanded, or begun alone
 
   // The controller.
   bool away_ = false;           // its stream to us is down
   TimePoint controller_heard_;  // last, by us or a worker; without meaning unless `away_`
   bool alone_ = false;          // for long enough that we go on without it
-
-  // Records.
-  std::vector<Ledger> foreign_;  // by part: what its record last said, without the bitmap
-  std::vector<std::uint32_t> part_owner_;
-  std::map<std::uint64_t, std::uint32_t> requests_;  // under way: part by request
-  std::uint64_t next_request_ = 1;
-  std::map<std::uint32_t, TimePoint> reload_at_;  // parts whose record another server wrote
-  std::optional<TimePoint> poll_at_;
-
-  std::vector<Output> out_;  // of the input being handled
 };
 
 }  // namespace adamant::data_server
