@@ -9,7 +9,7 @@ namespace {
 // With these a net has learned much more than little, if the rate is right: docs/operations.md.
 constexpr std::uint64_t kFewestBatchesOfThread = 50;
 
-std::string Counted(std::uint64_t count) {
+std::string BatchesText(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " batch" : " batches");
 }
 
@@ -49,7 +49,7 @@ bool IsTooShort(const JobLength& length) {
 }
 
 std::string ShortText(const JobLength& length) {
-  return "the job has only " + Counted(length.batches) + " in all" +
+  return "the job has only " + BatchesText(length.batches) + " in all" +
          (length.threads > 1 ? " for " + std::to_string(length.threads) + " training threads"
                              : "") +
          (length.warm_up > 0 ? ", " + std::to_string(length.warm_up) + " of them in its warm-up"

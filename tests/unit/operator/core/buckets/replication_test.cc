@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/core/buckets/bucket_copies.h"
 #include "operator/core/job/job_controller.h"
 #include "tests/unit/operator/core/job/harness.h"
 
@@ -122,7 +123,7 @@ TEST(ReplicationStartTest, TheJobBeginsWithoutCopiesThatDoNotCome) {
   job.Begin();
   job.JoinAll();
   EXPECT_EQ(job.state().phase, Phase::kStarting);
-  job.Pass(Placement::kCopyTime - seconds(1));
+  job.Pass(BucketCopies::kCopyTime - seconds(1));
   EXPECT_EQ(job.state().phase, Phase::kStarting);
   job.Pass(seconds(2));
   EXPECT_EQ(job.state().phase, Phase::kRunning);
@@ -135,7 +136,7 @@ TEST(ReplicationStartTest, ServersThatDieAgainAndAgainDoNotKeepTheJobFromBeginni
   job.Begin();
   job.JoinAll();
   for (int i = 0; i < 4; ++i) {
-    job.Pass(Placement::kCopyTime / 2);
+    job.Pass(BucketCopies::kCopyTime / 2);
     if (job.state().phase == Phase::kRunning) {
       return;
     }

@@ -1,0 +1,66 @@
+#include "operator/core/buckets/bucket_copies.h"
+
+#include <algorithm>
+
+namespace adamant::controller {
+
+void BucketCopies::OnSettled(TimePoint now) {
+  all_served_ = true;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    all_served_ = all_served_ && configurations_.IsServed(bucket);
+  }
+  if (all_served_ && !first_served_) {
+    first_served_ = now;
+  }
+}
+
+void BucketCopies::Forget() {
+  all_served_ = false;
+  first_served_.reset();
+}
+
+bool BucketCopies::IsComplete(TimePoint now) const {
+  const auto have = [&](std::uint32_t copies) {
+    return std::ranges::all_of(configurations_.records(), [&](const Bucket& record) {
+      return record.members.size() >= copies;
+    });
+  };
+  return all_served_ && have(settings_.min_in_sync) &&
+         (have(settings_.copies) || now >= *first_served_ + kCopyTime);
+}
+
+std::optional<Clock::TimePoint> BucketCopies::NextTimer(TimePoint now) const {
+  return first_served_ && *first_served_ + kCopyTime > now
+             ? std::optional(*first_served_ + kCopyTime)
+             : std::nullopt;
+}
+
+bool BucketCopies::HasAllCopies() const {
+  if (!all_served_) {
+    return false;
+  }
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (LiveCopiesOf(bucket) < settings_.copies) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::size_t BucketCopies::LiveCopiesOf(std::uint32_t bucket) const {
+  const auto runs = [&](Holder member) { return servers_.Runs(member); };
+  return static_cast<std::size_t>(std::ranges::count_if(configurations_.At(bucket).members, runs));
+}
+
+bool BucketCopies::NeedsDiskOf(std::uint32_t slot) const {
+  return std::ranges::any_of(configurations_.records(), [&](const Bucket& record) {
+    const auto is_of_slot = [slot](Holder member) { return member.slot == slot; };
+    const auto others = std::ranges::count_if(record.members, [&](Holder member) {
+      return !is_of_slot(member) && servers_.Runs(member);
+    });
+    return std::ranges::any_of(record.members, is_of_slot) &&
+           others < static_cast<std::ptrdiff_t>(std::max(settings_.min_in_sync, 1U));
+  });
+}
+
+}  // namespace adamant::controller

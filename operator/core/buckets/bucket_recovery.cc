@@ -1,0 +1,239 @@
+#include "operator/core/buckets/bucket_recovery.h"
+
+#include <algorithm>
+#include <string>
+
+#include "operator/core/buckets/remains.h"
+#include "operator/core/diagnosis/recovery.h"
+
+namespace adamant::controller {
+
+BucketRecovery::BucketRecovery(const JobSettings& settings,
+                               JobState& state,
+                               Outbox& outbox,
+                               Configurations& configurations,
+                               const Deaths& deaths,
+                               const ParameterServers& servers,
+                               CheckpointRollback& rollback)
+    : settings_(settings),
+      state_(state),
+      outbox_(outbox),
+      configurations_(configurations),
+      deaths_(deaths),
+      servers_(servers),
+      rollback_(rollback),
+      restores_(settings.logged),
+      restored_(settings, state, outbox) {}
+
+void BucketRecovery::Begin(bool in_order) {
+  restored_.Begin(in_order);
+  ForgetRetained();  // who was lost before is not known
+}
+
+void BucketRecovery::ForgetRetained() {
+  not_retained_.resize(state_.buckets.size());
+  for (std::uint32_t bucket = 0; bucket < not_retained_.size(); ++bucket) {
+    not_retained_[bucket] = KnownUpdates(bucket);
+  }
+}
+
+// A checkpoint may know more than the last heartbeats.
+std::uint64_t BucketRecovery::KnownUpdates(std::uint32_t bucket) const {
+  const auto& kept = state_.checkpoint.buckets;
+  return std::max(state_.histories[bucket].updates, kept.empty() ? 0 : kept[bucket].updates);
+}
+
+bool BucketRecovery::OnRejected(Holder holder, const BucketState& state) {
+  const Bucket& record = configurations_.At(state.bucket);
+  if (record.primary != holder || record.epoch != state.epoch || record.members.size() != 1) {
+    return false;
+  }
+  rejected_[state.bucket] = state.epoch;
+  restores_.OnLost(state.bucket, record, TimePoint{});
+  restores_.Reject(state.bucket, holder, state.detail);
+  return true;
+}
+
+void BucketRecovery::OnRestored(std::uint32_t bucket, std::uint64_t updates, std::uint64_t lost) {
+  not_retained_[bucket] = std::min(not_retained_[bucket], updates);
+  const MemberId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
+  restored_.Add(bucket, from, lost);
+  state_.lost_with_all += rollback_.may_roll_back() ? lost : 0;
+  outbox_.StateChanged();
+}
+
+bool BucketRecovery::GoBack() {
+  if (!rollback_.HasDisksRunning()) {
+    return false;
+  }
+  rollback_.SetWentBack();
+  RollBack();
+  return true;
+}
+
+void BucketRecovery::TellRestored() {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.ServiceOf(bucket) == Configurations::Service::kRestoring) {
+      return;
+    }
+  }
+  restored_.TellTogether(rollback_.at_checkpoint());
+}
+
+void BucketRecovery::OnAdvised() {
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (const auto& learner = configurations_.At(bucket).learner) {
+      restores_.Touch(bucket, *learner);
+    }
+  }
+}
+
+// Nobody of the record can serve it. The end of one whose disk was left with its node is never
+// proved; it acknowledges nothing without the others, of which one, at least, is dead.
+bool BucketRecovery::IsLost(std::uint32_t bucket) const {
+  const Bucket& record = configurations_.At(bucket);
+  const auto rejected = rejected_.find(bucket);
+  const auto is_dead = [&](Holder member) { return deaths_.Has(member); };
+  const bool all_gone = std::ranges::all_of(record.members, [&](Holder member) {
+    return is_dead(member) || restores_.HasLostDisk(member);
+  });
+  return (all_gone && std::ranges::any_of(record.members, is_dead)) ||
+         (rejected != rejected_.end() && rejected->second == record.epoch);
+}
+
+absl::Status BucketRecovery::BringBack(const std::vector<Spread::Server>& servers, TimePoint now) {
+  Load load(configurations_.records(), settings_.parameter_servers);
+  Restores::Sources sources;
+  bool all_known = true;
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (!IsLost(bucket)) {
+      continue;
+    }
+    const Bucket& record = configurations_.At(bucket);
+    if (!record.created) {
+      if (const auto holder = Spread::Replacement(servers, load)) {
+        configurations_.Reassign(bucket, *holder);
+        ++load.primaries[holder->slot];
+      }
+      continue;
+    }
+    configurations_.SetRestoring(bucket);
+    restores_.OnLost(bucket, record, now);
+    const absl::StatusOr<std::optional<Restores::Source>> source =
+        SourceOf(bucket, servers, load, now);
+    if (!source.ok()) {
+      return OnNobodyHas(source.status(), settings_.only_checkpoints);
+    }
+    all_known = all_known && source->has_value();
+    if (*source) {
+      ++load.primaries[(*source)->holder.slot];
+      sources.emplace(bucket, **source);
+    }
+  }
+  if (absl::Status better = CheckLosses(sources); !better.ok()) {
+    return better;
+  }
+  return Restore(sources, all_known);
+}
+
+// Who is to serve the lost bucket. A job that may still go back to its checkpoint as a whole
+// decides so where it knows all sources; a log lacks nothing that was acknowledged.
+absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
+    std::uint32_t bucket,
+    const std::vector<Spread::Server>& servers,
+    const Load& load,
+    TimePoint now) const {
+  absl::StatusOr<std::optional<Restores::Source>> disk = restores_.Choose(bucket, load, now);
+  const Checkpoint& checkpoint = state_.checkpoint;
+  const bool unreadable = rejected_.contains(bucket) &&
+                          configurations_.At(bucket).restored_snapshot == checkpoint.snapshot;
+  const bool is_known = !disk.ok() || disk->has_value();
+  if (rollback_.may_roll_back() || settings_.only_checkpoints || unreadable || !is_known ||
+      (disk.ok() && settings_.logged) ||
+      !CheckpointHasMore(state_, bucket, disk.ok() ? *disk : std::nullopt)) {
+    return disk;
+  }
+  const CheckpointBucket& kept = checkpoint.buckets[bucket];
+  if (servers[kept.slot].running) {
+    return std::optional(Restores::Source{.holder = servers_.HolderOf(kept.slot),
+                                          .updates = kept.updates,
+                                          .generation = kept.generation,
+                                          .snapshot = checkpoint.snapshot});
+  }
+  if (restores_.IsWaiting(bucket, now)) {
+    return std::optional<Restores::Source>();
+  }
+  return disk;
+}
+
+// In a log is all that was acknowledged; before the job begins Restore weighs all buckets together.
+absl::Status BucketRecovery::CheckLosses(const Restores::Sources& sources) const {
+  if (rollback_.may_roll_back() || settings_.logged || settings_.only_checkpoints ||
+      state_.recovery.going_back || !rollback_.MayReadCheckpoint() ||
+      state_.recovery.newest.checkpoint.snapshot != state_.checkpoint.snapshot) {
+    return absl::OkStatus();
+  }
+  for (const auto& [bucket, source] : sources) {
+    const std::uint64_t gone =
+        settings_.workers_retain ? not_retained_[bucket] : KnownUpdates(bucket);
+    if (source.updates < gone && HasNothingSinceCheckpoint(state_, bucket, source)) {
+      const MemberId from{Role::kParameterServer, source.holder.slot};
+      return absl::AbortedError("all copies of bucket " + std::to_string(bucket) +
+                                " are lost, the disk of " + ToString(from) +
+                                " has no update of it since " + CheckpointName(state_) +
+                                ", and no worker can send the rest again");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// While the job may still go back to its checkpoint, what is left of all buckets decides together.
+absl::Status BucketRecovery::Restore(const Restores::Sources& sources, bool all_known) {
+  if (sources.empty() || (rollback_.may_roll_back() && !all_known)) {
+    return absl::OkStatus();
+  }
+  if (rollback_.may_roll_back() && !settings_.logged && rollback_.HasDisksRunning() &&
+      rollback_.MayReadCheckpoint()) {
+    if (const std::string why = WhyBackToCheckpoint(state_, sources); !why.empty()) {
+      return OnNobodyHas(absl::DataLossError(why), true);
+    }
+  }
+  for (const auto& [bucket, source] : sources) {
+    configurations_.Restore(bucket, source.holder, source.snapshot);
+    restores_.Touch(bucket, source.holder);
+  }
+  return absl::OkStatus();
+}
+
+// A bucket has no complete copy. Before the job begins, with no process of before alive, everything
+// can go back to the checkpoint together: parameters, tables and ledger. Where a disk has nothing
+// that it should have, the checkpoint may be gone with it.
+absl::Status BucketRecovery::OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint) {
+  if (!rollback_.may_roll_back()) {
+    return why;
+  }
+  if (rollback_.HasDisksRunning()) {
+    outbox_.Tell(Note::Kind::kRestored,
+                 state_.epoch,
+                 (settings_.only_checkpoints ? "nothing but checkpoints is stored"
+                                             : std::string(why.message())) +
+                     "; the job goes back to " + CheckpointName(state_) +
+                     (disks_have_checkpoint || state_.checkpoint.buckets.empty()
+                          ? ""
+                          : ", if it is still on the disks") +
+                     (EndedWithCheckpoint(state_) ? "" : ", and trains again what came after it"));
+    RollBack();
+  }
+  return absl::OkStatus();
+}
+
+void BucketRecovery::RollBack() {
+  rejected_.clear();
+  rollback_.RollBack();
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    restores_.OnServed(bucket);  // what was lost before does not matter any more
+    restores_.Touch(bucket, configurations_.At(bucket).primary);
+  }
+}
+
+}  // namespace adamant::controller

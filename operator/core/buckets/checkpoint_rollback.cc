@@ -1,0 +1,78 @@
+#include "operator/core/buckets/checkpoint_rollback.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "operator/core/buckets/spread.h"
+#include "operator/core/diagnosis/recovery.h"
+
+namespace adamant::controller {
+
+void CheckpointRollback::Begin(bool none_lives) {
+  may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
+}
+
+void CheckpointRollback::OnStored(Holder holder, const StoredBuckets& stored) {
+  empty_disks_.erase(holder.slot);
+  const bool is_member =
+      std::ranges::any_of(state_.buckets, [&](const Bucket& record) { return record.Has(holder); });
+  if (!is_member && std::ranges::none_of(stored.buckets, &StoredBucket::complete)) {
+    empty_disks_[holder.slot] = state_.checkpoint.snapshot;
+  }
+}
+
+bool CheckpointRollback::HasDisksRunning() const {
+  const std::vector<Spread::Server> servers = servers_.All();
+  const auto& buckets = state_.checkpoint.buckets;
+  return buckets.empty() ? std::ranges::all_of(servers, &Spread::Server::running)
+                         : std::ranges::all_of(buckets, [&](const CheckpointBucket& bucket) {
+                             return servers[bucket.slot].running;
+                           });
+}
+
+bool CheckpointRollback::MayReadCheckpoint() const {
+  return std::ranges::none_of(state_.checkpoint.buckets, [&](const CheckpointBucket& bucket) {
+    const auto empty = empty_disks_.find(bucket.slot);
+    return empty != empty_disks_.end() && empty->second >= state_.checkpoint.snapshot;
+  });
+}
+
+void CheckpointRollback::RollBack() {
+  may_roll_back_ = false;
+  at_checkpoint_ = true;
+  rolled_back_ = true;
+  UndoUpdates(state_);
+  const bool made_anew = state_.checkpoint.buckets.empty();
+  const std::vector<Holder> makers =
+      made_anew ? Spread(settings_).Assign(servers_.All()) : std::vector<Holder>();
+  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (made_anew) {
+      configurations_.MakeAnew(bucket, makers[bucket], state_.checkpoint.snapshot);
+    } else {
+      configurations_.Restore(bucket,
+                              servers_.HolderOf(state_.checkpoint.buckets[bucket].slot),
+                              state_.checkpoint.snapshot);
+    }
+  }
+}
+
+bool CheckpointRollback::MayGoBackLater() const {
+  return !state_.checkpoint.buckets.empty() && !at_checkpoint_;
+}
+
+std::string CheckpointRollback::WhatHelps(const absl::Status& why) const {
+  const std::string checkpoint = CheckpointName(state_);
+  std::string text(why.message());
+  if (MayGoBackLater()) {
+    return text + "; --resume goes back to " + checkpoint +
+           ", if it is still on the servers' disks";
+  }
+  if (!state_.checkpoint.buckets.empty()) {
+    text = checkpoint + " cannot be restored either: " + text;
+  }
+  return text +
+         "; what was trained is lost, unless these servers' disks come back with what they " +
+         "held: then --resume goes on; else begin the job anew";
+}
+
+}  // namespace adamant::controller

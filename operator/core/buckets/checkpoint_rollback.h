@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "operator/core/buckets/configurations.h"
+#include "operator/core/buckets/parameter_servers.h"
+#include "operator/core/state/messages.h"
+#include "operator/core/state/state.h"
+
+namespace adamant::controller {
+
+/// Brings all buckets back together as the job's checkpoint has them: parameters, tables and
+/// ledger; knows whether that may be done, and can.
+/// Threads: one thread at a time.
+/// Source: docs/design/0010-divergence.md.
+class CheckpointRollback {
+ public:
+  /// The arguments must outlive this.
+  CheckpointRollback(const JobSettings& settings,
+                     JobState& state,
+                     Configurations& configurations,
+                     const ParameterServers& servers)
+      : settings_(settings), state_(state), configurations_(configurations), servers_(servers) {}
+
+  /// A controller begins. `none_lives`: every process that an earlier one has started is dead.
+  void Begin(bool none_lives);
+
+  /// The job has begun under this controller.
+  void OnJobBegun() { may_roll_back_ = went_back_ = false; }
+
+  /// What the disk of this process holds.
+  void OnStored(Holder holder, const StoredBuckets& stored);
+
+  /// Before the job begins, with no process of before alive, what is lost may roll back the job.
+  [[nodiscard]] bool may_roll_back() const { return may_roll_back_; }
+
+  /// Each disk that has a part of the checkpoint is open, and known; for weights that are made
+  /// anew, each disk.
+  [[nodiscard]] bool HasDisksRunning() const;
+
+  /// A server that has nothing of any bucket on its disk has lost that, and no checkpoint is on it.
+  [[nodiscard]] bool MayReadCheckpoint() const;
+
+  /// Rolls all buckets back: the primary of each is to restore it from the checkpoint, or to make
+  /// it anew.
+  void RollBack();
+
+  /// Whether RollBack was called, since the last call.
+  bool TakeRolledBack() { return std::exchange(rolled_back_, false); }
+
+  /// Every process is being ended, and the state says that the job goes back.
+  void OnGoingBack() { went_back_ = false; }
+
+  /// It is rolled back for that, and the job has not begun since.
+  void SetWentBack() { went_back_ = true; }
+  [[nodiscard]] bool went_back() const { return went_back_; }
+
+  /// The records have been settled.
+  void OnSettled(bool all_served) { at_checkpoint_ = at_checkpoint_ && !all_served; }
+
+  /// Rolled back, and not all buckets have been served since.
+  [[nodiscard]] bool at_checkpoint() const { return at_checkpoint_; }
+
+  /// Whether a job that ends now has a checkpoint to go back to when it is resumed.
+  [[nodiscard]] bool MayGoBackLater() const;
+
+  /// Why a bucket cannot come back, and what a person can do where the job does not help itself.
+  [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
+
+ private:
+  const JobSettings& settings_;
+  JobState& state_;
+  Configurations& configurations_;
+  const ParameterServers& servers_;
+  // By slot of those that had not one complete bucket on their disk: the newest checkpoint then.
+  std::map<std::uint32_t, std::uint64_t> empty_disks_;
+  bool may_roll_back_ = false;
+  bool went_back_ = false;
+  bool at_checkpoint_ = false;
+  bool rolled_back_ = false;
+};
+
+}  // namespace adamant::controller

@@ -1,0 +1,65 @@
+#include "operator/core/buckets/parameter_servers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace adamant::controller {
+
+ParameterServers::ParameterServers(const JobSettings& settings, const Roster& roster)
+    : settings_(settings), roster_(roster), away_since_(settings.parameter_servers) {}
+
+void ParameterServers::Begin(TimePoint now) {
+  away_since_.assign(settings_.parameter_servers, now);
+  opened_.assign(settings_.parameter_servers, 0);
+}
+
+void ParameterServers::OnLost(std::uint32_t slot, TimePoint now) {
+  draining_.erase(slot);
+  unflushed_.erase(slot);
+  away_since_[slot] = now;
+}
+
+void ParameterServers::OnOpened(std::uint32_t slot) { opened_[slot] = HolderOf(slot).incarnation; }
+
+double ParameterServers::OldestUnflushed(std::uint32_t slot) const {
+  const auto found = unflushed_.find(slot);
+  return found == unflushed_.end() ? 0 : found->second;
+}
+
+void ParameterServers::SetZones(std::map<std::string, std::string> zones) {
+  zones_ = std::move(zones);
+}
+
+Holder ParameterServers::HolderOf(std::uint32_t slot) const {
+  return {.slot = slot, .incarnation = roster_.IncarnationOf({Role::kParameterServer, slot})};
+}
+
+bool ParameterServers::Runs(Holder holder) const {
+  return roster_.IsRunning({Role::kParameterServer, holder.slot}) &&
+         HolderOf(holder.slot) == holder;
+}
+
+std::vector<Spread::Server> ParameterServers::All() const {
+  std::vector<Spread::Server> servers;
+  for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
+    const Roster::Slot& at = roster_.At({Role::kParameterServer, slot});
+    const auto zone = zones_.find(at.node);
+    servers.push_back({.holder = HolderOf(slot),
+                       .running = at.liveness == Roster::Liveness::kRunning &&
+                                  opened_[slot] == HolderOf(slot).incarnation,
+                       .draining = draining_.contains(slot),
+                       .node = at.node,
+                       .zone = at.zone.empty() && zone != zones_.end() ? zone->second : at.zone,
+                       .away_since = away_since_[slot]});
+  }
+  return servers;
+}
+
+bool ParameterServers::KnowsWhoRuns() const {
+  return std::ranges::none_of(roster_.slots(), [&](const Roster::Slot& slot) {
+    return slot.id.role == Role::kParameterServer && roster_.MayPush(slot) &&
+           !roster_.IsRunning(slot.id);
+  });
+}
+
+}  // namespace adamant::controller

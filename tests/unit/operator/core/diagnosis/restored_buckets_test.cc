@@ -1,0 +1,99 @@
+#include "operator/core/diagnosis/restored_buckets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace adamant::controller {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class RestoredBucketsTest : public testing::Test {
+ protected:
+  RestoredBucketsTest() { state_.buckets.resize(3); }
+
+  // What was told since the last call.
+  std::vector<std::string> Told() {
+    std::vector<std::string> texts;
+    for (const Action& action : outbox_.Take(state_)) {
+      if (const auto* note = std::get_if<Note>(&action)) {
+        EXPECT_EQ(note->kind, Note::Kind::kRestored);
+        texts.push_back(note->text);
+      }
+    }
+    return texts;
+  }
+
+  static constexpr MemberId kServer{Role::kParameterServer, 1};
+
+  JobSettings settings_{.logged = true};
+  JobState state_;
+  Outbox outbox_;
+  RestoredBuckets restored_{settings_, state_, outbox_};
+};
+
+TEST_F(RestoredBucketsTest, TellsTogetherOfThoseThatLostNothing) {
+  for (const std::uint32_t bucket : {0U, 1U, 2U, 1U}) {
+    restored_.Add(bucket, kServer, 0);
+  }
+  EXPECT_THAT(Told(), IsEmpty());
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(),
+              ElementsAre("parameters were read back from disk (all 3 buckets), and no update is "
+                          "known to be lost"));
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
+TEST_F(RestoredBucketsTest, TellsAtOnceOfOneThatLostUpdates) {
+  restored_.Add(2, kServer, 1);
+  EXPECT_THAT(Told(),
+              ElementsAre("bucket 2 restored from parameter-server-1: 1 update rolled back"));
+  restored_.Add(0, kServer, 0);
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(),
+              ElementsAre("parameters were read back from disk (1 of the 3 buckets), and no update "
+                          "of these is known to be lost; of 1 more 1 update was rolled back"));
+}
+
+TEST_F(RestoredBucketsTest, CountsOnlyBucketsThatHoldParameters) {
+  settings_.bucket_bytes = {0, 7, 0};
+  restored_.Add(0, kServer, 0);
+  restored_.TellTogether(true);
+  EXPECT_THAT(Told(), IsEmpty());
+  restored_.Add(1, kServer, 0);
+  restored_.TellTogether(true);
+  EXPECT_THAT(
+      Told(),
+      ElementsAre("the parameters are back (the 1 bucket that holds parameters, of 3 in all)"));
+}
+
+TEST_F(RestoredBucketsTest, SaysWhatNobodyHasCountedUnlessServersEndedInOrder) {
+  constexpr char kEnd[] =
+      "; what servers had not flushed when they ended is missing, and only in part counted, unless "
+      "a worker that lives sends it again";
+  settings_.logged = false;
+  restored_.Begin(true);
+  restored_.Add(0, kServer, 0);
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(), ElementsAre(testing::Not(testing::EndsWith(kEnd))));
+  restored_.OnJobBegun();
+  restored_.Add(0, kServer, 0);
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(), ElementsAre(testing::EndsWith(kEnd)));
+}
+
+TEST_F(RestoredBucketsTest, ForgetsWhatWasNotTold) {
+  restored_.Add(0, kServer, 0);
+  restored_.Forget();
+  restored_.TellTogether(false);
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace adamant::controller

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "operator/core/processes/roster.h"
+#include "operator/core/state/actions.h"
+#include "operator/core/state/state.h"
+
+namespace adamant::controller {
+
+// A job of three parameter servers, a data server and a worker; all servers have joined, each at
+// the connection slot + 1.
+class JoinedServers : public testing::Test {
+ protected:
+  JoinedServers() {
+    for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
+      Join(slot, "first");
+    }
+  }
+
+  void Join(std::uint32_t slot, const std::string& uid) {
+    const auto joined = roster_.OnJoin(
+        slot + 1,
+        {.id = Server(slot), .uid = uid, .address = "host:" + std::to_string(slot), .node = "n"},
+        now_);
+    ASSERT_NE(joined, Roster::Joined::kRefused);
+  }
+
+  void Lose(std::uint32_t slot) { roster_.Retire(roster_.At(Server(slot))); }
+
+  static JobState FirstState() {
+    JobState state;
+    state.term = 5;
+    state.slots.resize(5);
+    return state;
+  }
+
+  static MemberId Server(std::uint32_t slot) { return {Role::kParameterServer, slot}; }
+
+  [[nodiscard]] Holder HolderAt(std::uint32_t slot) const {
+    return {.slot = slot, .incarnation = roster_.IncarnationOf(Server(slot))};
+  }
+
+  const JobSettings settings_{.parameter_servers = 3, .buckets = 2, .copies = 3, .min_in_sync = 2};
+  JobState state_ = FirstState();
+  Outbox outbox_;
+  Roster roster_{settings_, state_, outbox_};
+  const Clock::TimePoint now_{std::chrono::hours(1)};
+};
+
+}  // namespace adamant::controller
