@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -40,20 +39,8 @@ struct Rule {
   friend Type Member(Rule tag);
 };
 struct Log {
-  using Type = std::deque<ps::EntryPtr> ps::Replica::*;
+  using Type = ps::EntryLog ps::Replica::*;
   friend Type Member(Log tag);
-};
-struct Bytes {
-  using Type = std::uint64_t ps::Replica::*;
-  friend Type Member(Bytes tag);
-};
-struct Persisted {
-  using Type = ps::Lsn ps::Replica::*;
-  friend Type Member(Persisted tag);
-};
-struct Storing {
-  using Type = std::deque<std::uint64_t> ps::Replica::*;
-  friend Type Member(Storing tag);
 };
 
 template struct Door<Buckets, &ps::ParameterServer::buckets_>;
@@ -62,9 +49,6 @@ template struct Door<Content, &ps::LiveShard::content_>;
 template struct Door<Queue, &ps::LiveShard::queue_>;
 template struct Door<Rule, &ps::LiveShard::rule_>;
 template struct Door<Log, &ps::Replica::log_>;
-template struct Door<Bytes, &ps::Replica::log_bytes_>;
-template struct Door<Persisted, &ps::Replica::persisted_>;
-template struct Door<Storing, &ps::Replica::storing_>;
 
 /// For shards that are looked at once.
 class StillClock final : public Clock {
@@ -117,11 +101,6 @@ void Interpose(ps::ParameterServer& server, ps::ReplicaHost& host) {
   }
 }
 
-void CutLog(ps::Replica& replica) {
-  (replica.*Member(Log{})).clear();
-  (replica.*Member(Storing{})).clear();
-  replica.*Member(Bytes{}) = 0;
-  replica.*Member(Persisted{}) = std::min(replica.*Member(Persisted{}), replica.committed());
-}
+void CutLog(ps::Replica& replica) { (replica.*Member(Log{})).CutFrom(replica.committed() + 1); }
 
 }  // namespace adamant::replication_simulation
