@@ -27,7 +27,6 @@ namespace {
 using controller::Action;
 using controller::JobController;
 using controller::Phase;
-using controller::StartProcess;
 
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.

@@ -134,6 +134,7 @@ class JobBody {
   ApiPause pause_;
   absl::Status lost_;        // not OK: what the job's controller knew is lost
   absl::Status taken_over_;  // not OK: another controller has written to the state
+
   JobWriter writer_;
   MemberAddresses addresses_;
   JobResources resources_;

@@ -38,7 +38,6 @@ class SeedTotals {
   void Add(std::uint64_t seed, const SeedOutcome& outcome);
 
   void set_wall_time(std::chrono::duration<double> time) { wall_time_ = time; }
-  [[nodiscard]] std::uint64_t seeds() const { return seeds_; }
 
   /// Prints a line: seeds, violations, faults, events, `details`, times, and the history: a hash of
   /// all that happened in these seeds, in whatever order they were run. It is equal for two states

@@ -46,7 +46,6 @@ class Following {
   /// known to be the same.
   [[nodiscard]] Lsn CommitLimit(Lsn persisted) const;
 
-  [[nodiscard]] Lsn known_committed() const { return known_committed_; }
   [[nodiscard]] Clock::TimePoint promised_until() const { return promised_until_; }
   [[nodiscard]] Clock::TimePoint last_beacon() const { return last_beacon_; }
 
