@@ -17,10 +17,10 @@ test: ## install what is missing, build everything, run every test
 	@tools/build release all
 	@ctest --test-dir build/release --no-tests=error --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
 
-bench: ## build and run all benchmarks, write docs/bench/all.md and pytorch.md; MNIST=DIR: also train on its files
+bench: ## build and run all benchmarks, write docs/bench/all.* and pytorch.md; MNIST=DIR: also train on its files
 	@tools/setup build tests bench
 	@tools/build release benchmarks product
-	@tests/bench/report.py --write docs/bench/all.md
+	@tests/bench/report.py --write docs/bench/all.jsonl
 	@tools/compare_pytorch $(if $(MNIST),--mnist $(MNIST)) --write docs/bench/pytorch.md
 
 simulate: ## run the simulations of the cluster, of replication and of the operator: make simulate SEEDS=100000 FIRST_SEED=1

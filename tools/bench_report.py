@@ -98,24 +98,65 @@ def spread(values: list[float]) -> str:
     return f"{number(statistics.median(values))} ({number(min(values))}–{number(max(values))})"
 
 
-def table_of_benchmarks(report: dict) -> str:
-    """What a program of Google Benchmark reports as JSON: a row per benchmark, over its repetitions."""
+def figures_of_benchmarks(report: dict) -> list[dict]:
+    """What a program of Google Benchmark reports as JSON: for each benchmark the median, smallest and largest of its
+    repetitions."""
     by_name: dict[str, list[dict]] = {}
     for repetition in report["benchmarks"]:
         if repetition["run_type"] == "iteration":
             by_name.setdefault(repetition["run_name"], []).append(repetition)
-    counters = list(dict.fromkeys(
-        key for repetitions in by_name.values() for key in repetitions[0] if key not in OF_EVERY_BENCHMARK))
-    rows = []
+    benchmarks = []
     for name, repetitions in by_name.items():
         first = repetitions[0]
+        benchmark = {"benchmark": f"{name} {first.get('label', '')}".strip()}
+        benchmarks.append(benchmark)
         if "error_message" in first:
-            rows.append([name, first["error_message"]] + [""] * (1 + len(counters)))
+            benchmark["error"] = first["error_message"]
             continue
-        times = [f"{spread([each[key] for each in repetitions])} {first['time_unit']}" for key in ("real_time", "cpu_time")]
-        values = [spread([each[key] for each in repetitions]) if key in first else "" for key in counters]
-        rows.append([f"{name} {first.get('label', '')}".strip(), *times, *values])
-    return table(["benchmark", "time", "processor time", *counters], rows)
+        benchmark["unit"] = first["time_unit"]
+        figures = {"time": "real_time", "processor time": "cpu_time"}
+        figures |= {key: key for key in first if key not in OF_EVERY_BENCHMARK}
+        for figure, key in figures.items():
+            values = [each[key] for each in repetitions]
+            benchmark[figure] = [statistics.median(values), min(values), max(values)]
+    return benchmarks
+
+
+def figure_text(benchmark: dict, figure: str) -> str:
+    """One of figures_of_benchmarks: median (smallest–largest), times with their unit; empty: there is none."""
+    if figure not in benchmark:
+        return ""
+    unit = f" {benchmark['unit']}" if figure in ("time", "processor time") else ""
+    return spread(benchmark[figure]) + unit
+
+
+def table_of_benchmarks(benchmarks: list[dict]) -> str:
+    """A row for each of figures_of_benchmarks."""
+    figures = list(dict.fromkeys(["time", "processor time", *(
+        key for each in benchmarks for key in each if key not in ("program", "benchmark", "unit", "error"))]))
+    rows = []
+    for each in benchmarks:
+        cells = [each["error"]] + [""] * (len(figures) - 1) if "error" in each else [
+            figure_text(each, figure) for figure in figures]
+        rows.append([each["benchmark"], *cells])
+    return table(["benchmark", *figures], rows)
+
+
+def rows_of_tables(text: str) -> list[dict]:
+    """The rows of the tables in Markdown that a program prints, each by its table's header: what stands first in the header
+    is the name of the table, and of a row that of the row."""
+    rows: list[dict] = []
+    header: list[str] | None = None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.strip().startswith("|") else []
+        if not cells:
+            header = None
+        elif header is None:
+            header = cells
+        elif not all(set(cell) <= set("-:") for cell in cells):
+            names = [f"column {i}" if not name else name for i, name in enumerate(header[1:], 1)]
+            rows.append({"table": header[0], "benchmark": cells[0], **dict(zip(names, cells[1:]))})
+    return rows
 
 
 def first_match(pattern: str, path: str, fallback: str) -> str:

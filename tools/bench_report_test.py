@@ -46,7 +46,7 @@ class RatioTest(unittest.TestCase):
         self.assertEqual(ratio.text(), "**2.00*** (2.00–2.00)")
 
 
-class TableOfBenchmarksTest(unittest.TestCase):
+class BenchmarksTest(unittest.TestCase):
     def repetition(self, name, time, **more):
         return {"run_name": name, "run_type": "iteration", "real_time": time, "cpu_time": time / 2, "time_unit": "us",
                 "iterations": 5, **more}
@@ -56,13 +56,22 @@ class TableOfBenchmarksTest(unittest.TestCase):
             self.repetition("Step/1", 30, share=0.5, label="conv1"), self.repetition("Step/1", 10, share=0.7),
             self.repetition("Step/1", 20, share=0.6), {"run_name": "Step/1", "run_type": "aggregate", "real_time": 99},
             self.repetition("Update", 4)]}
-        self.assertEqual(bench_report.table_of_benchmarks(report).splitlines()[2:], [
+        benchmarks = bench_report.figures_of_benchmarks(report)
+        self.assertEqual(benchmarks[1], {"benchmark": "Update", "unit": "us", "time": [4, 4, 4], "processor time": [2, 2, 2]})
+        self.assertEqual(bench_report.table_of_benchmarks(benchmarks).splitlines()[2:], [
             "| Step/1 conv1 | 20.0 (10.0–30.0) us | 10.0 (5–15.0) us | 0.6 (0.5–0.7) |",
             "| Update | 4 (4–4) us | 2 (2–2) us |  |"])
 
     def test_a_failed_benchmark_says_why(self):
         report = {"benchmarks": [self.repetition("Step/1", 0, error_occurred=True, error_message="no data")]}
-        self.assertEqual(bench_report.table_of_benchmarks(report).splitlines()[2], "| Step/1 | no data |  |")
+        benchmarks = bench_report.figures_of_benchmarks(report)
+        self.assertEqual(bench_report.table_of_benchmarks(benchmarks).splitlines()[2], "| Step/1 | no data |  |")
+
+    def test_tables_that_a_program_prints_are_taken_row_by_row(self):
+        text = "\n| small | 1 copy | ratio |\n|---|---|---|\n| GB/s | 3 (2–4) | |\nsaid beside it\n\n| | median |\n|--|:-:|\n| record µs | 2 |\n"
+        self.assertEqual(bench_report.rows_of_tables(text), [
+            {"table": "small", "benchmark": "GB/s", "1 copy": "3 (2–4)", "ratio": ""},
+            {"table": "", "benchmark": "record µs", "median": "2"}])
 
 
 class TextTest(unittest.TestCase):

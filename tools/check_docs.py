@@ -16,7 +16,8 @@ ROW_COLUMNS = 200  # of tables, which cannot be broken
 # Written from comments in the code.
 FROM_CODE = ("docs/manifest.md",)
 # Their tables are written by programs.
-GENERATED = ("docs/metrics.md", "docs/failpoints.md", "docs/bench/pytorch.md", "docs/bench/scaling.md")
+GENERATED = ("docs/metrics.md", "docs/failpoints.md", "docs/bench/all.md", "docs/bench/pytorch.md",
+             "docs/bench/scaling.md")
 
 FENCE = re.compile(r"\s*```")
 CODE = re.compile(r"`([^`]+)`")
