@@ -29,8 +29,9 @@ struct RocksDbOptions {
 
 /// A KvStore in a folder of RocksDB files, for records. All changes go through RocksDB's log: Write
 /// and Flush sync it, WriteLogged and WriteLazily do not. Its software checksums make that slow for
-/// large values (docs/bench/storage.md): many of those belong into a SegmentStore. An erased range
-/// takes with it what is there when the call begins; what others write into it meanwhile may stay.
+/// large values, many of which belong into a SegmentStore (docs/design/0008-segment-store.md). An
+/// erased range takes with it what is there when the call begins; what others write into it
+/// meanwhile may stay.
 class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist. Reads all files, and checks

@@ -33,7 +33,7 @@ struct SegmentStoreOptions {
 /// kLargeBytes or more go straight to the disk, appended to segment files; everything else lives in
 /// RocksDB, and so does the place (file, offset, length, checksum) of each large value. Several
 /// times as fast as RocksDB alone, with less CPU and no second copy of a value:
-/// docs/bench/storage.md.
+/// docs/design/0008-segment-store.md.
 ///
 /// Flush syncs the segments and then writes, in one synced batch, all places and all small values
 /// that were lazily written since the last one. That batch is the commit point: after a crash the
