@@ -8,20 +8,22 @@
 
 #include "absl/status/statusor.h"
 #include "operator/core/buckets/placement.h"
-#include "operator/core/diagnosis/divergence_watch.h"
-#include "operator/core/diagnosis/training_meter.h"
+#include "operator/core/job/active_time.h"
+#include "operator/core/job/admission.h"
 #include "operator/core/job/deadlines.h"
+#include "operator/core/job/departures.h"
 #include "operator/core/job/job_report.h"
-#include "operator/core/processes/disk_alarms.h"
+#include "operator/core/job/server_reports.h"
+#include "operator/core/job/start_deadline.h"
+#include "operator/core/job/suspension.h"
 #include "operator/core/processes/lead_out.h"
 #include "operator/core/processes/roster.h"
-#include "operator/core/processes/start_watch.h"
 #include "operator/core/state/actions.h"
+#include "operator/core/state/messages.h"
+#include "operator/core/state/outcome.h"
 #include "operator/core/state/state.h"
-#include "operator/core/training/data_identity.h"
-#include "operator/core/training/epoch_sequence.h"
-#include "operator/core/training/going_back.h"
-#include "operator/core/training/parts.h"
+#include "operator/core/training/data_reports.h"
+#include "operator/core/training/training_run.h"
 #include "services/common/base/clock.h"
 
 namespace adamant::controller {
@@ -39,10 +41,6 @@ class JobController {
   /// A controller that is woken later than it asked for by this time was held up: it gives members
   /// time before it counts them as silent.
   static constexpr std::chrono::milliseconds kHeldUp{2'000};
-
-  /// Where only checkpoints are stored, a job that is to stop takes one first, if that is done in
-  /// this time.
-  static constexpr std::chrono::milliseconds kLastCheckpoint{1'500};
 
   /// What is known of the processes that an earlier controller has started.
   struct Survivors {
@@ -70,7 +68,7 @@ class JobController {
 
   /// The data may be other data than until now: what is read next is what the job goes on with, and
   /// until then what it began with stays stored. Before Begin.
-  void AcceptOtherDataFiles() { data_.AcceptOthers(); }
+  void AcceptOtherDataFiles() { data_reports_.AcceptOthers(); }
 
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
@@ -115,7 +113,9 @@ class JobController {
 
   /// When a job that has given up to start is to begin again (Restore, Begin), though nobody says
   /// so. nullopt: not by itself, or its processes are still being ended.
-  [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const { return begins_again_at_; }
+  [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const {
+    return start_deadline_.BeginsAgainAt();
+  }
 
   /// Address of a running member; empty when it does not run.
   [[nodiscard]] std::string AddressOf(MemberId id) const;
@@ -123,87 +123,40 @@ class JobController {
  private:
   JobController(JobSettings settings, JobState state);
 
-  void OnReceived(const Received& event, TimePoint now);
-  void OnJoin(ConnectionId connection, const Join& join, TimePoint now);
-  void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
-  void FailOnOldState(std::uint32_t server, const StoredBuckets& stored);
-  void OnServerMessage(std::uint32_t server, const MemberMessage& message, TimePoint now);
-  void OnEpochMessage(MemberId from, const MemberMessage& message, TimePoint now);
-  void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
-  void OnFailure(MemberId from, const Failure& failure, TimePoint now);
-  void OnData(MemberId from, const DataServerProgress& progress, TimePoint now);
-  void FailOnData(const absl::Status& status);
-  void OnAlarm(MemberId id, const std::string& alarm, TimePoint now);
-  void OnProcessExited(const ProcessExited& event, TimePoint now);
-  void LeaveVolume(const ProcessExited& event);
-  void OnExported(const Exported& event, TimePoint now);
-  void OnTimer(TimePoint now);
-  void OnSuspendRequested(const SuspendRequested& event, TimePoint now);
-  void SuspendWhenStored(TimePoint now);
+  void EndLeftovers();
+  void ResumeEnded();
+  void BeginTerm(const Survivors& survivors);
+  void StartRoles(const std::vector<StartProcess>& running, TimePoint now);
 
-  void LoseSilent(TimePoint now);
-  void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
+  void Dispatch(const Event& event, TimePoint now);
+  void OnReceived(const Received& event, TimePoint now);
+  void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
+  void OnFailure(MemberId from, const Failure& failure, TimePoint now);
+  void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnSpecChanged(const JobSettings& settings, TimePoint now);
   void Scale(std::uint32_t workers, TimePoint now);
-
-  /// A worker that was one too many has ended.
-  void OnLeft(Roster::Slot& slot, TimePoint now);
-
-  /// Concludes what follows for the buckets, and tells the members.
-  void Settle(TimePoint now);
-
-  /// Training has diverged; `found` says how.
-  void OnDiverged(const std::string& found, TimePoint now);
-
-  /// Placement has settled what it could.
-  void OnSettled(const absl::Status& status, TimePoint now);
-
-  /// All processes are being ended, as the job goes back: it is to begin anew.
-  void StopIfEnding();
-
-  /// The member is gone: its slot, its buckets or parts, and what was expected of it.
-  void OnLost(Roster::Slot& slot, Loss loss, TimePoint now);
-  void ForgetMember(MemberId id, TimePoint now);
-
-  /// Tells everybody who is there now, and who deals which part.
-  void PublishMembers(TimePoint now);
-
-  void CheckStart(TimePoint now);
-  void Release(const std::string& why);
-  void BeginWhenReady(TimePoint now);
-  void FailOn(const absl::Status& status, EndKind end = EndKind::kOther);
-  void FailOnLoss(const absl::Status& status);
-  void End(Phase phase, std::string message, EndKind end = EndKind::kOther);
-  void Advance(TimePoint now);
+  void OnTimer(TimePoint now);
 
   JobSettings settings_;
   JobState state_;
   Outbox outbox_;
+  Outcome outcome_;
   Roster roster_;
-  DiskAlarms alarms_;
-  DataIdentity data_;
-  Parts parts_;
   Placement placement_;
-  TrainingMeter meter_;
-  DivergenceWatch watch_;
-  EpochSequence sequence_;
-  GoingBack going_back_;
-  LeadOut lead_out_;
-  StartWatch start_watch_;
+  DataReports data_reports_;
+  TrainingRun training_;
+  ServerReports server_reports_;
+  Admission admission_;
+  Departures departures_;
+  Suspension suspension_;
+  StartDeadline start_deadline_;
   Deadlines deadlines_;
+  LeadOut lead_out_;
   Reporter reporter_;
 
-  bool ready_ = false;    // the current step's commands have been sent
+  ActiveTime active_time_;
   bool goes_on_ = false;  // it had begun under another controller, and processes of then may run
-  struct Suspension {
-    std::string reason;
-    TimePoint deadline{};
-    std::uint64_t checkpoint = 0;  // the newest when it was asked for
-  };
-  std::optional<Suspension> suspension_;  // waits for a checkpoint
   bool finished_ = false;
-  std::optional<TimePoint> begins_again_at_;
-  TimePoint last_advance_{};
   std::optional<TimePoint> wake_at_;  // what NextTimer said after the last event
 };
 

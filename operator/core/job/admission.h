@@ -1,0 +1,44 @@
+#pragma once
+
+#include "operator/core/processes/roster.h"
+#include "operator/core/state/actions.h"
+#include "operator/core/state/messages.h"
+#include "operator/core/state/state.h"
+#include "operator/core/training/data_reports.h"
+#include "operator/core/training/training_run.h"
+
+namespace adamant::controller {
+
+/// Answers processes that want to join: lets them in, and tells them all they need to begin.
+/// Threads: one thread at a time.
+class Admission {
+ public:
+  /// The arguments must outlive this.
+  Admission(const JobSettings& settings,
+            const JobState& state,
+            Outbox& outbox,
+            Roster& roster,
+            const DataReports& data,
+            TrainingRun& training)
+      : settings_(settings),
+        state_(state),
+        outbox_(outbox),
+        roster_(roster),
+        data_(data),
+        training_(training) {}
+
+  void OnJoin(ConnectionId connection, const Join& join, Clock::TimePoint now);
+
+ private:
+  [[nodiscard]] bool TurnsAway(ConnectionId connection, const Join& join, Clock::TimePoint now);
+  void SendWelcome(MemberId id);
+
+  const JobSettings& settings_;
+  const JobState& state_;
+  Outbox& outbox_;
+  Roster& roster_;
+  const DataReports& data_;
+  TrainingRun& training_;
+};
+
+}  // namespace adamant::controller

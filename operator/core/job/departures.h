@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+
+#include "operator/core/buckets/placement.h"
+#include "operator/core/processes/roster.h"
+#include "operator/core/state/actions.h"
+#include "operator/core/state/outcome.h"
+#include "operator/core/state/state.h"
+#include "operator/core/training/training_run.h"
+
+namespace adamant::controller {
+
+/// Takes processes away: those that have ended, are silent or hang. What is lost is judged, which
+/// may fail the job; the rest of it goes on without them.
+/// Threads: one thread at a time.
+class Departures {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  /// The arguments must outlive this.
+  Departures(const JobSettings& settings,
+             const JobState& state,
+             Roster& roster,
+             Placement& placement,
+             TrainingRun& training,
+             Outcome& outcome)
+      : settings_(settings),
+        state_(state),
+        roster_(roster),
+        placement_(placement),
+        training_(training),
+        outcome_(outcome) {}
+
+  void OnExited(const ProcessExited& event, TimePoint now);
+
+  /// Ends who has not been heard, or has not joined, in time.
+  void LoseSilent(TimePoint now);
+
+  /// Ends it if it has been busy with one thing for too long.
+  void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
+
+ private:
+  void LeaveVolume(const ProcessExited& event);
+  void Lose(Roster::Slot& slot, Loss loss, TimePoint now);
+
+  /// A worker that was one too many has ended.
+  void OnLeft(Roster::Slot& slot, TimePoint now);
+
+  const JobSettings& settings_;
+  const JobState& state_;
+  Roster& roster_;
+  Placement& placement_;
+  TrainingRun& training_;
+  Outcome& outcome_;
+};
+
+}  // namespace adamant::controller
