@@ -4,16 +4,24 @@
 #include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/replication/replica_host.h"
 
 namespace adamant::parameter_server {
 
-/// How a secondary or a learner follows the primary of its epoch: what it has acknowledged and
-/// heard to be committed, and until when it promises to propose nothing.
+/// How a secondary or a learner follows the primary of its epoch: takes its entries, acknowledges
+/// them, commits what it hears to be committed, and promises for a while to propose nothing.
 /// Threads: one at a time.
 class Following {
  public:
-  explicit Following(Clock::Duration grace) : grace_(grace) {}
+  /// The last three must outlive this; record and copy are the replica's.
+  Following(BucketId bucket,
+            Clock::Duration grace,
+            ReplicaHost& host,
+            const Configuration& configuration,
+            LocalCopy& local)
+      : bucket_(bucket), grace_(grace), host_(host), configuration_(configuration), local_(local) {}
 
   /// Another epoch begins: nothing is acknowledged in it.
   void BeginEpoch();
@@ -21,43 +29,48 @@ class Following {
   /// The replica becomes a secondary: it gives the primary time to be heard.
   void Promise(Clock::TimePoint now);
 
-  /// Takes what comes up to `lsn` in this epoch: it is to be acknowledged.
-  void Take(Lsn lsn) { acked_ = lsn; }
-
   /// A copy begins of what was committed up to `base`.
   void BeginCopy(Lsn base);
 
-  /// Whether it acknowledges: the primary was heard in this epoch.
-  [[nodiscard]] bool acknowledges() const { return acked_.has_value(); }
+  /// The primary is heard in this epoch, which began with what was committed up to `base`. False:
+  /// who lacks what it takes for granted cannot be a member, and must never take over.
+  [[nodiscard]] bool HearsFrom(Lsn base);
 
-  /// Returns the last entry that was taken in this epoch. Requires acknowledges().
-  [[nodiscard]] Lsn last() const { return *acked_; }
-
-  /// Returns what to acknowledge: nothing that the disk lacks. Requires acknowledges().
-  [[nodiscard]] Lsn Acked(Lsn persisted) const;
-
-  /// A beacon came.
+  /// Takes what the primary sends. Requires HearsFrom.
   void OnBeacon(const Beacon& beacon, Clock::TimePoint now);
+  void OnPrepare(const Prepare& prepare);
 
-  /// The primary says that entries up to here are committed.
-  void HearCommitted(Lsn committed);
+  /// Entries are stored.
+  void OnPersisted();
 
-  /// Returns up to where entries may be committed here. Only what was acknowledged in this epoch is
-  /// known to be the same.
-  [[nodiscard]] Lsn CommitLimit(Lsn persisted) const;
+  /// What was committed is on the disk.
+  void OnFlushed();
+
+  /// The way to the primary is open anew: the next beacon may be long in coming.
+  void OnConnected();
+
+  /// Commits what is known to be committed, once the content is there. Only what was acknowledged
+  /// in this epoch is known to be the same.
+  void CommitWhatIsKnown();
 
   [[nodiscard]] Clock::TimePoint promised_until() const { return promised_until_; }
   [[nodiscard]] Clock::TimePoint last_beacon() const { return last_beacon_; }
 
-  /// Returns when the last beacon of this epoch was sent; nullopt: none came.
-  [[nodiscard]] std::optional<Clock::TimePoint> beacon_sent() const { return beacon_sent_; }
-
-  /// Whether the primary waits for a flush; no more after the call.
-  bool TakeFlushWanted();
-
  private:
+  void Accept(const EntryPtr& entry);
+  void Acknowledge(bool gap);
+  void AnswerBeacon();
+  void LearnCommitted(Lsn committed);
+  [[nodiscard]] Lsn Acked() const;
+  void Send(decltype(PeerMessage::kind) kind);
+
+  const BucketId bucket_;
   const Clock::Duration grace_;
-  std::optional<Lsn> acked_;  // in this epoch
+  ReplicaHost& host_;
+  const Configuration& configuration_;
+  LocalCopy& local_;
+
+  std::optional<Lsn> acked_;  // in this epoch; nullopt: the primary was not heard in it
   Lsn known_committed_ = 0;   // what the primary says
   Clock::TimePoint promised_until_{};
   Clock::TimePoint last_beacon_{};

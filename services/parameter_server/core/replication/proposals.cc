@@ -9,16 +9,21 @@ constexpr auto kRepeat = std::chrono::milliseconds(500);
 
 }  // namespace
 
-const Proposal& Proposals::Open(const Proposal& proposal, Clock::TimePoint now) {
+void Proposals::Propose(Proposal::Kind kind,
+                        const Holder& subject,
+                        bool released,
+                        Clock::TimePoint now) {
   opened_at_ = now;
-  RepeatAfter(now);
-  return (proposal.kind == Proposal::Kind::kDrop ? drop_ : binding_).emplace(proposal);
-}
-
-void Proposals::SetLast(Lsn prepared) {
-  if (binding_.has_value()) {
-    binding_->last_lsn = prepared;
-  }
+  repeat_at_ = now + kRepeat;
+  std::optional<Proposal>& kept = kind == Proposal::Kind::kDrop ? drop_ : binding_;
+  kept = Proposal{.bucket = bucket_,
+                  .epoch = configuration_.epoch,
+                  .kind = kind,
+                  .proposer = self_,
+                  .subject = subject,
+                  .last_lsn = log_.prepared(),
+                  .released = released};
+  host_.Propose(*kept);
 }
 
 void Proposals::Clear() {
@@ -26,6 +31,22 @@ void Proposals::Clear() {
   drop_.reset();
 }
 
-void Proposals::RepeatAfter(Clock::TimePoint now) { repeat_at_ = now + kRepeat; }
+void Proposals::Repeat(Clock::TimePoint now) {
+  if (now < repeat_at_) {
+    return;
+  }
+  repeat_at_ = now + kRepeat;
+  if (binding_.has_value()) {
+    binding_->last_lsn = log_.prepared();  // by now
+    host_.Propose(*binding_);
+  }
+  if (drop_.has_value()) {
+    host_.Propose(*drop_);
+  }
+}
+
+Clock::TimePoint Proposals::NextRepeat() const {
+  return binding_.has_value() || drop_.has_value() ? repeat_at_ : Clock::TimePoint::max();
+}
 
 }  // namespace adamant::parameter_server

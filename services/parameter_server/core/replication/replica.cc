@@ -8,23 +8,21 @@
 #include "services/common/base/failpoint.h"
 
 namespace adamant::parameter_server {
-namespace {
-
-constexpr auto kRepeatRelease = std::chrono::milliseconds(100);
-
-}  // namespace
 
 Replica::Replica(BucketId bucket, const Options& options, ReplicaHost& host)
     : bucket_(bucket),
       options_(options),
       host_(host),
-      log_(options.logging),
+      local_(bucket, options.logging, host),
       leading_(bucket,
                {.times = options.times, .max_log_bytes = options.max_log_bytes},
                host,
                configuration_,
-               log_),
-      following_(options.times.grace) {}
+               local_.log()),
+      following_(bucket, options.times.grace, host, configuration_, local_),
+      proposals_(bucket, options.self, host, configuration_, local_.log()),
+      advice_(options.self, configuration_, leading_.peers(), proposals_),
+      handover_(bucket, host, configuration_, local_.log()) {}
 
 void Replica::OnConfiguration(const Configuration& configuration, Clock::TimePoint now) {
   if (configuration.epoch > configuration_.epoch) {
@@ -49,7 +47,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   adopted_at_ = now;
   proposals_.Clear();
   following_.BeginEpoch();
-  heir_.reset();
+  handover_.Clear();
   leading_.Clear();
   const bool primary = configuration.primary == options_.self;
   if (was_primary && !primary) {
@@ -57,7 +55,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   }
   if (primary) {
     BecomePrimary(was_primary, now);
-  } else if (configuration.Has(options_.self) && has_content_) {
+  } else if (configuration.Has(options_.self) && local_.has_content()) {
     BecomeSecondary(now);
   } else {
     Leave();
@@ -66,7 +64,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
 
 void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
   leading_.BeginEpoch(options_.self, now);
-  if (!has_content_) {
+  if (!local_.has_content()) {
     role_ = Role::kLoading;
     host_.Load(bucket_, !configuration_.created);
     return;
@@ -85,7 +83,7 @@ void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
 
 void Replica::BecomeSecondary(Clock::TimePoint now) {
   role_ = Role::kSecondary;
-  copy_ = 0;
+  local_.EndCopy();
   following_.Promise(now);
   if (leading_.peers().IsDead(configuration_.primary)) {
     ProposeTakeOver(false, now);
@@ -96,22 +94,16 @@ void Replica::Leave() {
   if (role_ != Role::kNone) {
     host_.Clear(bucket_);
   }
-  Forget();
-  role_ = Role::kNone;
-}
-
-void Replica::Forget() {
-  has_content_ = false;
-  copy_ = 0;
+  local_.Clear();
   leading_.ForgetDurable();
-  log_.Clear();
+  role_ = Role::kNone;
 }
 
 void Replica::Loaded(Clock::TimePoint now) {
   if (role_ != Role::kLoading) {
     return;
   }
-  has_content_ = true;
+  local_.SetHasContent();
   role_ = Role::kReconciling;
   promotion_ = 0;
   leading_.SendBeacons(now);
@@ -126,69 +118,31 @@ bool Replica::FollowsAdvice() const {
          !proposals_.binding().has_value();
 }
 
-bool Replica::LearnerWaits() const {
-  const std::optional<Holder>& learner = configuration_.learner;
-  const bool copying = leading_.peers().all().size() == configuration_.members.size();
-  return learner.has_value() && FollowsAdvice() && !copying && !configuration_.Has(*learner) &&
-         !leading_.peers().IsDead(*learner);
-}
-
 void Replica::FollowAdvice(Clock::TimePoint now) {
-  if (proposals_.Binds(Proposal::Kind::kAdd) &&
-      configuration_.learner != proposals_.binding()->subject && !proposals_.drop().has_value()) {
-    return Drop(proposals_.binding()->subject, now);  // the controller will not add it any more
+  if (const std::optional<Holder> not_to_add = advice_.NotToAdd()) {
+    return Drop(*not_to_add, now);  // the controller will not add it any more
   }
   if (!FollowsAdvice()) {
     return;
   }
-  const std::optional<Holder>& heir = configuration_.heir;
-  if (heir.has_value() && role_ == Role::kServing && *heir != options_.self &&
-      configuration_.Has(*heir) && !leading_.peers().IsDead(*heir)) {
+  if (const std::optional<Holder> heir = advice_.Heir(); heir && role_ == Role::kServing) {
     leading_.GiveUpCopy();
     role_ = Role::kDraining;
-    heir_ = heir;
-    next_release_ = now;
-    return Release(now);
+    return handover_.Begin(*heir, now);
   }
-  const std::optional<Holder>& leaver = configuration_.leaver;
-  if (leaver.has_value() && *leaver != options_.self && configuration_.Has(*leaver) &&
-      !proposals_.drop().has_value()) {
+  if (const std::optional<Holder> leaver = advice_.Leaver()) {
     return Drop(*leaver, now);
   }
-  const Peer* const current = leading_.peers().FindLearner();
-  if (current != nullptr && configuration_.learner != current->holder) {
+  if (advice_.GivesUpCopy()) {
     leading_.GiveUpCopy();
   }
-  if (LearnerWaits() && now >= leading_.next_copy()) {
-    leading_.BeginCopy(*configuration_.learner, now);
-  }
-}
-
-// Once released the epoch is over for this primary, whatever the advice says later: the heir takes
-// over, or falls silent and is dropped.
-void Replica::Release(Clock::TimePoint now) {
-  if (role_ == Role::kDraining && log_.entries().empty() && now >= next_release_) {
-    next_release_ = now + kRepeatRelease;
-    ADAMANT_FAILPOINT("replica/release");
-    Send(*heir_, Released{});
+  if (const std::optional<Holder> learner = advice_.Learner();
+      learner && now >= leading_.next_copy()) {
+    leading_.BeginCopy(*learner, now);
   }
 }
 
 // --- Proposals
-
-void Replica::Propose(Proposal::Kind kind,
-                      const Holder& subject,
-                      bool released,
-                      Clock::TimePoint now) {
-  host_.Propose(proposals_.Open({.bucket = bucket_,
-                                 .epoch = configuration_.epoch,
-                                 .kind = kind,
-                                 .proposer = options_.self,
-                                 .subject = subject,
-                                 .last_lsn = prepared(),
-                                 .released = released},
-                                now));
-}
 
 void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/propose_take_over");
@@ -196,12 +150,12 @@ void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
     failover_ = {.detect = now - following_.last_beacon()};
   }
   role_ = Role::kProposing;
-  Propose(Proposal::Kind::kTakeOver, {}, released, now);
+  proposals_.Propose(Proposal::Kind::kTakeOver, {}, released, now);
 }
 
 void Replica::Drop(const Holder& holder, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/propose_drop");
-  Propose(Proposal::Kind::kDrop, holder, false, now);
+  proposals_.Propose(Proposal::Kind::kDrop, holder, false, now);
 }
 
 // --- Deaths and time
@@ -225,40 +179,23 @@ void Replica::Tick(Clock::TimePoint now) {
     }
     CheckPeers(now);
     leading_.RaiseDurable();  // who held it may have gone
-    Release(now);
+    handover_.Release(now);
     FollowAdvice(now);
   }
-  if (now >= proposals_.repeat_at()) {
-    RepeatProposals(now);
-  }
-}
-
-void Replica::RepeatProposals(Clock::TimePoint now) {
-  proposals_.RepeatAfter(now);
-  proposals_.SetLast(prepared());
-  for (const auto* proposal : {&proposals_.binding(), &proposals_.drop()}) {
-    if (proposal->has_value()) {
-      host_.Propose(**proposal);
-    }
-  }
+  proposals_.Repeat(now);
 }
 
 Clock::TimePoint Replica::NextTick() const {
-  Clock::TimePoint next = Clock::TimePoint::max();
-  if (proposals_.any()) {
-    next = proposals_.repeat_at();
-  }
+  Clock::TimePoint next = proposals_.NextRepeat();
   if (role_ == Role::kSecondary) {
     next = std::min(next, following_.promised_until());
   }
   if (!IsPrimary()) {
     return next;
   }
-  next = std::min(next, leading_.NextCheck(proposals_.drop().has_value()));
-  if (role_ == Role::kDraining && log_.entries().empty()) {
-    next = std::min(next, next_release_);
-  }
-  if (LearnerWaits()) {
+  next =
+      std::min({next, leading_.NextCheck(proposals_.drop().has_value()), handover_.NextRelease()});
+  if (FollowsAdvice() && advice_.Learner().has_value()) {
     next = std::min(next, leading_.next_copy());
   }
   return next;
@@ -268,11 +205,7 @@ ReplicaStatus Replica::status() const {
   return {.epoch = configuration_.epoch,
           .committed = committed(),
           .prepared = prepared(),
-          .slowest = leading_.peers().AckedByAll(log_.persisted())};
-}
-
-void Replica::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
-  host_.Send(to, {.bucket = bucket_, .epoch = configuration_.epoch, .kind = std::move(kind)});
+          .slowest = leading_.peers().AckedByAll(local_.log().persisted())};
 }
 
 // --- Entries
@@ -281,7 +214,7 @@ void Replica::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
 bool Replica::CanAppend() const {
   return role_ == Role::kServing && configuration_.created &&
          configuration_.members.size() >= options_.min_in_sync &&
-         log_.bytes() < options_.max_log_bytes && !leading_.peers().AnyIsFull();
+         local_.log().bytes() < options_.max_log_bytes && !leading_.peers().AnyIsFull();
 }
 
 Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
@@ -291,18 +224,10 @@ Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
   const Lsn lsn = entry.lsn;
   ADAMANT_FAILPOINT("replica/append");
   const EntryPtr kept = std::make_shared<const Entry>(std::move(entry));
-  KeepEntry(kept);
+  local_.Keep(kept);
   leading_.OnAppended(*kept, now);
   TryCommit(now);
   return lsn;
-}
-
-// Takes an entry into the log, behind the others.
-void Replica::KeepEntry(const EntryPtr& entry) {
-  const std::uint64_t ticket = log_.Keep(entry);
-  if (ticket != 0) {
-    host_.Persist(bucket_, entry, ticket);
-  }
 }
 
 // --- Commit
@@ -312,19 +237,11 @@ void Replica::TryCommit(Clock::TimePoint now) {
     return;
   }
   if (configuration_.members.size() >= options_.min_in_sync && leading_.peers().LeaseHolds(now)) {
-    const Lsn limit = leading_.peers().AckedByAll(log_.persisted());
-    while (committed() < limit) {
-      CommitOne();
-    }
+    local_.CommitUpTo(leading_.peers().AckedByAll(local_.log().persisted()));
   }
   ServeIfReconciled(now);
-  Release(now);
+  handover_.Release(now);
   TryAdd(now);
-}
-
-void Replica::CommitOne() {
-  ADAMANT_FAILPOINT("replica/commit");
-  host_.Commit(bucket_, log_.CommitNext());
 }
 
 void Replica::ServeIfReconciled(Clock::TimePoint now) {
@@ -342,31 +259,21 @@ bool Replica::CanRead(Clock::TimePoint now) const {
 }
 
 void Replica::Persisted(std::uint64_t ticket, Clock::TimePoint now) {
-  if (!log_.OnPersisted(ticket)) {
-    return;
-  }
-  if (IsPrimary()) {
-    TryCommit(now);
-  } else if (following_.acknowledges()) {
-    Acknowledge(false);
-    CommitWhatIsKnown();
+  if (local_.log().OnPersisted(ticket)) {
+    IsPrimary() ? TryCommit(now) : following_.OnPersisted();
   }
 }
 
 // --- What is on the disks
 
 void Replica::Flushed(Lsn lsn) {
-  log_.OnFlushed(lsn);
-  if (IsPrimary()) {
-    leading_.RaiseDurable();
-  } else if (following_.acknowledges() && following_.TakeFlushWanted()) {
-    Acknowledge(false);
-  }
+  local_.log().OnFlushed(lsn);
+  IsPrimary() ? leading_.RaiseDurable() : following_.OnFlushed();
 }
 
 void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
-  if (Follows(holder) && role_ != Role::kProposing && following_.beacon_sent().has_value()) {
-    return AnswerBeacon();
+  if (Follows(holder) && role_ != Role::kProposing) {
+    return following_.OnConnected();
   }
   if (IsPrimary() && role_ != Role::kLoading && leading_.OnConnected(holder, now)) {
     FollowAdvice(now);
@@ -396,7 +303,7 @@ void Replica::TryAdd(Clock::TimePoint now) {
   if (learner != nullptr) {
     ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
-    Propose(Proposal::Kind::kAdd, learner->holder, false, now);
+    proposals_.Propose(Proposal::Kind::kAdd, learner->holder, false, now);
   }
 }
 
@@ -458,90 +365,16 @@ bool Replica::Follows(const Holder& from) const {
          (role_ == Role::kSecondary || role_ == Role::kProposing || role_ == Role::kLearner);
 }
 
-// The first word of the primary in this epoch. Who lacks what it takes for granted cannot be a
-// member, and must never take over.
-void Replica::StartEpochAt(Lsn base) {
-  if (following_.acknowledges()) {
-    return;
-  }
-  if (base > prepared()) {
-    return Leave();
-  }
-  following_.Take(std::max(base, committed()));
-}
-
 void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint now) {
   if (!Follows(from) || role_ == Role::kProposing) {
     return;
   }
-  StartEpochAt(beacon.base);
-  if (!following_.acknowledges()) {
-    return;
-  }
-  ADAMANT_FAILPOINT("replica/promise");
-  following_.OnBeacon(beacon, now);
-  LearnCommitted(beacon.committed);
-  AnswerBeacon();
-}
-
-// Again when the way to the primary opens after its beacon came: the next one may be long in
-// coming.
-void Replica::AnswerBeacon() {
-  Send(configuration_.primary,
-       BeaconAnswer{.sent = *following_.beacon_sent(),
-                    .acked = following_.Acked(log_.persisted()),
-                    .copy = copy_,
-                    .flushed = log_.OnDisk()});
+  following_.HearsFrom(beacon.base) ? following_.OnBeacon(beacon, now) : Leave();
 }
 
 void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint /*now*/) {
-  if (!Follows(from)) {
-    return;
-  }
-  StartEpochAt(prepare.base);
-  if (!following_.acknowledges()) {
-    return;
-  }
-  const Lsn next = following_.last() + 1;
-  const bool gap = prepare.entry->lsn > next;
-  if (prepare.entry->lsn == next) {
-    ADAMANT_FAILPOINT("replica/accept");
-    Accept(prepare.entry);
-  }
-  LearnCommitted(prepare.committed);
-  Acknowledge(gap);
-}
-
-void Replica::Accept(const EntryPtr& entry) {
-  following_.Take(entry->lsn);
-  if (entry->lsn <= committed() || log_.Has(*entry)) {
-    return;
-  }
-  log_.CutFrom(entry->lsn);
-  KeepEntry(entry);
-}
-
-void Replica::Acknowledge(bool gap) {
-  ADAMANT_FAILPOINT("replica/acknowledge");
-  Send(configuration_.primary,
-       PrepareAck{.acked = following_.Acked(log_.persisted()),
-                  .gap = gap,
-                  .copy = copy_,
-                  .flushed = log_.OnDisk()});
-}
-
-void Replica::LearnCommitted(Lsn committed) {
-  following_.HearCommitted(committed);
-  CommitWhatIsKnown();
-}
-
-void Replica::CommitWhatIsKnown() {
-  if (!has_content_) {
-    return;
-  }
-  const Lsn limit = following_.CommitLimit(log_.persisted());
-  while (committed() < limit) {
-    CommitOne();
+  if (Follows(from)) {
+    following_.HearsFrom(prepare.base) ? following_.OnPrepare(prepare) : Leave();
   }
 }
 
@@ -555,23 +388,22 @@ void Replica::Handle(const Holder& from, const Released& /*released*/, Clock::Ti
 }
 
 void Replica::Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoint /*now*/) {
-  const bool begun = role_ == Role::kLearner && begin.copy <= copy_;
+  const bool begun = role_ == Role::kLearner && begin.copy <= local_.copy();
   if (from != configuration_.primary || configuration_.Has(options_.self) || begun) {
     return;
   }
   ADAMANT_FAILPOINT("copy/learn");
   Leave();
   role_ = Role::kLearner;
-  copy_ = begin.copy;
-  log_.BeginAt(begin.base);
+  local_.BeginCopy(begin.copy, begin.base);
   following_.BeginCopy(begin.base);
   host_.Learn(bucket_, begin);
 }
 
 void Replica::Installed(std::uint64_t copy, Clock::TimePoint /*now*/) {
-  if (role_ == Role::kLearner && copy == copy_) {
-    has_content_ = true;
-    CommitWhatIsKnown();
+  if (role_ == Role::kLearner && copy == local_.copy()) {
+    local_.SetHasContent();
+    following_.CommitWhatIsKnown();
   }
 }
 

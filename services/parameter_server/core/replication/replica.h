@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/parameter_server/core/replication/advice.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/following.h"
+#include "services/parameter_server/core/replication/handover.h"
 #include "services/parameter_server/core/replication/leading.h"
+#include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/proposals.h"
 #include "services/parameter_server/core/replication/replica_host.h"
@@ -115,18 +118,18 @@ class Replica {
   [[nodiscard]] Role role() const { return role_; }
 
   /// Learner: the copy under way. 0: none.
-  [[nodiscard]] std::uint64_t copy() const { return copy_; }
+  [[nodiscard]] std::uint64_t copy() const { return local_.copy(); }
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
-  [[nodiscard]] Lsn committed() const { return log_.committed(); }
+  [[nodiscard]] Lsn committed() const { return local_.log().committed(); }
 
   /// What this replica knows to be on the disks of all members, whoever they are until the
   /// generation ends. It learns of others as the primary.
   [[nodiscard]] Lsn durable() const { return leading_.durable(); }
-  [[nodiscard]] Lsn prepared() const { return log_.prepared(); }
+  [[nodiscard]] Lsn prepared() const { return local_.log().prepared(); }
 
   /// The entries prepared and not committed, in order.
-  [[nodiscard]] const std::deque<EntryPtr>& log() const { return log_.entries(); }
+  [[nodiscard]] const std::deque<EntryPtr>& log() const { return local_.log().entries(); }
   [[nodiscard]] ReplicaStatus status() const;
   [[nodiscard]] const FailoverTimes& failover() const { return failover_; }
 
@@ -136,20 +139,16 @@ class Replica {
   void BecomePrimary(bool was_primary, Clock::TimePoint now);
   void BecomeSecondary(Clock::TimePoint now);
   void Leave();
-  void Forget();
   void FollowAdvice(Clock::TimePoint now);
+  [[nodiscard]] bool FollowsAdvice() const;
 
   // The primary.
   void TryCommit(Clock::TimePoint now);
-  void CommitOne();
   void ServeIfReconciled(Clock::TimePoint now);
   void CheckPeers(Clock::TimePoint now);
+  void CheckDrop(Clock::TimePoint now);
   void Drop(const Holder& holder, Clock::TimePoint now);
   void TryAdd(Clock::TimePoint now);
-  void Release(Clock::TimePoint now);
-  [[nodiscard]] bool FollowsAdvice() const;
-  void CheckDrop(Clock::TimePoint now);
-  [[nodiscard]] bool LearnerWaits() const;
 
   // Messages.
   void Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint now);
@@ -163,18 +162,7 @@ class Replica {
 
   // The secondary.
   [[nodiscard]] bool Follows(const Holder& from) const;
-  void StartEpochAt(Lsn base);
-  void Accept(const EntryPtr& entry);
-  void KeepEntry(const EntryPtr& entry);
-  void Acknowledge(bool gap);
-  void AnswerBeacon();
-  void LearnCommitted(Lsn committed);
-  void CommitWhatIsKnown();
   void ProposeTakeOver(bool released, Clock::TimePoint now);
-
-  void RepeatProposals(Clock::TimePoint now);
-  void Propose(Proposal::Kind kind, const Holder& subject, bool released, Clock::TimePoint now);
-  void Send(const Holder& to, decltype(PeerMessage::kind) kind);
 
   const BucketId bucket_;
   const Options options_;
@@ -182,21 +170,13 @@ class Replica {
 
   Configuration configuration_;
   Role role_ = Role::kNone;
-  bool has_content_ = false;
-  EntryLog log_;
-
-  // The primary.
-  Leading leading_;
-  Lsn promotion_ = 0;  // prepared when the epoch began: to be committed before serving
-  Clock::TimePoint next_release_{};
-  std::optional<Holder> heir_;  // kDraining: to whom
-
-  // The secondary and the learner.
-  Following following_;
-  std::uint64_t copy_ = 0;  // learner: that is under way
-
-  // Both.
+  LocalCopy local_;
+  Leading leading_;      // the primary
+  Following following_;  // the secondary and the learner
   Proposals proposals_;
+  Advice advice_;
+  Handover handover_;  // kDraining
+  Lsn promotion_ = 0;  // primary: prepared when the epoch began, to be committed before serving
   FailoverTimes failover_;
   Clock::TimePoint adopted_at_{};
 };
