@@ -24,7 +24,6 @@
 namespace adamant::kube {
 namespace {
 
-using controller::Action;
 using controller::JobController;
 using controller::Phase;
 
@@ -59,12 +58,18 @@ JobBody::JobBody(const BodyContext& context,
               context.events,
               context.clock,
               [this](const std::string& why) { Handle(controller::BodyFailed{why}); }),
+      addresses_(context.control, job_),
       resources_(writer_,
                  context.pods,
                  {.handle = [this](const controller::Event& event) { Handle(event); },
                   .handle_exits = [this](const auto& exited) { return HandleExits(exited); }}),
       status_(writer_),
       notes_(writer_, resources_.nodes(), restarts_, context.observer),
+      actions_(store_,
+               writer_,
+               notes_,
+               context.clock,
+               [this](const controller::Action& action) { Do(action); }),
       retry_(kFirstRetry) {}
 
 JobBody::~JobBody() {
@@ -77,7 +82,7 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   const PodViews& pods = seen.pods;
   Take(std::move(view));
   resources_.Take(view_, seen);
-  LookAtAddresses(pods);
+  addresses_.Update(pods);
   if (controller_ == nullptr) {
     status_.StartFrom(view_->resource_version);
     if (view_->job->spec().run_policy().suspend() && pods.empty()) {
@@ -94,10 +99,10 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     }
     writer_.Note("read the job's state", opened);
   }
-  absl::Status status = StoreHeld();
+  absl::Status status = actions_.StoreHeld();
   HandleEvents();
-  ADAMANT_RETURN_IF_ERROR(taken_over_);
-  if (held_.empty() && pause_.Check(context_.clock.Now()).ok()) {
+  ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
+  if (actions_.IsClear()) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
     HandleSpec();
     if (checkpoints_.Take(*view_, controller_->state().last_snapshot)) {
@@ -105,8 +110,8 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
     }
     writer_.failed().BeginPass();
     status.Update(resources_.Make(seen));
-    writer_.failed().EndPass(held_.empty());
-    ADAMANT_RETURN_IF_ERROR(taken_over_);
+    writer_.failed().EndPass(!actions_.holds());
+    ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
   }
   const Clock::TimePoint now = context_.clock.Now();
   controller::JobReport report = controller_->Report();
@@ -115,12 +120,12 @@ absl::StatusOr<Clock::TimePoint> JobBody::Work(std::shared_ptr<const JobView> vi
   v1::TrainingJobStatus told = StatusToTell(report, pods);
   status_.TellFailures(*view_, told);
   status.Update(WriteStatus(told));
-  ADAMANT_RETURN_IF_ERROR(taken_over_);
-  done_ = status.ok() && resources_.finished() && held_.empty() && !BeginsAgainAt() &&
+  ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
+  done_ = status.ok() && resources_.finished() && !actions_.holds() && !BeginsAgainAt() &&
           (resources_.LeavesPods() || AllEnded(pods));
   const Clock::TimePoint timer = NextTimer(now);
   TellTrouble(status);
-  if (status.ok() && held_.empty()) {
+  if (status.ok() && !actions_.holds()) {
     retry_ = kFirstRetry;
     return timer;
   }
@@ -141,7 +146,7 @@ Clock::TimePoint JobBody::NextTimer(Clock::TimePoint now) const {
 // An end counts once it is stored: until then another controller may yet go on with the job.
 v1::TrainingJobStatus JobBody::StatusToTell(const controller::JobReport& report,
                                             const PodViews& pods) {
-  if (controller::IsFinal(report.phase) && !held_.empty()) {
+  if (controller::IsFinal(report.phase) && actions_.holds()) {
     return *view_->status;
   }
   v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
@@ -183,7 +188,7 @@ std::optional<Clock::TimePoint> JobBody::BeginsAgainAt() const {
 
 absl::Status JobBody::Open() {
   ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, store_.Load());
-  version_ = stored.version;
+  actions_.StartFrom(stored.version);
   Take(view_);  // once more: what is stored says of which day its defaults are
   std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
@@ -256,8 +261,8 @@ absl::Status JobBody::Begin(const PodViews& pods) {
     }
   }
   resources_.Begin(view_, *controller_, lasting);
-  Perform(controller_->Begin(context_.clock.Now(), survivors));
-  return taken_over_;
+  actions_.Perform(controller_->Begin(context_.clock.Now(), survivors));
+  return actions_.taken_over();
 }
 
 // An API that answers is asked again soon, and the user is told what it says; one that does not is
@@ -315,26 +320,24 @@ absl::Status JobBody::HandleSuspension(const PodViews& pods) {
                              JobController::Restore(Settings(), Encode(controller_->state())));
     return Begin({});
   }
-  return taken_over_;
+  return actions_.taken_over();
 }
 
 // While a request waits for the API: what leads the epoch goes on, and whatever is to be stored is
 // held. Asks nothing of the API itself.
 void JobBody::WorkMeanwhile() {
   if (controller_ != nullptr) {
-    waits_ = true;
-    HandleEvents();
-    waits_ = false;
+    actions_.Meanwhile([this] { HandleEvents(); });
   }
 }
 
 void JobBody::HandleEvents() {
   std::ranges::move(inbox_->TakeAll(), std::back_inserter(events_));
-  HandleTogether([this] {
+  actions_.Together([this] {
     while (!events_.empty()) {
       const controller::Event event = std::move(events_.front());
       events_.pop_front();
-      if (!IsStranger(event)) {
+      if (!addresses_.TurnsAway(event)) {
         Handle(event);
       }
     }
@@ -342,82 +345,24 @@ void JobBody::HandleEvents() {
   });
 }
 
-// One write carries all that these events change.
-void JobBody::HandleTogether(const std::function<void()>& handle) {
-  if (waits_ || collects_) {
-    return handle();
-  }
-  collects_ = true;
-  handle();
-  collects_ = false;
-  PerformAll();
-}
-
 absl::StatusOr<bool> JobBody::HandleExits(const std::vector<controller::ProcessExited>& exited) {
-  HandleTogether([&] {
+  actions_.Together([&] {
     for (const controller::ProcessExited& event : exited) {
       Handle(event);
     }
   });
-  ADAMANT_RETURN_IF_ERROR(taken_over_);
-  return held_.empty();
-}
-
-void JobBody::LookAtAddresses(const PodViews& pods) {
-  for (const MemberAddresses::Stranger& stranger : addresses_.Update(pods)) {
-    TurnAway(stranger.connection, stranger.why);
-  }
-}
-
-// Says no to who joins as a process whose pod has another address.
-bool JobBody::IsStranger(const controller::Event& event) {
-  const auto* received = std::get_if<controller::Received>(&event);
-  const auto* join =
-      received != nullptr ? std::get_if<controller::Join>(&received->message) : nullptr;
-  const std::string why = join != nullptr ? addresses_.OnJoin(received->connection, *join) : "";
-  if (!why.empty()) {
-    TurnAway(received->connection, why);
-  }
-  return !why.empty();
-}
-
-void JobBody::TurnAway(controller::ConnectionId connection, const std::string& why) {
-  LogWarning("turns away a stranger", {{"job", ToString(job_.key)}, {"why", why}});
-  context_.control.Send({.connection = connection, .message = controller::Refused{why}});
-  context_.control.Close(connection);
+  ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
+  return !actions_.holds();
 }
 
 void JobBody::Handle(const controller::Event& event) {
-  if (taken_over_.ok()) {
-    Perform(controller_->Handle(event, context_.clock.Now()));
+  if (actions_.taken_over().ok()) {
+    actions_.Perform(controller_->Handle(event, context_.clock.Now()));
   }
 }
 
-void JobBody::Perform(std::vector<Action> actions) {
-  for (Action& action : actions) {
-    AddAction(std::move(action), actions_);
-  }
-  PerformAll();
-}
-
-// To store one may wait, and what is left is then performed meanwhile.
-void JobBody::PerformAll() {
-  while (!actions_.empty() && taken_over_.ok()) {
-    if (collects_ && std::holds_alternative<controller::Persist>(actions_.front())) {
-      return;  // nothing that comes after it may be done before it is stored
-    }
-    Action action = std::move(actions_.front());
-    actions_.pop_front();
-    if (held_.empty() || held_.PassesOrKeeps(action)) {
-      Do(action);
-    }
-  }
-}
-
-void JobBody::Do(Action& action) {
-  if (const auto* persist = std::get_if<controller::Persist>(&action)) {
-    Persist(*persist);
-  } else if (const auto* send = std::get_if<controller::Send>(&action)) {
+void JobBody::Do(const controller::Action& action) {
+  if (const auto* send = std::get_if<controller::Send>(&action)) {
     context_.control.Send(*send);
   } else if (const auto* close = std::get_if<controller::CloseConnection>(&action)) {
     context_.control.Close(close->connection);
@@ -433,43 +378,6 @@ void JobBody::Do(Action& action) {
   // What should run follows from JobController::Wanted.
 }
 
-void JobBody::Persist(const controller::Persist& persist) {
-  held_.Add(persist);
-  if (!waits_) {
-    StoreHeld().IgnoreError();  // it is held, and tried again
-  }
-}
-
-absl::Status JobBody::StoreHeld() {
-  while (!held_.empty()) {
-    const std::vector<controller::Persist::Entry> entries = held_.entries();
-    ADAMANT_RETURN_IF_ERROR(Store(entries));
-    if (held_.entries() == entries) {  // else something was added meanwhile
-      std::deque<Action> released = held_.Release();
-      std::ranges::move(released, std::inserter(actions_, actions_.begin()));
-      PerformAll();
-    }
-  }
-  return taken_over_;
-}
-
-absl::Status JobBody::Store(const std::vector<controller::Persist::Entry>& entries) {
-  ADAMANT_RETURN_IF_ERROR(pause_.Check(context_.clock.Now()));
-  const absl::Status status = store_.CompareAndSwap(version_, entries);
-  pause_.Note(status, context_.clock.Now());
-  if (absl::IsAborted(status)) {  // nothing that this controller thinks counts any more
-    taken_over_ = status;
-    return status;
-  }
-  writer_.Note("update the job's state", status);
-  ADAMANT_RETURN_IF_ERROR(status);
-  ++version_;
-  if (const auto loss = store_.TakeLoss()) {
-    notes_.Tell({.kind = controller::Note::Kind::kAlarm, .text = *loss});
-  }
-  return absl::OkStatus();
-}
-
 // --- The status
 
 std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); }
@@ -477,7 +385,7 @@ std::string JobBody::Now() const { return FormatTime(context_.clock.WallNow()); 
 absl::Status JobBody::WriteStatus(const v1::TrainingJobStatus& status) {
   const absl::Status written = status_.Write(status, [this] { return CheckLeads(); });
   if (absl::IsAborted(written)) {
-    taken_over_ = written;
+    actions_.OnTakenOver(written);
   }
   return written;
 }

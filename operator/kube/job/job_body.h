@@ -13,14 +13,13 @@
 #include "operator/control/control_server.h"
 #include "operator/core/job/bucket_outage.h"
 #include "operator/core/job/job_controller.h"
-#include "operator/kube/api/api_pause.h"
+#include "operator/kube/job/action_queue.h"
+#include "operator/kube/job/address_check.h"
 #include "operator/kube/job/checkpoint_requests.h"
-#include "operator/kube/job/held_actions.h"
 #include "operator/kube/job/job_inbox.h"
 #include "operator/kube/job/job_notes.h"
 #include "operator/kube/job/job_observer.h"
 #include "operator/kube/job/status_reporter.h"
-#include "operator/kube/pods/member_addresses.h"
 #include "operator/kube/pods/pod_object.h"
 #include "operator/kube/resources/job_resources.h"
 #include "operator/kube/resources/job_writer.h"
@@ -96,17 +95,8 @@ class JobBody {
   void WorkMeanwhile();
   void HandleEvents();
   void Handle(const controller::Event& event);
-  void HandleTogether(const std::function<void()>& handle);
   absl::StatusOr<bool> HandleExits(const std::vector<controller::ProcessExited>& exited);
-  void LookAtAddresses(const PodViews& pods);
-  bool IsStranger(const controller::Event& event);
-  void TurnAway(controller::ConnectionId connection, const std::string& why);
-  void Perform(std::vector<controller::Action> actions);
-  void PerformAll();
-  void Do(controller::Action& action);
-  void Persist(const controller::Persist& persist);
-  absl::Status StoreHeld();
-  absl::Status Store(const std::vector<controller::Persist::Entry>& entries);
+  void Do(const controller::Action& action);
 
   // The status.
   void TellTrouble(const absl::Status& status);
@@ -124,24 +114,18 @@ class JobBody {
   std::shared_ptr<const JobView> view_;
   KubeStateStore store_;
   std::int64_t generation_ = 0;  // of the spec that the controller was told last
-  std::uint64_t version_ = 0;    // of the state that is stored
   std::unique_ptr<controller::JobController> controller_;
-  std::deque<controller::Event> events_;    // for the controller, to be handled in order
-  std::deque<controller::Action> actions_;  // of the controller, to be performed in order
-  HeldActions held_;
-  bool waits_ = false;     // for an answer of the API
-  bool collects_ = false;  // what is to be stored: several events are handled
-  ApiPause pause_;
-  absl::Status lost_;        // not OK: what the job's controller knew is lost
-  absl::Status taken_over_;  // not OK: another controller has written to the state
+  std::deque<controller::Event> events_;  // for the controller, to be handled in order
+  absl::Status lost_;                     // not OK: what the job's controller knew is lost
 
   JobWriter writer_;
-  MemberAddresses addresses_;
+  AddressCheck addresses_;
   JobResources resources_;
   CheckpointRequests checkpoints_;
   StatusReporter status_;
   RestartCounter restarts_;
   JobNotes notes_;
+  ActionQueue actions_;  // of the controller
   controller::BucketOutage outage_;
   std::chrono::milliseconds retry_;  // until what could not be done is tried again
   absl::Status trouble_;             // what was told last
