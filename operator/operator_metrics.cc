@@ -1,13 +1,12 @@
 #include "operator/operator_metrics.h"
 
-#include <chrono>
 #include <string_view>
 #include <vector>
 
+#include "services/common/base/seconds.h"
+
 namespace adamant {
 namespace {
-
-double Seconds(Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // From a millisecond to half a minute; 50 ms, 0.1 s and 1 s, which targets name, are among them.
 std::vector<double> Bounds() {

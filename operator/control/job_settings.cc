@@ -7,6 +7,7 @@
 
 #include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/durations.h"
 #include "services/common/job/job.h"
 #include "services/common/job/replication_of.h"
 #include "services/common/job/warm_start_of.h"
@@ -20,11 +21,6 @@ using controller::LossAction;
 using controller::LossCause;
 using controller::Role;
 using v1::FailureRule;
-
-std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
-}
 
 LossCause CauseOf(FailureRule::Cause cause) {
   switch (cause) {
@@ -163,9 +159,9 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .workers_retain = replication.retain_bytes > 0,
       .only_checkpoints = replication.mode == job::PersistenceMode::kNone,
       .epochs = static_cast<std::uint64_t>(policy.epochs()),
-      .checkpoint_interval = Milliseconds(policy.checkpoint_interval()),
+      .checkpoint_interval = job::ToMilliseconds(policy.checkpoint_interval()),
       .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),
-      .restart_backoff = Milliseconds(policy.restart_budget().backoff()),
+      .restart_backoff = job::ToMilliseconds(policy.restart_budget().backoff()),
       .failure_rules = RulesOf(policy),
       .rate = job.spec().optimiser().rate(),
       .hindrances = HindrancesOf(job)};
@@ -189,13 +185,13 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
     settings.target_accuracy = policy.target_accuracy();
   }
   if (policy.has_active_deadline()) {
-    settings.active_deadline = Milliseconds(policy.active_deadline());
+    settings.active_deadline = job::ToMilliseconds(policy.active_deadline());
   }
   if (policy.has_epoch_deadline()) {
-    settings.epoch_deadline = Milliseconds(policy.epoch_deadline());
+    settings.epoch_deadline = job::ToMilliseconds(policy.epoch_deadline());
   }
   if (policy.has_start_deadline()) {
-    settings.start_deadline = Milliseconds(policy.start_deadline());
+    settings.start_deadline = job::ToMilliseconds(policy.start_deadline());
   }
   if (policy.on_start_deadline() == v1::RunPolicy::ON_START_DEADLINE_FAIL) {
     settings.on_start_deadline = controller::OnStartDeadline::kFail;
@@ -204,10 +200,10 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       job.spec().pods().scheduling().gang_case() != v1::Scheduling::GANG_NOT_SET;
   const v1::Detection& detection = job.spec().detection();
   if (detection.has_heartbeat()) {
-    settings.silence_timeout = Milliseconds(detection.heartbeat());
+    settings.silence_timeout = job::ToMilliseconds(detection.heartbeat());
   }
   if (detection.has_hang()) {
-    settings.hang_timeout = Milliseconds(detection.hang());
+    settings.hang_timeout = job::ToMilliseconds(detection.hang());
   }
   return settings;
 }

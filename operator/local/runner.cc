@@ -40,6 +40,7 @@
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
+#include "services/common/base/system/random_id.h"
 #include "services/common/job/job.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
@@ -169,7 +170,7 @@ absl::Status Runner::Open() {
   ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(paths_.data()));
   ADAMANT_ASSIGN_OR_RETURN(store_,
                            StateCopies::Open({paths_.controller(), paths_.controller_copy()}));
-  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t writer, RandomUid());
+  const std::uint64_t writer = RandomId();
   state_ = std::make_unique<KvStateStore>(*store_, writer);
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
   ADAMANT_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Open(paths_));
@@ -204,7 +205,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
         "the controller's state is missing from " + paths_.controller().string() + " and " +
         paths_.controller_copy().string() + " although the run had begun; " + WithoutState(paths_));
   } else {
-    ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t uid, RandomUid());
+    const std::uint64_t uid = RandomId();
     controller_ = JobController::Create(settings, uid);
   }
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,

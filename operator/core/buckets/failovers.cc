@@ -1,14 +1,10 @@
 #include "operator/core/buckets/failovers.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "services/common/base/seconds.h"
 
 namespace adamant::controller {
-namespace {
-
-double Seconds(Clock::Duration time) { return std::chrono::duration<double>(time).count(); }
-
-}  // namespace
 
 void BucketSummary::Add(const BucketReport& bucket) {
   ++states[bucket.state];

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <utility>
 #include <variant>
 
@@ -35,11 +34,6 @@ constexpr std::chrono::minutes kJoinTimeout{15};  // a node may have to fetch th
 constexpr std::chrono::seconds kExitDelay{10};    // a busy node tells late that a container ended
 
 }  // namespace
-
-std::uint64_t RandomId() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
 
 JobBody::JobBody(const BodyContext& context,
                  std::shared_ptr<const JobView> view,

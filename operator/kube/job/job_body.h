@@ -30,11 +30,9 @@
 #include "operator/kube_client/api/client.h"
 #include "operator/kube_client/api/event_recorder.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/system/random_id.h"
 
 namespace adamant::kube {
-
-/// From the system's source of randomness.
-std::uint64_t RandomId();
 
 /// What the bodies of all jobs share; all of it outlives them.
 struct BodyContext {

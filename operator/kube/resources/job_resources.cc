@@ -13,21 +13,13 @@
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/job/durations.h"
 
 namespace adamant::kube {
 
 using controller::Phase;
 using controller::Role;
 using controller::StartProcess;
-
-namespace {
-
-std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::seconds(duration.seconds()) +
-         std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds(duration.nanos()));
-}
-
-}  // namespace
 
 JobResources::JobResources(JobWriter& writer, const PodSettings& settings, Hooks hooks)
     : writer_(writer),
@@ -121,9 +113,9 @@ std::optional<ObservedPod> JobResources::ObserveExport(const PodViews& pods,
 
 NodePatience JobResources::Patience() const {
   const v1::Detection& detection = view_->job->spec().detection();
-  return {.unreachable = Milliseconds(detection.node_unreachable()),
-          .force_delete = Milliseconds(detection.force_delete()),
-          .cordoned = Milliseconds(detection.node_cordoned())};
+  return {.unreachable = job::ToMilliseconds(detection.node_unreachable()),
+          .force_delete = job::ToMilliseconds(detection.force_delete()),
+          .cordoned = job::ToMilliseconds(detection.node_cordoned())};
 }
 
 bool JobResources::LeavesPods() const {

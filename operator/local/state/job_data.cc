@@ -1,8 +1,5 @@
 #include "operator/local/state/job_data.h"
 
-#include <sys/random.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -10,7 +7,6 @@
 #include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/base/system/files.h"
 #include "services/common/dataset/idx.h"
 
 namespace adamant::local {
@@ -46,16 +42,6 @@ absl::StatusOr<controller::JobSettings> SettingsOf(const v1::TrainingJob& job) {
   settings.start_deadline.reset();  // nobody else waits for the room that processes have
   ADAMANT_ASSIGN_OR_RETURN(settings.training_examples, ExamplesOf(job.spec().data().train()));
   return settings;
-}
-
-absl::StatusOr<std::uint64_t> RandomUid() {
-  std::uint64_t uid = 0;
-  while (uid == 0) {
-    if (getrandom(&uid, sizeof(uid), 0) != sizeof(uid)) {
-      return SystemError(errno, "cannot read", "random numbers");
-    }
-  }
-  return uid;
 }
 
 }  // namespace adamant::local

@@ -25,7 +25,4 @@ absl::StatusOr<std::uint64_t> ExamplesOf(const v1::DataSource& source);
 /// Errors: those of ExamplesOf.
 absl::StatusOr<controller::JobSettings> SettingsOf(const v1::TrainingJob& job);
 
-/// A random number that names a run; never 0.
-absl::StatusOr<std::uint64_t> RandomUid();
-
 }  // namespace adamant::local

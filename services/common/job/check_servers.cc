@@ -2,6 +2,7 @@
 #include <string>
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/durations.h"
 #include "services/common/job/semantics.h"
 #include "services/common/job/yaml/scalars.h"
 
@@ -9,11 +10,6 @@ namespace adamant::job {
 namespace {
 
 constexpr char kServers[] = "spec.distribution.parameterServers";
-
-std::chrono::milliseconds Milliseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::seconds(duration.seconds()) +
-                                                      std::chrono::nanoseconds(duration.nanos()));
-}
 
 class ServerChecker {
  public:
@@ -51,9 +47,9 @@ class ServerChecker {
   /// lease / 0.9, and another server's fast, so that it waits grace / 1.1.
   void CheckFailover() {
     const v1::Failover& failover = servers_.failover();
-    const auto beacon = Milliseconds(failover.beacon());
-    const auto lease = Milliseconds(failover.lease());
-    const auto grace = Milliseconds(failover.grace());
+    const auto beacon = RoundUpToMilliseconds(failover.beacon());
+    const auto lease = RoundUpToMilliseconds(failover.lease());
+    const auto grace = RoundUpToMilliseconds(failover.grace());
     if (failover.has_lease() && lease < 3 * beacon) {
       Report("failover.lease",
              FormatDuration(lease) + " is shorter than three beacons of " + FormatDuration(beacon) +

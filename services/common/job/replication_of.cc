@@ -1,13 +1,10 @@
 #include "services/common/job/replication_of.h"
 
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/job/durations.h"
 
 namespace adamant::job {
 namespace {
-
-std::chrono::nanoseconds Chrono(const google::protobuf::Duration& duration) {
-  return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
-}
 
 PersistenceMode ModeOf(v1::Persistence::Mode mode) {
   switch (mode) {
@@ -30,11 +27,11 @@ Replication ReplicationOf(const v1::TrainingJob& job) {
   const v1::Persistence& persistence = servers.persistence();
   return {.copies = static_cast<std::uint32_t>(servers.copies()),
           .min_in_sync = static_cast<std::uint32_t>(servers.min_in_sync()),
-          .beacon = Chrono(failover.beacon()),
-          .lease = Chrono(failover.lease()),
-          .grace = Chrono(failover.grace()),
+          .beacon = ToNanoseconds(failover.beacon()),
+          .lease = ToNanoseconds(failover.lease()),
+          .grace = ToNanoseconds(failover.grace()),
           .mode = ModeOf(persistence.mode()),
-          .flush_interval = Chrono(persistence.flush_interval()),
+          .flush_interval = ToNanoseconds(persistence.flush_interval()),
           .flush_bytes = static_cast<std::uint64_t>(persistence.flush_bytes()),
           .retain_bytes = static_cast<std::uint64_t>(persistence.retain())};
 }

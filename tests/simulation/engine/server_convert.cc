@@ -1,9 +1,9 @@
 #include "tests/simulation/engine/server_convert.h"
 
-#include <chrono>
 #include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/seconds.h"
 
 namespace adamant::simulation {
 namespace {
@@ -17,8 +17,6 @@ std::optional<parameter_server::Holder> Advised(const std::optional<controller::
   return holder.has_value() ? std::optional(HolderTo<parameter_server::Holder>(*holder))
                             : std::nullopt;
 }
-
-double Seconds(Clock::Duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 #include "services/parameter_server/rpc/controller/control_messages.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <set>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/seconds.h"
 #include "services/parameter_server/rpc/messages/convert.h"
 
 namespace adamant::parameter_server {
@@ -14,8 +14,6 @@ namespace {
 static_assert(static_cast<int>(Proposal::Kind::kTakeOver) == v1::Proposal::TAKE_OVER);
 static_assert(static_cast<int>(Proposal::Kind::kDrop) == v1::Proposal::DROP);
 static_assert(static_cast<int>(Proposal::Kind::kAdd) == v1::Proposal::ADD);
-
-double Seconds(Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 Configuration ConfigurationOf(const v1::Bucket& bucket) {
   const auto advice = [](bool given, const v1::Holder& holder) {

@@ -1,0 +1,20 @@
+#include "services/common/base/system/random_id.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+#include "services/common/base/check.h"
+
+namespace adamant {
+
+std::uint64_t RandomId() {
+  std::uint64_t id = 0;
+  while (id == 0) {
+    const ssize_t read = getrandom(&id, sizeof(id), 0);
+    ADAMANT_CHECK(read == sizeof(id) || errno == EINTR, "the system gives random numbers");
+  }
+  return id;
+}
+
+}  // namespace adamant
