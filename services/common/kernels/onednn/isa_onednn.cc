@@ -1,33 +1,30 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 
 #include "services/common/base/check.h"
 #include "services/common/kernels/isa.h"
-#include "services/common/kernels/native/simd/simd_targets.h"
-
-// After what they build for.
-#include <hwy/highway.h>
+#include "services/common/kernels/native/simd_isa.h"
 
 namespace adamant::kernels {
 namespace {
 
 struct Isa {
   std::string_view name;
-  std::int64_t targets;    // Highway's, as bits
+  SimdIsa simd;            // of native kernels
   dnnl_cpu_isa_t one_dnn;  // the best of its own that fits
 };
 
-/// Best first. Which of the plain ones is built depends on the compiler.
+// Best first.
 constexpr Isa kIsas[] = {
-    {"AVX512", HWY_AVX3, dnnl_cpu_isa_all},
-    {"AVX2", HWY_AVX2, dnnl_cpu_isa_avx2},
-    {"SSE4", HWY_SSE4, dnnl_cpu_isa_sse41},
-    {"NEON", HWY_NEON, dnnl_cpu_isa_all},
-    {"PLAIN", HWY_SCALAR | HWY_EMU128, dnnl_cpu_isa_sse41},
+    {"AVX512", SimdIsa::kAvx512, dnnl_cpu_isa_all},
+    {"AVX2", SimdIsa::kAvx2, dnnl_cpu_isa_avx2},
+    {"SSE4", SimdIsa::kSse4, dnnl_cpu_isa_sse41},
+    {"NEON", SimdIsa::kNeon, dnnl_cpu_isa_all},
+    {"PLAIN", SimdIsa::kPlain, dnnl_cpu_isa_sse41},
 };
 
 const Isa* Find(std::string_view name) {
@@ -38,12 +35,9 @@ const Isa* Find(std::string_view name) {
 }  // namespace
 
 std::vector<std::string> SupportedIsas() {
-  // The plain ones need nothing, so that they are always there.
-  const std::int64_t supported =
-      (hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128) & std::int64_t{HWY_TARGETS};
   std::vector<std::string> names;
   for (const Isa& isa : kIsas) {
-    if ((isa.targets & supported) != 0) {
+    if (IsSupported(isa.simd)) {
       names.emplace_back(isa.name);
     }
   }
@@ -60,11 +54,7 @@ absl::Status LimitIsa(std::string_view name) {
     return absl::InvalidArgumentError("\"" + std::string(name) +
                                       "\" is no instruction set; there are " + known);
   }
-  std::int64_t better = 0;
-  for (const Isa* isa = std::begin(kIsas); isa != limit; ++isa) {
-    better |= isa->targets;
-  }
-  hwy::DisableTargets(better);
+  LimitSimd(limit->simd);
   // Refused once oneDNN has chosen, which the header says.
   dnnl_set_max_cpu_isa(limit->one_dnn);
   return absl::OkStatus();
@@ -84,9 +74,9 @@ absl::Status LimitIsaFromEnvironment() {
 ScopedIsa::ScopedIsa(std::string_view name) {
   const Isa* const isa = Find(name);
   ADAMANT_CHECK(isa != std::end(kIsas), "a name of SupportedIsas()");
-  hwy::SetSupportedTargetsForTest(isa->targets);
+  SetSimd(isa->simd);
 }
 
-ScopedIsa::~ScopedIsa() { hwy::SetSupportedTargetsForTest(0); }
+ScopedIsa::~ScopedIsa() { SetSimd(std::nullopt); }
 
 }  // namespace adamant::kernels
