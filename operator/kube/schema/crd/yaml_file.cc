@@ -1,4 +1,4 @@
-#include "operator/kube/schema/yaml_file.h"
+#include "operator/kube/schema/crd/yaml_file.h"
 
 #include <cstddef>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // deploy/crd says what job.proto and resources.proto say. ADAMANT_WRITE_EXPECTED=1 writes it anew.
 
-#include "operator/kube/schema/crd.h"
+#include "operator/kube/schema/crd/crd.h"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string>
 
-#include "operator/kube/schema/yaml_file.h"
+#include "operator/kube/schema/crd/yaml_file.h"
 #include "services/common/job/yaml/comments.h"
 #include "services/common/job/yaml/schema.h"
 

@@ -1,4 +1,4 @@
-#include "operator/kube/schema/cel_rules.h"
+#include "operator/kube/schema/crd/cel_rules.h"
 
 #include <google/protobuf/descriptor.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/kube/schema/defaults_json.h"
+#include "operator/kube/schema/crd/defaults_json.h"
 #include "proto/adamant/v1/schema.pb.h"
 #include "services/common/base/check.h"
 #include "services/common/job/yaml/problems.h"

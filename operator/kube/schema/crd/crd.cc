@@ -1,10 +1,10 @@
-#include "operator/kube/schema/crd.h"
+#include "operator/kube/schema/crd/crd.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "operator/kube/schema/job_object.h"
-#include "operator/kube/schema/open_api.h"
+#include "operator/kube/schema/crd/open_api.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/job/yaml/comments.h"

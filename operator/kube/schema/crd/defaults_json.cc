@@ -1,4 +1,4 @@
-#include "operator/kube/schema/defaults_json.h"
+#include "operator/kube/schema/crd/defaults_json.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>

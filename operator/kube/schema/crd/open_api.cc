@@ -1,4 +1,4 @@
-#include "operator/kube/schema/open_api.h"
+#include "operator/kube/schema/crd/open_api.h"
 
 #include <google/protobuf/descriptor.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/schema/cel_rules.h"
-#include "operator/kube/schema/defaults_json.h"
+#include "operator/kube/schema/crd/cel_rules.h"
+#include "operator/kube/schema/crd/defaults_json.h"
 #include "proto/adamant/v1/schema.pb.h"
 #include "services/common/job/yaml/comments.h"
 #include "services/common/job/yaml/problems.h"
