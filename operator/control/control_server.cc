@@ -7,12 +7,14 @@
 #include <variant>
 #include <vector>
 
-#include "operator/control/codec.h"
 #include "operator/control/connection.h"
+#include "operator/control/job_settings.h"
 #include "operator/control/message_limits.h"
+#include "operator/control/status_codec.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/control.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/status_grpc.h"
@@ -113,7 +115,7 @@ class ControllerService final : public v1::Controller::CallbackService {
   }
 
   void Send(const controller::Send& send) {
-    v1::ControllerMessage message = Encode(send.message);
+    v1::ControllerMessage message = codec::Encode(send.message);
     const MutexLock lock(mutex_);
     if (const auto stream = streams_.find(send.connection); stream != streams_.end()) {
       if (message.has_welcome() && stream->second.job != nullptr) {
@@ -190,7 +192,7 @@ class ControllerService final : public v1::Controller::CallbackService {
     if (const absl::Status status = CheckBytes(message); !status.ok()) {
       return rpc::ToGrpc(status);
     }
-    auto decoded = Decode(message);
+    auto decoded = codec::Decode(message);
     if (!decoded) {
       return grpc::Status::OK;
     }

@@ -1,3 +1,5 @@
+#include "operator/control/job_settings.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -5,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/durations.h"
 #include "services/common/job/job.h"

@@ -1,6 +1,7 @@
-#include "operator/control/codec.h"
-#include "operator/control/record_codec.h"
+#include "operator/control/status_codec.h"
+
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/codec/buckets.h"
 
 namespace adamant::control {
 namespace {
@@ -10,9 +11,7 @@ using controller::Role;
 void EncodeFailover(const controller::FailoverReport& failover, v1::FailoverStatus& encoded) {
   encoded.set_bucket(failover.bucket);
   encoded.set_epoch(failover.epoch);
-  encoded.mutable_times()->set_detect_seconds(failover.times.detect_seconds);
-  encoded.mutable_times()->set_replace_seconds(failover.times.replace_seconds);
-  encoded.mutable_times()->set_reconcile_seconds(failover.times.reconcile_seconds);
+  codec::Encode(failover.times, *encoded.mutable_times());
   encoded.set_catch_up_seconds(failover.catch_up_seconds);
   encoded.set_seconds_ago(failover.seconds_ago);
   encoded.set_failovers(failover.failovers);
@@ -22,7 +21,7 @@ void EncodeFailover(const controller::FailoverReport& failover, v1::FailoverStat
 controller::FailoverReport DecodeFailover(const v1::FailoverStatus& failover) {
   return {.bucket = failover.bucket(),
           .epoch = failover.epoch(),
-          .times = DecodeTimes(failover.times()),
+          .times = codec::Decode(failover.times()),
           .catch_up_seconds = failover.catch_up_seconds(),
           .seconds_ago = failover.seconds_ago(),
           .failovers = failover.failovers(),
@@ -33,7 +32,7 @@ void EncodeBucket(const controller::BucketReport& bucket, v1::JobStatus& status)
   v1::BucketStatus& added = *status.add_buckets();
   added.set_bucket(bucket.bucket);
   added.set_state(bucket.state);
-  EncodeRecord(bucket.record, *added.mutable_record());
+  codec::Encode(bucket.record, *added.mutable_record());
   added.set_committed(bucket.committed);
   added.set_lag(bucket.lag);
   added.set_rolled_back(bucket.rolled_back);
@@ -160,7 +159,7 @@ controller::JobReport Decode(const v1::JobStatus& status) {
   for (const v1::BucketStatus& bucket : status.buckets()) {
     report.buckets.push_back({.bucket = bucket.bucket(),
                               .state = bucket.state(),
-                              .record = DecodeRecord(bucket.record()),
+                              .record = codec::Decode(bucket.record()),
                               .committed = bucket.committed(),
                               .lag = bucket.lag(),
                               .rolled_back = bucket.rolled_back()});

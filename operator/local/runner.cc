@@ -15,8 +15,8 @@
 #include <utility>
 #include <variant>
 
-#include "operator/control/codec.h"
 #include "operator/control/control_server.h"
+#include "operator/control/job_settings.h"
 #include "operator/core/job/bucket_outage.h"
 #include "operator/core/job/job_controller.h"
 #include "operator/local/event_queue.h"

@@ -117,7 +117,7 @@ class MemoryFedWorker {
 
   static void Fill(Rng& rng, Batch& batch) {
     batch.examples = kBatch;
-    batch.lease.epoch = 1;
+    batch.lease.batch.epoch = 1;
     for (std::uint8_t& pixel : batch.pixels) {
       pixel = static_cast<std::uint8_t>(rng.Below(256));
     }

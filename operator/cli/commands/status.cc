@@ -11,7 +11,7 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/status_view.h"
 #include "operator/cli/warnings/expectation.h"
-#include "operator/control/codec.h"
+#include "operator/control/status_codec.h"
 #include "operator/local/history/record.h"
 #include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/control.pb.h"

@@ -128,7 +128,7 @@ enum class Step : std::uint8_t {
 };
 
 /// Bins of a histogram of staleness: one of 0, and one of each power of two.
-inline constexpr std::size_t kStalenessBins = 65;
+using protocol::kStalenessBins;
 
 /// One row of the job's history. Counts are of examples.
 struct EpochResult {

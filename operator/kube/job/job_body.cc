@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "operator/control/codec.h"
+#include "operator/control/job_settings.h"
 #include "operator/core/state/state.h"
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/status/job_status.h"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "operator/control/record_codec.h"
 #include "operator/core/state/state.h"
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/schema/job_object.h"
@@ -13,6 +12,7 @@
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/buckets.h"
 
 namespace adamant::kube {
 namespace {
@@ -128,7 +128,7 @@ absl::StatusOr<KubeStateStore::Maps> KubeStateStore::ReadMaps() const {
             .term = static_cast<std::uint64_t>(stored.term()),
             .buckets = {}};
     for (const v1::Bucket& bucket : stored.buckets()) {
-      map.buckets.push_back(control::DecodeRecord(bucket));
+      map.buckets.push_back(codec::Decode(bucket));
     }
     found[static_cast<std::size_t>(stored.first()) / kBucketsOfAMap] = std::move(map);
   }
@@ -192,7 +192,7 @@ absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
   message.set_first(static_cast<std::int64_t>(index * kBucketsOfAMap));
   message.set_count(static_cast<std::int64_t>(map.buckets.size()));
   for (const controller::Bucket& bucket : map.buckets) {
-    control::EncodeRecord(bucket, *message.add_buckets());
+    codec::Encode(bucket, *message.add_buckets());
   }
   ADAMANT_ASSIGN_OR_RETURN(
       map.resource_version,

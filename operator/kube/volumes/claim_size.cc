@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "operator/control/codec.h"
+#include "operator/control/job_settings.h"
 #include "proto/adamant/v1/job.pb.h"
 
 namespace adamant::kube {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "operator/control/codec.h"
+#include "operator/control/job_settings.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/dataset/idx.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/control/codec.h"
+#include "operator/control/job_settings.h"
 #include "operator/core/job/job_controller.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "operator/control/codec.h"
+#include "operator/control/status_codec.h"
 #include "operator/local/history/recorder.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/state/kv_state_store.h"

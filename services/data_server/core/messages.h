@@ -1,11 +1,12 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "services/common/protocol/control.h"
 
 namespace adamant::data_server {
 
@@ -13,37 +14,17 @@ namespace adamant::data_server {
 /// of control.proto that concerns the data tier, and the traffic with the record store, as plain
 /// values.
 
-enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
-
-/// One process that works: a later process on the same slot has a higher incarnation.
-struct WorkerId {
-  std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
-  auto operator<=>(const WorkerId&) const = default;
-};
-
-/// Names a batch. For kEvaluate, part is 0.
-struct BatchId {
-  WorkKind kind = WorkKind::kTrain;
-  std::uint64_t epoch = 0;
-  std::uint32_t part = 0;
-  std::uint32_t index = 0;  ///< within the part's order of this epoch
-  auto operator<=>(const BatchId&) const = default;
-};
-
-/// A batch handed out once. Handed out again, it gets another id.
-struct Lease {
-  BatchId batch;
-  std::uint64_t id = 0;
-  bool operator==(const Lease&) const = default;
-};
-
-/// What became of a leased batch; loss and correct count for kEvaluate.
-struct LeaseResult {
-  Lease lease;
-  double loss_sum = 0;
-  std::uint64_t correct = 0;
-};
+using protocol::BatchId;
+using protocol::CloseEpoch;
+using protocol::EpochEnded;
+using protocol::Evaluate;
+using protocol::Evaluated;
+using protocol::Lease;
+using protocol::LeaseResult;
+using protocol::OpenEpoch;
+using protocol::PartClosed;
+using protocol::WorkerId;
+using protocol::WorkKind;
 
 // --- What the dealer is told
 
@@ -79,23 +60,13 @@ struct ControllerAway {};
 struct ControllerBack {};
 
 /// The controller's view. Views arrive in the order in which they were made.
-struct Membership {
+struct WorkView {
   std::vector<WorkerId> workers;
   std::vector<std::uint32_t> part_owner;  ///< by part: slot of the data server that deals it
 };
 
-struct OpenEpoch {
-  std::uint64_t epoch = 0;
-};
-
-struct CloseEpoch {
-  std::uint64_t epoch = 0;
-};
-
-struct Evaluate {
-  std::uint64_t epoch = 0;
-  std::uint64_t snapshot = 0;
-};
+/// Returns what of the cluster's view the dealer needs.
+WorkView WorkViewOf(const protocol::Membership& membership);
 
 struct Record {
   std::uint64_t version = 0;
@@ -126,7 +97,7 @@ using Input = std::variant<Hello,
                            KeepAlive,
                            ControllerAway,
                            ControllerBack,
-                           Membership,
+                           WorkView,
                            OpenEpoch,
                            CloseEpoch,
                            Evaluate,
@@ -172,28 +143,7 @@ struct Disconnect {
   WorkerId to;
 };
 
-// --- To the controller
-
-struct EpochEnded {
-  std::uint64_t epoch = 0;
-};
-
-struct PartClosed {
-  std::uint64_t epoch = 0;
-  std::uint32_t part = 0;
-  std::uint64_t counted_examples = 0;
-  std::uint64_t left_examples = 0;
-  std::uint64_t retrained_examples = 0;
-};
-
-struct Evaluated {
-  std::uint64_t epoch = 0;
-  std::uint64_t snapshot = 0;
-  std::uint64_t examples = 0;
-  std::uint64_t correct = 0;
-  double loss_sum = 0;
-  std::uint64_t most_frequent = 0;  ///< examples of the class that has most of them; 0: not known
-};
+// --- To the controller, beside EpochEnded, PartClosed and Evaluated
 
 /// The job cannot go on: a part's record is not what this job would have written.
 struct Failed {

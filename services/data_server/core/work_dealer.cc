@@ -75,7 +75,7 @@ void WorkDealer::On(const ControllerBack&, TimePoint) {
   }
 }
 
-void WorkDealer::On(const Membership& view, TimePoint) {
+void WorkDealer::On(const WorkView& view, TimePoint) {
   batches_.Retain(view.workers);
   for (const std::uint32_t part : parts_.SetOwners(view.part_owner)) {
     batches_.ForgetPart(part);

@@ -82,7 +82,7 @@ class WorkDealer {
   void On(const KeepAlive& message, TimePoint now);
   void On(const ControllerAway& away, TimePoint now);
   void On(const ControllerBack& back, TimePoint now);
-  void On(const Membership& view, TimePoint now);
+  void On(const WorkView& view, TimePoint now);
   void On(const OpenEpoch& command, TimePoint now);
   void On(const CloseEpoch& command, TimePoint now);
   void On(const Evaluate& command, TimePoint now);

@@ -9,10 +9,8 @@
 namespace adamant::data_server {
 
 /// Between the wire's messages and the core's. Threads: any.
-Lease FromProto(const v1::Lease& lease);
 Acknowledge FromProto(WorkerId worker, const v1::Acknowledge& message);
 HandBack FromProto(WorkerId worker, const v1::HandBack& message);
-Membership FromProto(const v1::Membership& view);
 
 v1::WorkReply ToProto(const Acknowledged& message);
 v1::WorkReply ToProto(const Drained& message);

@@ -17,6 +17,7 @@
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/control.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
 #include "services/data_server/core/batch_builder.h"
@@ -203,7 +204,7 @@ class DataServerService final : public service::Service {
   void OnMessage(const v1::ControllerMessage& message) override {
     DealerLoop& loop = GetRunning()->loop();
     if (message.has_membership()) {
-      loop.SetMembership(message.membership());
+      loop.SetMembership(codec::Decode(message.membership()));
     } else if (message.has_open_epoch()) {
       loop.Post(OpenEpoch{.epoch = message.open_epoch().epoch()});
     } else if (message.has_close_epoch()) {

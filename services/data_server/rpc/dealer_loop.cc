@@ -63,9 +63,9 @@ void DealerLoop::Post(Input input, std::shared_ptr<WorkStream> stream) {
   changed_.NotifyAll();
 }
 
-void DealerLoop::SetMembership(const v1::Membership& view) {
+void DealerLoop::SetMembership(const protocol::Membership& view) {
   records_.SetMap(BucketAddressesOf(view));
-  Post(FromProto(view));
+  Post(WorkViewOf(view));
 }
 
 DealerProgress DealerLoop::progress() const {

@@ -13,6 +13,7 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/job_attempt.h"
+#include "services/common/protocol/control.h"
 #include "services/data_server/core/work_dealer.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/record_client.h"
@@ -50,7 +51,7 @@ class DealerLoop {
   void Post(Input input, std::shared_ptr<WorkStream> stream = nullptr);
 
   /// The controller's view: where the records are, and who is there.
-  void SetMembership(const v1::Membership& view);
+  void SetMembership(const protocol::Membership& view);
 
   /// Ends the thread and breaks the streams.
   void Stop();

@@ -100,17 +100,16 @@ Outcome Write(v1::ParameterServer::Stub& stub, const JobAttempt& job, const Writ
 
 }  // namespace
 
-BucketAddresses BucketAddressesOf(const v1::Membership& view) {
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> servers;  // by process
-  for (const v1::Member& member : view.members()) {
-    if (member.role() == v1::PARAMETER_SERVER) {
-      servers[{member.slot(), member.incarnation()}] = member.address();
+BucketAddresses BucketAddressesOf(const protocol::Membership& view) {
+  std::map<protocol::Holder, std::string> servers;
+  for (const protocol::Member& member : view.members) {
+    if (member.id.role == protocol::Role::kParameterServer) {
+      servers[{member.id.slot, member.incarnation}] = member.address;
     }
   }
   BucketAddresses addresses;
-  for (const v1::Bucket& bucket : view.buckets()) {
-    const v1::Holder& primary = bucket.primary();
-    const auto server = servers.find({primary.slot(), primary.incarnation()});
+  for (const protocol::Bucket& bucket : view.buckets) {
+    const auto server = servers.find(bucket.primary);
     addresses.push_back(server == servers.end() ? "" : server->second);
   }
   return addresses;

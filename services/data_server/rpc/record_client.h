@@ -14,19 +14,18 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/job_attempt.h"
+#include "services/common/protocol/control.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/data_metrics.h"
 
-namespace adamant::v1 {
-class Membership;
-}  // namespace adamant::v1
+namespace adamant::v1 {}  // namespace adamant::v1
 
 namespace adamant::data_server {
 
 /// Where each bucket's primary is: the addresses of the parameter servers by bucket, "" where there
 /// is none.
 using BucketAddresses = std::vector<std::string>;
-BucketAddresses BucketAddressesOf(const v1::Membership& view);
+BucketAddresses BucketAddressesOf(const protocol::Membership& view);
 
 /// What to do with a request's answer, and with an error that trying again would not cure. Called
 /// on threads of the client.

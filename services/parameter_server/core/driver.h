@@ -4,10 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica.h"
 
 namespace adamant::parameter_server {
+
+using protocol::BucketProgress;
+using protocol::SnapshotBucket;
+using protocol::StoredBucket;
+using protocol::StoredBuckets;
+using SnapshotRequest = protocol::TakeSnapshot;
 
 /// What a server tells the controller of a bucket: it serves it under this epoch, or cannot.
 struct BucketReport {
@@ -20,48 +27,8 @@ struct BucketReport {
   std::uint64_t updates = 0;  ///< applied to its shards since their creation
 };
 
-/// What a disk holds of a bucket.
-struct StoredBucket {
-  BucketId bucket = 0;
-  std::uint64_t generation = 0;
-  std::uint64_t updates = 0;  ///< in its shards, since their creation
-  bool complete = false;
-  std::string detail = {};  ///< if not complete: what is missing or corrupt
-  Epoch log_epoch = 0;      ///< Wal modes: of the last logged entry
-  Lsn log_lsn = 0;
-};
-
-struct StoredBuckets {
-  std::uint64_t previous_incarnation = 0;  ///< highest of this slot that opened the folder; 0: none
-  std::vector<StoredBucket> buckets = {};
-};
-
-/// How a bucket that this server is primary of stands.
-struct BucketProgress {
-  BucketId bucket = 0;
-  Epoch epoch = 0;
-  Lsn committed = 0;
-  Lsn lag = 0;                ///< entries that the slowest member has not acknowledged
-  std::uint64_t updates = 0;  ///< applied to its shards since their creation
-  bool serving = false;       ///< reconciled: it reads and writes
-};
-
-/// What is to be copied; see TakeSnapshot in proto/adamant/v1/control.proto.
-struct SnapshotRequest {
-  std::uint64_t snapshot = 0;
-  std::uint64_t keep_from = 0;
-  std::vector<std::uint64_t> keep = {};
-  std::vector<std::uint64_t> generations = {};  ///< by bucket; empty: any
-};
-
-/// A bucket in a snapshot.
-struct SnapshotBucket {
-  BucketId bucket = 0;
-  Epoch epoch = 0;  ///< under which this server was its primary
-  std::uint64_t generation = 0;
-  std::uint64_t updates = 0;   ///< applied to its shards since their creation
-  std::uint64_t checksum = 0;  ///< see proto/adamant/v1/control.proto
-};
+/// Returns what the controller is told of these buckets.
+protocol::BucketsReady ReadyOf(const std::vector<BucketReport>& reports);
 
 /// What a server asks of whoever drives it. Called on any thread and under the server's lock: an
 /// implementation only queues, and does not call the server.

@@ -14,13 +14,14 @@
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/buckets.h"
+#include "services/common/codec/control.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/job/replication_of.h"
 #include "services/common/metrics/metrics.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/controller/cluster_view.h"
-#include "services/parameter_server/rpc/controller/control_messages.h"
 #include "services/parameter_server/rpc/controller/core_driver.h"
 #include "services/parameter_server/rpc/controller/replication_metrics.h"
 #include "services/parameter_server/rpc/gate/core_gate.h"
@@ -146,14 +147,11 @@ class ParameterServerService final : public service::Service {
 
   void OnMessage(const v1::ControllerMessage& message) override {
     if (message.has_membership()) {
-      view_->OnMembership(message.membership());
+      view_->OnMembership(codec::Decode(message.membership()));
     } else if (message.has_take_snapshot()) {
-      const v1::TakeSnapshot& take = message.take_snapshot();
-      core_->RefuseWritersBelow(std::span(take.writers_from().data(), take.writers_from_size()));
-      storage_loop_.Take({.snapshot = take.snapshot(),
-                          .keep_from = take.keep_from(),
-                          .keep = {take.keep().begin(), take.keep().end()},
-                          .generations = {take.generations().begin(), take.generations().end()}});
+      const protocol::TakeSnapshot take = codec::Decode(message.take_snapshot());
+      core_->RefuseWritersBelow(take.writers_from);
+      storage_loop_.Take(take);
     }
   }
 
@@ -182,22 +180,19 @@ class ParameterServerService final : public service::Service {
   }
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
-    v1::ParameterServerProgress& progress = *heartbeat.mutable_parameter_server();
     const std::chrono::duration<double> oldest = core_->dirty().OldestAge();
-    progress.set_updates_applied(core_->updates_applied());
-    progress.set_dirty_bytes(core_->dirty().bytes());
-    progress.set_oldest_unflushed_seconds(oldest.count());
-    progress.set_flushes(core_->flusher().totals().flushes);
-    progress.set_alarm(core_->alarm());
-    for (std::string& damage : core_->damages()) {
-      *progress.add_damages() = std::move(damage);
-    }
-    const std::vector<BucketProgress> buckets = core_->Progress();
-    EncodeProgress(buckets, progress);
-    replication_metrics_.SetProgress(buckets);
-    dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes()));
+    const protocol::ParameterServerProgress progress{.updates_applied = core_->updates_applied(),
+                                                     .dirty_bytes = core_->dirty().bytes(),
+                                                     .oldest_unflushed_seconds = oldest.count(),
+                                                     .flushes = core_->flusher().totals().flushes,
+                                                     .alarm = core_->alarm(),
+                                                     .damages = core_->damages(),
+                                                     .buckets = core_->Progress()};
+    codec::Encode(progress, *heartbeat.mutable_parameter_server());
+    replication_metrics_.SetProgress(progress.buckets);
+    dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes));
     oldest_.Set(oldest.count());
-    disk_full_.Set(progress.alarm().empty() ? 0 : 1);
+    disk_full_.Set(progress.alarm.empty() ? 0 : 1);
     heartbeat.set_busy_seconds(std::chrono::duration<double>(BusyTime()).count());
   }
 

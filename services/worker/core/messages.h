@@ -4,12 +4,21 @@
 #include <vector>
 
 #include "services/common/optimiser/optimiser.h"
+#include "services/common/protocol/control.h"
+#include "services/common/protocol/updates.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::worker {
 
 // What the worker's core exchanges with parameter servers and data servers, without the payloads.
 // Meanings are those of proto/adamant/v1/{parameter_server,data_server,control}.proto.
+
+using protocol::FetchOutcome;
+using protocol::Lease;
+using protocol::LeaseResult;
+using protocol::ShardAck;
+using protocol::WorkKind;
+using UpdateOutcome = protocol::PushOutcome;
 
 using ServerSlot = std::uint32_t;
 
@@ -28,6 +37,9 @@ struct ClusterMap {
   std::vector<ServerSlot> part_owners;  ///< by part of the training data
   std::uint32_t workers = 1;            ///< that run, this one among them
 };
+
+/// Returns what of the cluster's view matters to a worker.
+ClusterMap ClusterMapOf(const protocol::Membership& view);
 
 // --- Parameter servers
 
@@ -55,27 +67,6 @@ struct PushMessage {
   std::vector<ShardUpdate> updates = {};
 };
 
-enum class UpdateOutcome {
-  kApplied,
-  kDuplicate,
-  kUnexpectedSequence,
-  kNotPrimary,
-  kNotReady,
-  kNotFinite,
-  kStaleIncarnation,
-  kMalformed,
-};
-
-struct ShardAck {
-  ShardId shard = 0;
-  UpdateOutcome outcome = UpdateOutcome::kApplied;
-  Sequence expected = 0;        ///< kUnexpectedSequence
-  std::uint64_t staleness = 0;  ///< updates applied between the worker's fetch and this one
-  Sequence persisted = 0;       ///< last of this worker's that is on the server's disk
-  std::uint64_t epoch = 0;      ///< of the bucket
-  std::uint64_t examples = 0;   ///< in all updates that the shard took, since its server has it
-};
-
 struct PushReply {
   std::uint64_t request = 0;
   std::vector<ShardAck> acks = {};
@@ -88,8 +79,6 @@ struct FetchMessage {
   std::uint64_t snapshot = 0;  ///< 0: the values of now
   std::vector<ShardId> shards = {};
 };
-
-enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
 
 struct FetchedShard {
   ShardId shard = 0;
@@ -123,26 +112,6 @@ struct FlushReply {
 };
 
 // --- Data servers
-
-enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
-
-/// Names one batch under one lease.
-struct Lease {
-  WorkKind kind = WorkKind::kTrain;
-  std::uint64_t epoch = 0;
-  std::uint32_t part = 0;
-  std::uint32_t index = 0;
-  std::uint64_t id = 0;
-
-  friend bool operator==(const Lease&, const Lease&) = default;
-};
-
-struct LeaseResult {
-  Lease lease;
-  std::uint64_t examples = 0;
-  double loss_sum = 0;
-  std::uint64_t correct = 0;
-};
 
 struct AcknowledgeMessage {
   ServerSlot server = 0;

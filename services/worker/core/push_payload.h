@@ -28,7 +28,7 @@ struct PushContent {
   std::atomic<std::uint32_t> pins{0};  ///< payloads that a transport still holds
 };
 
-enum class UpdateKind { kWeightChange, kGradient, kOuterProduct };
+using protocol::UpdateKind;
 
 /// The bytes behind a PushMessage, in place.
 struct PushPayload {

@@ -243,13 +243,13 @@ TrainingThread::Progress TrainingThread::WorkOnBatch() {
     return Block(ThreadStatistics::kForBatch);
   }
   const Lease& lease = batch_->lease;
-  if (lease.kind == WorkKind::kEvaluate) {
+  if (lease.batch.kind == WorkKind::kEvaluate) {
     if (!Evaluate(*batch_)) {
       return Block(ThreadStatistics::kForFetch);
     }
   } else if (Outdated(*batch_)) {
     return Progress::kWorked;  // the exchange loop answers with a reset, however long it takes
-  } else if (lease.epoch > replica_.commands.closed_epoch.load(std::memory_order_acquire)) {
+  } else if (lease.batch.epoch > replica_.commands.closed_epoch.load(std::memory_order_acquire)) {
     Train(*batch_);
   }
   replica_.batches.Recycle(batch_);
@@ -308,11 +308,11 @@ void TrainingThread::Train(Batch& batch) {
   const Lease& lease = batch.lease;
   const Clock::TimePoint begin = clock_.Now();
   update_.Begin(batch.progress(), *accruing_);
-  const graph::StepResult result =
-      context_->Train(batch.examples,
-                      replica_.weights.span(),
-                      dead_units_.Begin(),
-                      MixSeed(replica_.options.seed, lease.epoch, lease.part, lease.index));
+  const graph::StepResult result = context_->Train(
+      batch.examples,
+      replica_.weights.span(),
+      dead_units_.Begin(),
+      MixSeed(replica_.options.seed, lease.batch.epoch, lease.batch.part, lease.batch.index));
   dead_units_.End();
   if (!ADAMANT_FAILPOINT_STATUS("train/step").ok()) {
     replica_.weights.span().front() = std::numeric_limits<float>::quiet_NaN();
@@ -381,7 +381,7 @@ void TrainingThread::Count(const Batch& batch, const graph::StepResult& result) 
     AddTo(statistics.loss_sum,
           std::min(result.loss_sum, kMostLoss * static_cast<double>(batch.examples)));
   }
-  statistics.epoch.store(batch.lease.epoch, kRelaxed);
+  statistics.epoch.store(batch.lease.batch.epoch, kRelaxed);
 }
 
 void TrainingThread::FillInput(const Batch& batch) {

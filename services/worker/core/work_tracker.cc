@@ -1,7 +1,6 @@
 #include "services/worker/core/work_tracker.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "services/common/base/failpoint.h"
@@ -16,11 +15,6 @@ bool IsConnected(const std::vector<bool>& connected, ServerSlot server) {
 }
 
 }  // namespace
-
-bool WorkTracker::LeaseOrder::operator()(const Lease& a, const Lease& b) const {
-  return std::tie(a.kind, a.epoch, a.part, a.index, a.id) <
-         std::tie(b.kind, b.epoch, b.part, b.index, b.id);
-}
 
 void WorkTracker::Trained(Sequence push, std::vector<LeaseResult> results) {
   in_push_[push] = std::move(results);
@@ -87,12 +81,12 @@ void WorkTracker::OnEpochClosed(std::uint64_t epoch) {
 }
 
 bool WorkTracker::Void(const Lease& lease) const {
-  return lease.kind == WorkKind::kTrain && lease.epoch <= closed_epoch_;
+  return lease.batch.kind == WorkKind::kTrain && lease.batch.epoch <= closed_epoch_;
 }
 
 std::optional<ServerSlot> WorkTracker::OwnerOf(const Lease& lease) const {
   // Validation batches are all dealt by the owner of part 0.
-  const std::uint32_t part = lease.kind == WorkKind::kEvaluate ? 0 : lease.part;
+  const std::uint32_t part = lease.batch.kind == WorkKind::kEvaluate ? 0 : lease.batch.part;
   if (part >= map_.part_owners.size()) {
     return std::nullopt;
   }
@@ -174,7 +168,7 @@ std::optional<Clock::TimePoint> WorkTracker::NextPoll() const {
 
 bool WorkTracker::Counted() const {
   return in_push_.empty() && std::ranges::none_of(unanswered_, [](const auto& entry) {
-           return entry.first.kind == WorkKind::kTrain;
+           return entry.first.batch.kind == WorkKind::kTrain;
          });
 }
 

@@ -66,9 +66,6 @@ class WorkTracker {
   [[nodiscard]] bool Idle() const;
 
  private:
-  struct LeaseOrder {
-    bool operator()(const Lease& a, const Lease& b) const;
-  };
   struct Sent {
     LeaseResult result;
     std::optional<ServerSlot> server;  // that it was last sent to
@@ -84,7 +81,7 @@ class WorkTracker {
   std::vector<bool> connected_;  // by server
   std::uint64_t closed_epoch_ = 0;
   std::map<Sequence, std::vector<LeaseResult>> in_push_;
-  std::map<Lease, Sent, LeaseOrder> unanswered_;
+  std::map<Lease, Sent> unanswered_;
   std::vector<Lease> to_hand_back_;
   std::vector<Message> outbox_;
 };

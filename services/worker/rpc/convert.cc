@@ -1,35 +1,14 @@
 #include "services/worker/rpc/convert.h"
 
-#include <algorithm>
 #include <span>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/data_server.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/codec/updates.h"
+#include "services/common/codec/work.h"
 
 namespace adamant::worker {
 namespace {
-
-UpdateOutcome OutcomeOf(v1::ShardAck::Outcome outcome) {
-  switch (outcome) {
-    case v1::ShardAck::APPLIED:
-      return UpdateOutcome::kApplied;
-    case v1::ShardAck::DUPLICATE:
-      return UpdateOutcome::kDuplicate;
-    case v1::ShardAck::UNEXPECTED_SEQUENCE:
-      return UpdateOutcome::kUnexpectedSequence;
-    case v1::ShardAck::NOT_PRIMARY:
-      return UpdateOutcome::kNotPrimary;
-    case v1::ShardAck::NOT_READY:
-      return UpdateOutcome::kNotReady;
-    case v1::ShardAck::NOT_FINITE:
-      return UpdateOutcome::kNotFinite;
-    case v1::ShardAck::STALE_INCARNATION:
-      return UpdateOutcome::kStaleIncarnation;
-    default:
-      return UpdateOutcome::kMalformed;
-  }
-}
 
 FetchOutcome OutcomeOf(v1::ShardValue::Outcome outcome) {
   switch (outcome) {
@@ -44,76 +23,16 @@ FetchOutcome OutcomeOf(v1::ShardValue::Outcome outcome) {
   }
 }
 
-std::vector<ServerPlace> ServersOf(const v1::Membership& membership, v1::Role role) {
-  std::vector<ServerPlace> places;
-  for (const v1::Member& member : membership.members()) {
-    if (member.role() == role) {
-      places.push_back({.slot = member.slot(),
-                        .address = member.address(),
-                        .incarnation = member.incarnation()});
-    }
-  }
-  return places;
-}
-
-v1::UpdateKind KindOf(UpdateKind kind) {
-  switch (kind) {
-    case UpdateKind::kWeightChange:
-      return v1::WEIGHT_CHANGE;
-    case UpdateKind::kGradient:
-      return v1::GRADIENT;
-    case UpdateKind::kOuterProduct:
-      return v1::OUTER_PRODUCT;
-  }
-  return v1::GRADIENT;
-}
-
-void SetLease(const Lease& lease, v1::Lease& out) {
-  out.set_kind(lease.kind == WorkKind::kTrain ? v1::TRAIN : v1::EVALUATE);
-  out.set_epoch(lease.epoch);
-  out.set_part(lease.part);
-  out.set_index(lease.index);
-  out.set_id(lease.id);
-}
-
 void Lend(std::span<const float> values, const PushPayload& payload, rpc::OutgoingFrame& frame) {
   frame.payload.push_back({.bytes = std::as_bytes(values), .owner = payload.owner});
 }
 
 }  // namespace
 
-ClusterMap ClusterMapOf(const v1::Membership& membership) {
-  ClusterMap map;
-  map.version = membership.version();
-  for (const v1::Bucket& bucket : membership.buckets()) {
-    map.buckets.push_back({.epoch = bucket.epoch(),
-                           .generation = bucket.generation(),
-                           .primary = bucket.primary().slot()});
-  }
-  map.part_owners.assign(membership.part_owner().begin(), membership.part_owner().end());
-  map.workers = static_cast<std::uint32_t>(
-      std::ranges::count(membership.members(), v1::WORKER, &v1::Member::role));
-  return map;
-}
-
-std::vector<ServerPlace> ParameterServersOf(const v1::Membership& membership) {
-  return ServersOf(membership, v1::PARAMETER_SERVER);
-}
-
-std::vector<ServerPlace> DataServersOf(const v1::Membership& membership) {
-  return ServersOf(membership, v1::DATA_SERVER);
-}
-
 PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply) {
   PushReply out = {.request = request};
   for (const v1::ShardAck& ack : reply.acks()) {
-    out.acks.push_back({.shard = ack.shard(),
-                        .outcome = OutcomeOf(ack.outcome()),
-                        .expected = ack.expected(),
-                        .staleness = ack.staleness(),
-                        .persisted = ack.persisted(),
-                        .epoch = ack.epoch(),
-                        .examples = ack.examples()});
+    out.acks.push_back(codec::Decode(ack));
   }
   return out;
 }
@@ -140,18 +59,10 @@ FlushReply FlushReplyOf(std::uint64_t request, const v1::FlushReply& reply) {
   return out;
 }
 
-Lease LeaseOf(const v1::Lease& lease) {
-  return {.kind = lease.kind() == v1::EVALUATE ? WorkKind::kEvaluate : WorkKind::kTrain,
-          .epoch = lease.epoch(),
-          .part = lease.part(),
-          .index = lease.index(),
-          .id = lease.id()};
-}
-
 std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged) {
   std::vector<Lease> leases;
   for (const v1::Lease& lease : acknowledged.leases()) {
-    leases.push_back(LeaseOf(lease));
+    leases.push_back(codec::Decode(lease));
   }
   return leases;
 }
@@ -164,8 +75,7 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
   push.set_job_examples(message.progress);
   push.set_examples(message.examples);
   if (message.correction != Correction{}) {
-    push.mutable_correction()->set_rate(message.correction.rate);
-    push.mutable_correction()->set_memory(message.correction.memory);
+    codec::Encode(message.correction, *push.mutable_correction());
   }
   for (const PushPayload::Operands& operands : payload.operands) {
     v1::Operands& out = *push.add_operands();
@@ -188,7 +98,7 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
     out.set_sequence(message.sequence);
     out.set_fetched_version(update.fetched_version);
     out.set_after_loss(update.after_loss);
-    out.set_kind(KindOf(content.kind));
+    out.set_kind(static_cast<v1::UpdateKind>(content.kind));
     if (content.kind == UpdateKind::kOuterProduct) {
       out.set_operands(static_cast<std::uint32_t>(content.operands));
     } else {
@@ -218,11 +128,7 @@ rpc::OutgoingFrame FrameOf(const FlushMessage& message) {
 rpc::OutgoingFrame FrameOf(const AcknowledgeMessage& message) {
   v1::WorkRequest request;
   for (const LeaseResult& result : message.results) {
-    v1::LeaseResult& out = *request.mutable_acknowledge()->add_results();
-    SetLease(result.lease, *out.mutable_lease());
-    out.set_examples(result.examples);
-    out.set_loss_sum(result.loss_sum);
-    out.set_correct(result.correct);
+    codec::Encode(result, *request.mutable_acknowledge()->add_results());
   }
   return {.header = request.SerializeAsString(), .payload = {}};
 }
@@ -230,7 +136,7 @@ rpc::OutgoingFrame FrameOf(const AcknowledgeMessage& message) {
 rpc::OutgoingFrame FrameOf(const HandBackMessage& message) {
   v1::WorkRequest request;
   for (const Lease& lease : message.leases) {
-    SetLease(lease, *request.mutable_hand_back()->add_leases());
+    codec::Encode(lease, *request.mutable_hand_back()->add_leases());
   }
   return {.header = request.SerializeAsString(), .payload = {}};
 }

@@ -6,14 +6,11 @@
 #include "services/common/rpc/frame.h"
 #include "services/worker/core/exchange.h"
 #include "services/worker/core/messages.h"
-#include "services/worker/rpc/servers/server_table.h"
 
 namespace adamant::v1 {
 class Acknowledged;
 class FetchReply;
 class FlushReply;
-class Lease;
-class Membership;
 class PushReply;
 }  // namespace adamant::v1
 
@@ -21,19 +18,11 @@ namespace adamant::worker {
 
 // Between the core's messages and those of the wire.
 
-ClusterMap ClusterMapOf(const v1::Membership& membership);
-
-std::vector<ServerPlace> ParameterServersOf(const v1::Membership& membership);
-
-std::vector<ServerPlace> DataServersOf(const v1::Membership& membership);
-
 PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply);
 
 FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply);
 
 FlushReply FlushReplyOf(std::uint64_t request, const v1::FlushReply& reply);
-
-Lease LeaseOf(const v1::Lease& lease);
 
 std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged);
 

@@ -56,8 +56,8 @@ ExchangeLoop::~ExchangeLoop() {
   }
 }
 
-void ExchangeLoop::OnMembership(const v1::Membership& membership) {
-  inbox_.Post([this, membership] { UpdateServers(membership); });
+void ExchangeLoop::OnMembership(const protocol::Membership& view) {
+  inbox_.Post([this, view] { UpdateServers(view); });
 }
 
 void ExchangeLoop::OnFlush(std::uint64_t epoch) {
@@ -227,17 +227,17 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
 
 // --- Servers
 
-void ExchangeLoop::UpdateServers(const v1::Membership& membership) {
-  if (membership.version() < membership_version_) {
+void ExchangeLoop::UpdateServers(const protocol::Membership& view) {
+  if (view.version < membership_version_) {
     return;
   }
-  if (membership.version() > membership_version_) {
+  if (view.version > membership_version_) {
     resumption_.OnDisturbed(exchange_.pushes_acknowledged());
   }
-  membership_version_ = membership.version();
-  exchange_.OnMap(ClusterMapOf(membership));
-  parameter_servers_.Update(membership);
-  data_servers_.Update(membership);
+  membership_version_ = view.version;
+  exchange_.OnMap(ClusterMapOf(view));
+  parameter_servers_.Update(view);
+  data_servers_.Update(view);
 }
 
 ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {

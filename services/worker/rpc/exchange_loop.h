@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
 #include "services/worker/core/exchange.h"
@@ -23,7 +24,6 @@
 
 namespace adamant::v1 {
 class Heartbeat;
-class Membership;
 }  // namespace adamant::v1
 
 namespace adamant::worker {
@@ -47,7 +47,7 @@ class ExchangeLoop {
   /// Ends at once: what is not handed over by then is not.
   ~ExchangeLoop();
 
-  void OnMembership(const v1::Membership& membership);
+  void OnMembership(const protocol::Membership& view);
   void OnFlush(std::uint64_t epoch);
   void OnHold(std::uint64_t checkpoint);
   void OnRelease(std::uint64_t checkpoint);
@@ -72,7 +72,7 @@ class ExchangeLoop {
   void SendMessages();
   void OnReply(rpc::IncomingFrame frame);
   absl::Status HandleReply(const rpc::IncomingFrame& frame);
-  void UpdateServers(const v1::Membership& membership);
+  void UpdateServers(const protocol::Membership& view);
   ParameterServerHandlers HandlersOfParameterServers();
   DataServerHandlers HandlersOfDataServers();
 

@@ -7,6 +7,7 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/work.h"
 #include "services/worker/rpc/convert.h"
 
 namespace adamant::worker {
@@ -80,12 +81,13 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
                                std::to_string(frame.payload_bytes()) +
                                " bytes does not fit the model");
   }
-  const Lease lease = LeaseOf(batch.lease());
-  if (lease.kind == WorkKind::kTrain) {
+  const Lease lease = codec::Decode(batch.lease());
+  if (lease.batch.kind == WorkKind::kTrain) {
     drained_.Set(server_, false);
-    if (lease.epoch > begun_epoch_) {  // before a slot is waited for: it may be what frees one
-      begun_epoch_ = lease.epoch;
-      handlers_.on_epoch_begun(lease.epoch);
+    if (lease.batch.epoch >
+        begun_epoch_) {  // before a slot is waited for: it may be what frees one
+      begun_epoch_ = lease.batch.epoch;
+      handlers_.on_epoch_begun(lease.batch.epoch);
     }
   }
   Batch* const slot = AwaitSlot();
@@ -105,8 +107,8 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   rpc::PayloadReader reader(frame);
   ADAMANT_RETURN_IF_ERROR(
       reader.Read(std::as_writable_bytes(std::span(slot->pixels).first(frame.payload_bytes()))));
-  if (lease.kind == WorkKind::kEvaluate) {
-    handlers_.on_snapshot_wanted(lease.epoch, slot->snapshot);
+  if (lease.batch.kind == WorkKind::kEvaluate) {
+    handlers_.on_snapshot_wanted(lease.batch.epoch, slot->snapshot);
   }
   replica_.batches.Put(slot);
   replica_.bell.Ring();

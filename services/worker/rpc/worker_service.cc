@@ -12,6 +12,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/cache_line_ping.h"
 #include "services/common/base/system/thread_affinity.h"
+#include "services/common/codec/control.h"
 #include "services/worker/core/training_thread.h"
 
 namespace adamant::worker {
@@ -87,7 +88,7 @@ void WorkerService::Train(std::size_t thread) {
 
 void WorkerService::OnMessage(const v1::ControllerMessage& message) {
   if (message.has_membership()) {
-    loop_->OnMembership(message.membership());
+    loop_->OnMembership(codec::Decode(message.membership()));
   } else if (message.has_flush_worker()) {
     loop_->OnFlush(message.flush_worker().epoch());
   } else if (message.has_hold_pushes()) {

@@ -44,7 +44,7 @@ void BatchDealer::Acknowledge(const worker::LeaseResult& result) {
 
 void BatchDealer::HandBack(const worker::Lease& lease) {
   Return(lease);
-  returned_.push_back({.epoch = lease.epoch - 1, .index = lease.index});
+  returned_.push_back({.epoch = lease.batch.epoch - 1, .index = lease.batch.index});
   ++news_;
 }
 

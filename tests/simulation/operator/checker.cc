@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "operator/control/record_codec.h"
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/pods/node_view.h"
 #include "operator/kube/pods/pod_object.h"
@@ -11,6 +10,7 @@
 #include "operator/kube/storage/epoch_objects.h"
 #include "operator/kube_client/base/base64.h"
 #include "proto/adamant/v1/resources.pb.h"
+#include "services/common/codec/buckets.h"
 
 namespace adamant::orchestration {
 
@@ -42,7 +42,7 @@ std::string Text(const StartProcess& process) {
 std::vector<controller::Bucket> RecordsOf(const v1::ShardMap& map) {
   std::vector<controller::Bucket> records;
   for (const v1::Bucket& bucket : map.buckets()) {
-    records.push_back(control::DecodeRecord(bucket));
+    records.push_back(codec::Decode(bucket));
   }
   return records;
 }

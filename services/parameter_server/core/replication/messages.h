@@ -1,16 +1,14 @@
 #pragma once
 
-#include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 // What the holders of a bucket and the controller say to each other about it:
@@ -22,35 +20,9 @@ namespace adamant::parameter_server {
 using Lsn = std::uint64_t;
 using Epoch = std::uint64_t;
 
-// --- Who holds a bucket
-
-/// One process of a parameter server.
-struct Holder {
-  std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
-
-  auto operator<=>(const Holder&) const = default;
-};
-
-/// The record of a bucket. Only the controller changes it, by compare and swap on the epoch.
-struct Configuration {
-  Epoch epoch = 0;  ///< rises by one with every change of primary or members; 0: none yet
-  std::uint64_t generation = 0;  ///< rises when all members were lost and one was restored
-  Holder primary = {};
-  std::vector<Holder> members = {};  ///< the primary among them
-  bool created = false;              ///< its shards have been initialised once
-
-  // Advice to the primary; changes no epoch.
-  std::optional<Holder> learner = {};  ///< to copy the bucket to and to add
-  std::optional<Holder> leaver = {};   ///< to drop
-  std::optional<Holder> heir = {};     ///< to hand over to
-
-  std::uint64_t restored_snapshot = 0;  ///< what this generation came back from; 0: live state
-
-  [[nodiscard]] bool Has(const Holder& holder) const {
-    return std::ranges::find(members, holder) != members.end();
-  }
-};
+using protocol::Holder;
+using protocol::Proposal;
+using Configuration = protocol::Bucket;
 
 // --- The log
 
@@ -168,21 +140,6 @@ struct PeerMessage {
     return std::holds_alternative<Prepare>(kind) || std::holds_alternative<CopyBegin>(kind) ||
            std::holds_alternative<CopyPart>(kind);
   }
-};
-
-// --- To the controller
-
-struct Proposal {
-  enum class Kind : std::uint8_t { kTakeOver, kDrop, kAdd };
-  BucketId bucket = 0;
-  Epoch epoch = 0;  ///< that it changes
-  Kind kind = Kind::kTakeOver;
-  Holder proposer;
-  Holder subject{};  ///< kDrop, kAdd; kDrop may name a learner that was to be added
-  Lsn last_lsn = 0;
-  bool released = false;
-
-  bool operator==(const Proposal&) const = default;
 };
 
 /// Times that all replicas of a job agree on.

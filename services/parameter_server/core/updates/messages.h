@@ -7,23 +7,19 @@
 #include <vector>
 
 #include "services/common/optimiser/optimiser.h"
+#include "services/common/protocol/ids.h"
+#include "services/common/protocol/updates.h"
 #include "services/common/tensor/shard_layout.h"
 
 // What passes between the core and whoever drives it: the messages of parameter_server.proto and
 // control.proto as plain values.
 namespace adamant::parameter_server {
 
-/// Who pushes: a worker's slot and the incarnation of its process.
-struct Writer {
-  std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
-};
-
-enum class UpdateKind {
-  kWeightChange,  ///< added to the weights
-  kGradient,      ///< goes through the optimiser of the shard
-  kOuterProduct,  ///< the gradient is errors^T x activations, restricted to the shard's range
-};
+using protocol::FetchOutcome;
+using protocol::PushOutcome;
+using protocol::ShardAck;
+using protocol::UpdateKind;
+using Writer = protocol::WorkerId;
 
 /// Activations [rows, inputs] and errors [rows, outputs] of one fully connected layer, row-major.
 struct Operands {
@@ -55,30 +51,6 @@ struct Push {
   Correction correction = {};              ///< of the optimiser, for all updates
   std::shared_ptr<const void> owner = {};  ///< keeps all spans valid
 };
-
-enum class PushOutcome {
-  kApplied,
-  kDuplicate,           ///< was applied before
-  kUnexpectedSequence,  ///< `expected` says which one comes next
-  kNotPrimary,
-  kNotReady,
-  kNotFinite,         ///< the whole push was refused
-  kStaleIncarnation,  ///< a newer process has the writer's slot
-  kMalformed,         ///< sizes or kinds do not fit; the whole push was refused
-};
-
-struct ShardAck {
-  ShardId shard = 0;
-  PushOutcome outcome = PushOutcome::kNotReady;
-  std::uint64_t expected = 0;
-  std::uint64_t version = 0;    ///< of the shard: updates applied since its creation
-  std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
-  std::uint64_t persisted = 0;  ///< the writer's last sequence on the disks of all members
-  std::uint64_t epoch = 0;      ///< of the bucket
-  std::uint64_t examples = 0;   ///< in all updates that the shard took here since it is in memory
-};
-
-enum class FetchOutcome { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };
 
 struct ShardValue {
   ShardId shard = 0;

@@ -4,24 +4,23 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "services/parameter_server/rpc/controller/control_messages.h"
+#include "services/common/codec/buckets.h"
+#include "services/parameter_server/rpc/controller/peer_addresses.h"
 
 namespace adamant::parameter_server {
 namespace {
 
-std::uint64_t TermOf(const v1::Membership& membership) { return membership.version() >> 32; }
+std::uint64_t TermOf(const protocol::Membership& membership) { return membership.version >> 32; }
 
 }  // namespace
 
 ClusterView::ClusterView(const Links& links, const ReplicationMetrics& metrics)
     : links_(links), metrics_(metrics) {}
 
-ClusterView::~ClusterView() = default;
-
-void ClusterView::OnMembership(const v1::Membership& membership) {
+void ClusterView::OnMembership(protocol::Membership membership) {
   const MutexLock lock(mutex_);
-  const bool new_term = membership_ != nullptr && TermOf(membership) > TermOf(*membership_);
-  membership_ = std::make_unique<v1::Membership>(membership);
+  const bool new_term = membership_.has_value() && TermOf(membership) > TermOf(*membership_);
+  membership_ = std::move(membership);
   if (!stored_) {
     return;
   }
@@ -35,7 +34,7 @@ void ClusterView::OnStored() {
   const MutexLock lock(mutex_);
   stored_ = true;
   SendStored();
-  if (membership_ != nullptr) {
+  if (membership_.has_value()) {
     Apply();
   }
 }
@@ -47,7 +46,7 @@ void ClusterView::OnRejoined() {
   }
   SendStored();
   v1::MemberMessage message;
-  EncodeReports(links_.core.Reports(), *message.mutable_buckets_ready());
+  codec::Encode(ReadyOf(links_.core.Reports()), *message.mutable_buckets_ready());
   links_.controller.Send(message);
 }
 
@@ -59,7 +58,7 @@ bool ClusterView::HasHeirs() const {
 }
 
 void ClusterView::Apply() {
-  std::vector<Configuration> configurations = ConfigurationsOf(*membership_);
+  const std::vector<Configuration>& configurations = membership_->buckets;
   for (std::size_t i = 0; i < std::min(configurations.size(), configurations_.size()); ++i) {
     const bool restored = configurations[i].generation > configurations_[i].generation &&
                           configurations[i].primary == links_.core.self();
@@ -67,11 +66,11 @@ void ClusterView::Apply() {
       metrics_.rollbacks.Increment();
     }
   }
-  configurations_ = std::move(configurations);
+  configurations_ = configurations;
   CountRoles();
   peers_ = PeersOf(*membership_, links_.core.self(), peers_);
   links_.peers.Set(peers_);
-  links_.core.SetConfigurations(configurations_, DeadOf(*membership_));
+  links_.core.SetConfigurations(configurations_, membership_->dead);
 }
 
 void ClusterView::CountRoles() {
@@ -91,7 +90,7 @@ void ClusterView::CountRoles() {
 
 void ClusterView::SendStored() {
   v1::MemberMessage message;
-  EncodeStored(links_.core.Stored(), *message.mutable_stored_buckets());
+  codec::Encode(links_.core.Stored(), *message.mutable_stored_buckets());
   links_.controller.Send(message);
 }
 

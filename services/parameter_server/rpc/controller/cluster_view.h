@@ -1,18 +1,15 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/control.h"
 #include "services/common/service/service.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/controller/replication_metrics.h"
 #include "services/parameter_server/rpc/peers/peers.h"
-
-namespace adamant::v1 {
-class Membership;
-}  // namespace adamant::v1
 
 namespace adamant::parameter_server {
 
@@ -29,10 +26,9 @@ class ClusterView {
 
   /// What is in `links`, and `metrics`, must outlive this.
   ClusterView(const Links& links, const ReplicationMetrics& metrics);
-  ~ClusterView();
 
   /// Goes to the core as soon as the disk has been read.
-  void OnMembership(const v1::Membership& membership);
+  void OnMembership(protocol::Membership membership);
 
   /// The disk has been read: tells the controller, and the core may take part. Once.
   void OnStored();
@@ -54,9 +50,9 @@ class ClusterView {
 
   // Guarded. The lock is held while the core takes a membership over.
   mutable Mutex mutex_;
-  bool stored_ ABSL_GUARDED_BY(mutex_) = false;                         // OnStored was called
-  std::unique_ptr<v1::Membership> membership_ ABSL_GUARDED_BY(mutex_);  // the newest; null: none
-  std::vector<Configuration> configurations_ ABSL_GUARDED_BY(mutex_);   // in it
+  bool stored_ ABSL_GUARDED_BY(mutex_) = false;                             // OnStored was called
+  std::optional<protocol::Membership> membership_ ABSL_GUARDED_BY(mutex_);  // the newest
+  std::vector<Configuration> configurations_ ABSL_GUARDED_BY(mutex_);       // in it
   PeerAddresses peers_ ABSL_GUARDED_BY(mutex_);
 };
 

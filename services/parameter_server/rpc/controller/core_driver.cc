@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
-#include "services/parameter_server/rpc/controller/control_messages.h"
+#include "services/common/codec/buckets.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -104,15 +104,16 @@ void CoreDriver::SendToController(std::vector<Proposal> proposals,
                                   std::vector<BucketReport> reports) {
   if (!proposals.empty()) {
     v1::MemberMessage message;
-    EncodeProposals(proposals, *message.mutable_proposals());
+    codec::Encode(protocol::Proposals{std::move(proposals)}, *message.mutable_proposals());
     links_.controller.Send(message);
   }
   if (!reports.empty()) {
     v1::MemberMessage message;
-    EncodeReports(reports, *message.mutable_buckets_ready());
+    const protocol::BucketsReady ready = ReadyOf(reports);
+    codec::Encode(ready, *message.mutable_buckets_ready());
     links_.controller.Send(message);
-    for (const BucketReport& report : reports) {
-      metrics_.ObserveFailover(report);
+    for (const protocol::BucketState& state : ready.buckets) {
+      metrics_.ObserveFailover(state);
     }
   }
 }

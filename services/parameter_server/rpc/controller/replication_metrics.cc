@@ -4,8 +4,6 @@
 #include <chrono>
 #include <string_view>
 
-#include "services/parameter_server/rpc/controller/control_messages.h"
-
 namespace adamant::parameter_server {
 namespace {
 
@@ -20,10 +18,6 @@ metrics::Histogram AddPhase(metrics::Registry& registry, std::string_view phase)
                                "Time of the phases in which this server took over a bucket.",
                                metrics::ExponentialBounds(1e-3, 2, 16),
                                {{"phase", phase}});
-}
-
-void Observe(const metrics::Histogram& histogram, Clock::Duration duration) {
-  histogram.Observe(std::chrono::duration<double>(duration).count());
 }
 
 }  // namespace
@@ -42,11 +36,11 @@ ReplicationMetrics::ReplicationMetrics(metrics::Registry& registry)
       replace_seconds(AddPhase(registry, "replace")),
       reconcile_seconds(AddPhase(registry, "reconcile")) {}
 
-void ReplicationMetrics::ObserveFailover(const BucketReport& report) const {
-  if (TookOver(report)) {
-    Observe(detect_seconds, report.failover.detect);
-    Observe(replace_seconds, report.failover.replace);
-    Observe(reconcile_seconds, report.failover.reconcile);
+void ReplicationMetrics::ObserveFailover(const protocol::BucketState& state) const {
+  if (state.failover) {
+    detect_seconds.Observe(state.failover->detect_seconds);
+    replace_seconds.Observe(state.failover->replace_seconds);
+    reconcile_seconds.Observe(state.failover->reconcile_seconds);
   }
 }
 

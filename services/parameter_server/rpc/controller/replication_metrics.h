@@ -3,6 +3,7 @@
 #include <span>
 
 #include "services/common/metrics/metrics.h"
+#include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/driver.h"
 
 namespace adamant::parameter_server {
@@ -12,7 +13,7 @@ struct ReplicationMetrics {
   explicit ReplicationMetrics(metrics::Registry& registry);
 
   /// The phases of a take-over, if there was one.
-  void ObserveFailover(const BucketReport& report) const;
+  void ObserveFailover(const protocol::BucketState& state) const;
 
   /// Of the buckets that this server is primary of.
   void SetProgress(std::span<const BucketProgress> progress) const;

@@ -1,7 +1,7 @@
 #include "services/parameter_server/rpc/messages/convert.h"
 
-#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/codec/updates.h"
 #include "services/parameter_server/rpc/messages/payload.h"
 
 namespace adamant::parameter_server {
@@ -25,16 +25,6 @@ bool DecodeUpdate(const v1::ShardUpdate& header,
          reader.ReadFloats(layout.shards()[update.shard].size(), update.values);
 }
 
-// The enumerations of the core are those of the messages, in the same order.
-static_assert(static_cast<int>(UpdateKind::kOuterProduct) == v1::OUTER_PRODUCT);
-static_assert(static_cast<int>(UpdateKind::kGradient) == v1::GRADIENT);
-static_assert(static_cast<int>(PushOutcome::kMalformed) == v1::ShardAck::MALFORMED);
-static_assert(static_cast<int>(PushOutcome::kNotPrimary) == v1::ShardAck::NOT_PRIMARY);
-static_assert(static_cast<int>(PushOutcome::kNotReady) == v1::ShardAck::NOT_READY);
-static_assert(static_cast<int>(PushOutcome::kNotFinite) == v1::ShardAck::NOT_FINITE);
-static_assert(static_cast<int>(FetchOutcome::kNotReady) == v1::ShardValue::NOT_READY);
-static_assert(static_cast<int>(FetchOutcome::kNoSuchSnapshot) == v1::ShardValue::NO_SUCH_SNAPSHOT);
-
 }  // namespace
 
 bool DecodePush(const v1::Push& header,
@@ -44,7 +34,7 @@ bool DecodePush(const v1::Push& header,
   FloatReader reader(payload.bytes);
   push.job_examples = header.job_examples();
   push.examples = header.examples();
-  push.correction = CorrectionOf(header.has_correction(), header.correction());
+  push.correction = header.has_correction() ? codec::Decode(header.correction()) : Correction{};
   push.owner = payload.owner;
   for (const v1::Operands& operands : header.operands()) {
     if (!ReadOperands(operands, reader, push.operands.emplace_back())) {
@@ -61,15 +51,7 @@ bool DecodePush(const v1::Push& header,
 
 void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply) {
   for (const ShardAck& ack : acks) {
-    v1::ShardAck& out = *reply.add_acks();
-    out.set_shard(ack.shard);
-    out.set_outcome(static_cast<v1::ShardAck::Outcome>(ack.outcome));
-    out.set_expected(ack.expected);
-    out.set_version(ack.version);
-    out.set_staleness(ack.staleness);
-    out.set_persisted(ack.persisted);
-    out.set_epoch(ack.epoch);
-    out.set_examples(ack.examples);
+    codec::Encode(ack, *reply.add_acks());
   }
 }
 
@@ -90,25 +72,6 @@ void EncodeValues(std::span<const ShardValue> values,
       payload.push_back({std::as_bytes(value.values), value.owner});
     }
   }
-}
-
-Correction CorrectionOf(bool present, const v1::Correction& correction) {
-  return present ? Correction{.rate = correction.rate(), .memory = correction.memory()}
-                 : Correction{};
-}
-
-void EncodeCorrection(const Correction& correction, v1::Correction& out) {
-  out.set_rate(correction.rate);
-  out.set_memory(correction.memory);
-}
-
-Holder HolderOf(const v1::Holder& holder) {
-  return {.slot = holder.slot(), .incarnation = holder.incarnation()};
-}
-
-void EncodeHolder(const Holder& holder, v1::Holder& out) {
-  out.set_slot(holder.slot);
-  out.set_incarnation(holder.incarnation);
 }
 
 }  // namespace adamant::parameter_server

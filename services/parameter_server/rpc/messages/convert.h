@@ -5,13 +5,10 @@
 
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 namespace adamant::v1 {
-class Correction;
 class FetchReply;
-class Holder;
 class Push;
 class PushReply;
 }  // namespace adamant::v1
@@ -31,12 +28,5 @@ void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply);
 void EncodeValues(std::span<const ShardValue> values,
                   v1::FetchReply& reply,
                   std::vector<rpc::LentBytes>& payload);
-
-/// Not in its range if the message is not (Correction::IsValid); none if it is not `present`.
-Correction CorrectionOf(bool present, const v1::Correction& correction);
-void EncodeCorrection(const Correction& correction, v1::Correction& out);
-
-Holder HolderOf(const v1::Holder& holder);
-void EncodeHolder(const Holder& holder, v1::Holder& out);
 
 }  // namespace adamant::parameter_server

@@ -5,8 +5,9 @@
 
 #include "proto/adamant/v1/replication.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/buckets.h"
+#include "services/common/codec/updates.h"
 #include "services/parameter_server/core/buckets/records.h"
-#include "services/parameter_server/rpc/messages/convert.h"
 #include "services/parameter_server/rpc/messages/parcel.h"
 #include "services/parameter_server/rpc/messages/payload.h"
 
@@ -125,14 +126,15 @@ class Decoder {
       return Bad("with an update of worker " + std::to_string(header.worker_slot()) + ", kind " +
                  std::to_string(header.kind()));
     }
-    update = {.shard = header.shard(),
-              .writer = {header.worker_slot(), header.worker_incarnation()},
-              .sequence = header.sequence(),
-              .after_loss = header.after_loss(),
-              .kind = static_cast<UpdateKind>(header.kind()),
-              .job_examples = header.job_examples(),
-              .examples = header.examples(),
-              .correction = CorrectionOf(header.has_correction(), header.correction())};
+    update = {
+        .shard = header.shard(),
+        .writer = {header.worker_slot(), header.worker_incarnation()},
+        .sequence = header.sequence(),
+        .after_loss = header.after_loss(),
+        .kind = static_cast<UpdateKind>(header.kind()),
+        .job_examples = header.job_examples(),
+        .examples = header.examples(),
+        .correction = header.has_correction() ? codec::Decode(header.correction()) : Correction{}};
     if (!update.correction.IsValid()) {
       return Bad("with an update of shard " + std::to_string(shard.id) +
                  " whose correction is out of range");
@@ -151,9 +153,9 @@ class Decoder {
   absl::Status Decode(const v1::Beacon& beacon, PeerMessage& out) {
     Beacon& decoded = out.kind.emplace<Beacon>();
     decoded.generation = beacon.generation();
-    decoded.primary = HolderOf(beacon.primary());
+    decoded.primary = codec::Decode(beacon.primary());
     for (const v1::Holder& member : beacon.members()) {
-      decoded.members.push_back(HolderOf(member));
+      decoded.members.push_back(codec::Decode(member));
     }
     decoded.base = beacon.base();
     decoded.committed = beacon.committed();

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "proto/adamant/v1/replication.pb.h"
-#include "services/parameter_server/rpc/messages/convert.h"
+#include "services/common/codec/buckets.h"
+#include "services/common/codec/updates.h"
 #include "services/parameter_server/rpc/messages/parcel.h"
 #include "services/parameter_server/rpc/messages/payload.h"
 
@@ -64,7 +65,7 @@ class Encoder {
     out.set_job_examples(update.job_examples);
     out.set_examples(update.examples);
     if (update.correction != Correction{}) {
-      EncodeCorrection(update.correction, *out.mutable_correction());
+      codec::Encode(update.correction, *out.mutable_correction());
     }
     if (update.operands != nullptr) {
       out.set_operands(IndexOf(update.operands));
@@ -98,9 +99,9 @@ class Encoder {
   static void Encode(const Beacon& beacon, v1::PeerMessage& message) {
     v1::Beacon& out = *message.mutable_beacon();
     out.set_generation(beacon.generation);
-    EncodeHolder(beacon.primary, *out.mutable_primary());
+    codec::Encode(beacon.primary, *out.mutable_primary());
     for (const Holder& member : beacon.members) {
-      EncodeHolder(member, *out.add_members());
+      codec::Encode(member, *out.add_members());
     }
     out.set_base(beacon.base);
     out.set_committed(beacon.committed);

@@ -6,8 +6,8 @@
 #include "proto/adamant/v1/replication.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/buckets.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/parameter_server/rpc/messages/convert.h"
 #include "services/parameter_server/rpc/messages/parcel.h"
 
 namespace adamant::parameter_server {
@@ -19,7 +19,7 @@ absl::Status Closed() {
   return absl::UnavailableError("the parameter server is starting or stopping");
 }
 
-std::string ToString(const Holder& holder) {
+std::string Describe(const Holder& holder) {
   return "parameter server " + std::to_string(holder.slot) + ", incarnation " +
          std::to_string(holder.incarnation);
 }
@@ -33,8 +33,8 @@ std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& co
   if (hello.job_uid() != core.attempt().job_uid) {
     return "this server is not of its peer's job, " + std::to_string(hello.job_uid());
   }
-  if (HolderOf(hello.to()) != core.self()) {
-    return "this is " + ToString(core.self()) + ", not " + ToString(HolderOf(hello.to()));
+  if (codec::Decode(hello.to()) != core.self()) {
+    return "this is " + Describe(core.self()) + ", not " + Describe(codec::Decode(hello.to()));
   }
   if (hello.from().slot() == core.self().slot) {
     return "this server has the same slot as its peer";
@@ -49,7 +49,7 @@ absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, Holder& fro
   if (!hello.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
     return absl::InvalidArgumentError("the first frame of a stream is no ReplicationHello");
   }
-  from = HolderOf(hello.from());
+  from = codec::Decode(hello.from());
   v1::ReplicationHelloReply reply;
   {
     const CoreGate::Pass core = gate.Enter();
@@ -101,7 +101,7 @@ absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::Frame
     const absl::Status status = Receive(gate, metrics, from, *std::move(frame));
     if (absl::IsInvalidArgument(status)) {
       LogWarning("hung up on a peer",
-                 {{"peer", ToString(from)}, {"why", std::string(status.message())}});
+                 {{"peer", Describe(from)}, {"why", std::string(status.message())}});
     }
     ADAMANT_RETURN_IF_ERROR(status);
   }

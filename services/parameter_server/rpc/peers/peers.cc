@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "proto/adamant/v1/replication.pb.h"
+#include "services/common/codec/buckets.h"
 #include "services/common/rpc/frame.h"
-#include "services/parameter_server/rpc/messages/convert.h"
 #include "services/parameter_server/rpc/peers/peer_stream.h"
 
 namespace adamant::parameter_server {
@@ -26,8 +26,8 @@ std::string Hello(std::uint64_t job_uid, const Holder& from, const Holder& to) {
   v1::ReplicationHello hello;
   hello.set_format_version(kFormatVersion);
   hello.set_job_uid(job_uid);
-  EncodeHolder(from, *hello.mutable_from());
-  EncodeHolder(to, *hello.mutable_to());
+  codec::Encode(from, *hello.mutable_from());
+  codec::Encode(to, *hello.mutable_to());
   return hello.SerializeAsString();
 }
 

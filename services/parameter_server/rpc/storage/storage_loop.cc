@@ -10,7 +10,7 @@
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/parallel_for.h"
-#include "services/parameter_server/rpc/controller/control_messages.h"
+#include "services/common/codec/buckets.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -174,19 +174,18 @@ absl::Status StorageLoop::TakeOne(const SnapshotRequest& request, ParameterServe
     return taken.status();
   }
   snapshot_seconds_.Observe(SecondsSince(start));
-  v1::MemberMessage message;
-  v1::SnapshotTaken& answer = *message.mutable_snapshot_taken();
-  answer.set_snapshot(request.snapshot);
-  answer.set_ok(taken.ok());
+  protocol::SnapshotTaken answer{.snapshot = request.snapshot, .ok = taken.ok()};
   if (taken.ok()) {
-    EncodeSnapshot(*taken, answer);
+    answer.buckets = *taken;
   } else {
-    answer.set_error(std::string(taken.status().message()));
-    answer.set_disk_full(absl::IsResourceExhausted(taken.status()));
+    answer.error = std::string(taken.status().message());
+    answer.disk_full = absl::IsResourceExhausted(taken.status());
     const bool waits = absl::IsUnavailable(taken.status());  // for a bucket that is not served yet
     (waits ? LogInfo : LogError)("snapshot failed",
-                                 {{"snapshot", request.snapshot}, {"error", answer.error()}});
+                                 {{"snapshot", request.snapshot}, {"error", answer.error}});
   }
+  v1::MemberMessage message;
+  codec::Encode(answer, *message.mutable_snapshot_taken());
   ADAMANT_FAILPOINT("snapshot/answer");
   controller_.Send(message);
   return absl::OkStatus();

@@ -15,14 +15,14 @@ DataServerLinks::DataServerLinks(const WorkerIdentity& identity,
                                  DataServerHandlers handlers)
     : identity_(identity), replica_(replica), handlers_(std::move(handlers)), drained_(replica) {}
 
-void DataServerLinks::Update(const v1::Membership& membership) {
+void DataServerLinks::Update(const protocol::Membership& view) {
   const auto on_removed = [this](ServerSlot server) {
     handlers_.on_removed(server);
     drained_.Remove(server);
   };
-  streams_.Update(DataServersOf(membership), on_removed, [this](const ServerPlace& place) {
-    return Open(place);
-  });
+  streams_.Update(ServersOf(view, protocol::Role::kDataServer),
+                  on_removed,
+                  [this](const ServerPlace& place) { return Open(place); });
 }
 
 void DataServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/core/replica.h"
@@ -12,10 +13,6 @@
 #include "services/worker/rpc/servers/server_table.h"
 #include "services/worker/rpc/work_receiver.h"
 #include "services/worker/rpc/worker_identity.h"
-
-namespace adamant::v1 {
-class Membership;
-}  // namespace adamant::v1
 
 namespace adamant::worker {
 
@@ -36,7 +33,7 @@ class DataServerLinks {
   DataServerLinks(const WorkerIdentity& identity, Replica& replica, DataServerHandlers handlers);
 
   /// Links to the members of now.
-  void Update(const v1::Membership& membership);
+  void Update(const protocol::Membership& view);
 
   /// Queues a frame; dropped where the server is no member (Link::Send).
   void Send(ServerSlot server, rpc::OutgoingFrame frame);

@@ -14,8 +14,8 @@ ParameterServerLinks::ParameterServerLinks(const WorkerIdentity& identity,
                                            ParameterServerHandlers handlers)
     : identity_(identity), max_message_bytes_(max_message_bytes), handlers_(std::move(handlers)) {}
 
-void ParameterServerLinks::Update(const v1::Membership& membership) {
-  links_.Update(ParameterServersOf(membership),
+void ParameterServerLinks::Update(const protocol::Membership& view) {
+  links_.Update(ServersOf(view, protocol::Role::kParameterServer),
                 handlers_.on_removed,
                 [this](const ServerPlace& place) { return Open(place); });
 }

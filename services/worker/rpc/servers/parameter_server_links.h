@@ -5,15 +5,12 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/worker/core/messages.h"
 #include "services/worker/rpc/link.h"
 #include "services/worker/rpc/servers/server_table.h"
 #include "services/worker/rpc/worker_identity.h"
-
-namespace adamant::v1 {
-class Membership;
-}  // namespace adamant::v1
 
 namespace adamant::worker {
 
@@ -35,7 +32,7 @@ class ParameterServerLinks {
                        ParameterServerHandlers handlers);
 
   /// Links to the members of now.
-  void Update(const v1::Membership& membership);
+  void Update(const protocol::Membership& view);
 
   /// Queues a frame; dropped where the server is no member (Link::Send).
   void Send(ServerSlot server, rpc::OutgoingFrame frame);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/protocol/control.h"
 #include "services/worker/core/messages.h"
 
 namespace adamant::worker {
@@ -19,6 +20,9 @@ struct ServerPlace {
 
   friend bool operator==(const ServerPlace&, const ServerPlace&) = default;
 };
+
+/// Returns the servers of this role in the view.
+std::vector<ServerPlace> ServersOf(const protocol::Membership& view, protocol::Role role);
 
 /// The streams to all servers of one role: each as long as the same process is a member.
 /// Threads: one at a time.

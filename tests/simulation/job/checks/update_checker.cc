@@ -51,7 +51,7 @@ std::uint32_t UpdateChecker::Trained(WorkerId worker, const worker::Lease& lease
   }
   trainings_.push_back(
       {.worker = worker, .lease = lease, .poisoned = poisoned, .undone = before_.contains(worker)});
-  by_lease_[{worker, ToDataServer(lease).batch}][lease.id] = element;
+  by_lease_[{worker, lease.batch}][lease.id] = element;
   poisoned_[worker] += poisoned ? 1 : 0;
   return element;
 }
@@ -138,7 +138,7 @@ void UpdateChecker::Replied(WorkerId worker, const worker::PushReply& reply) {
 }
 
 UpdateChecker::Training* UpdateChecker::Find(WorkerId worker, const worker::Lease& lease) {
-  const auto batch = by_lease_.find({worker, ToDataServer(lease).batch});
+  const auto batch = by_lease_.find({worker, lease.batch});
   if (batch == by_lease_.end() || !batch->second.contains(lease.id)) {
     return nullptr;
   }
@@ -152,8 +152,8 @@ void UpdateChecker::Acknowledging(WorkerId worker, const worker::Lease& lease) {
   }
   const auto push = pushes_.find({worker, training->sequence});
   if (push == pushes_.end() || push->second.acknowledged.size() != setup_.plan.pushed.size()) {
-    Report(Name(worker) + " acknowledges batch " + std::to_string(lease.index) + " of part " +
-           std::to_string(lease.part) + " before its push is acknowledged");
+    Report(Name(worker) + " acknowledges batch " + std::to_string(lease.batch.index) + " of part " +
+           std::to_string(lease.batch.part) + " before its push is acknowledged");
   }
 }
 

@@ -6,12 +6,6 @@
 namespace adamant::simulation {
 namespace {
 
-// The cores' enumerations mirror those of one proto file, in its order.
-template <class To, class From>
-To Same(From value) {
-  return static_cast<To>(value);
-}
-
 /// Memory of a received push.
 struct Received {
   std::deque<std::vector<float>> arrays;
@@ -24,17 +18,6 @@ struct Received {
     return whole;
   }
 };
-
-parameter_server::UpdateKind KindOf(worker::UpdateKind kind) {
-  switch (kind) {
-    case worker::UpdateKind::kOuterProduct:
-      return parameter_server::UpdateKind::kOuterProduct;
-    case worker::UpdateKind::kGradient:
-      return parameter_server::UpdateKind::kGradient;
-    default:
-      return parameter_server::UpdateKind::kWeightChange;
-  }
-}
 
 }  // namespace
 
@@ -59,7 +42,7 @@ parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
                             .sequence = frame.header.sequence,
                             .fetched_version = update.fetched_version,
                             .after_loss = update.after_loss,
-                            .kind = KindOf(content.kind),
+                            .kind = content.kind,
                             .operands = static_cast<std::uint32_t>(content.operands),
                             .values = received->Keep({content.values})});
   }
@@ -68,16 +51,7 @@ parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
 
 worker::PushReply ToWorker(std::uint64_t request,
                            const std::vector<parameter_server::ShardAck>& acks) {
-  worker::PushReply reply{.request = request};
-  for (const parameter_server::ShardAck& ack : acks) {
-    reply.acks.push_back({.shard = ack.shard,
-                          .outcome = Same<worker::UpdateOutcome>(ack.outcome),
-                          .expected = ack.expected,
-                          .staleness = ack.staleness,
-                          .persisted = ack.persisted,
-                          .epoch = ack.epoch});
-  }
-  return reply;
+  return {.request = request, .acks = acks};
 }
 
 worker::FetchReply ToWorker(std::uint64_t request,
@@ -85,43 +59,13 @@ worker::FetchReply ToWorker(std::uint64_t request,
   worker::FetchReply reply{.request = request};
   for (const parameter_server::ShardValue& value : values) {
     reply.shards.push_back({.shard = value.shard,
-                            .outcome = Same<worker::FetchOutcome>(value.outcome),
+                            .outcome = value.outcome,
                             .version = value.version,
                             .included_sequence = value.included_sequence,
                             .persisted = value.persisted,
                             .epoch = value.epoch});
   }
   return reply;
-}
-
-worker::ClusterMap ClusterMapOf(const controller::Membership& view) {
-  worker::ClusterMap map{.version = view.version, .buckets = {}, .part_owners = view.part_owner};
-  for (const controller::Bucket& bucket : view.buckets) {
-    map.buckets.push_back(
-        {.epoch = bucket.epoch, .generation = bucket.generation, .primary = bucket.primary.slot});
-  }
-  return map;
-}
-
-worker::Lease ToWorker(const data_server::Lease& lease) {
-  return {.kind = Same<worker::WorkKind>(lease.batch.kind),
-          .epoch = lease.batch.epoch,
-          .part = lease.batch.part,
-          .index = lease.batch.index,
-          .id = lease.id};
-}
-
-data_server::Lease ToDataServer(const worker::Lease& lease) {
-  return {.batch = {.kind = Same<data_server::WorkKind>(lease.kind),
-                    .epoch = lease.epoch,
-                    .part = lease.part,
-                    .index = lease.index},
-          .id = lease.id};
-}
-
-data_server::LeaseResult ToDataServer(const worker::LeaseResult& result) {
-  return {
-      .lease = ToDataServer(result.lease), .loss_sum = result.loss_sum, .correct = result.correct};
 }
 
 }  // namespace adamant::simulation

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "operator/core/state/messages.h"
-#include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/updates/messages.h"
 #include "services/worker/core/messages.h"
 #include "tests/simulation/job/network/messages.h"
@@ -18,10 +16,5 @@ worker::PushReply ToWorker(std::uint64_t request,
                            const std::vector<parameter_server::ShardAck>& acks);
 worker::FetchReply ToWorker(std::uint64_t request,
                             const std::vector<parameter_server::ShardValue>& values);
-
-worker::ClusterMap ClusterMapOf(const controller::Membership& view);
-worker::Lease ToWorker(const data_server::Lease& lease);
-data_server::Lease ToDataServer(const worker::Lease& lease);
-data_server::LeaseResult ToDataServer(const worker::LeaseResult& result);
 
 }  // namespace adamant::simulation

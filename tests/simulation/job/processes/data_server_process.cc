@@ -32,28 +32,25 @@ void DataServerProcess::OnControl(const controller::ControllerMessage& message) 
   if (const auto* view = std::get_if<controller::Membership>(&message)) {
     OnMembership(*view);
   } else if (const auto* open = std::get_if<controller::OpenEpoch>(&message)) {
-    Handle(data_server::OpenEpoch{open->epoch});
+    Handle(*open);
   } else if (const auto* close = std::get_if<controller::CloseEpoch>(&message)) {
-    Handle(data_server::CloseEpoch{close->epoch});
+    Handle(*close);
   } else if (const auto* evaluate = std::get_if<controller::Evaluate>(&message)) {
     snapshot_ = evaluate->snapshot;
-    Handle(data_server::Evaluate{.epoch = evaluate->epoch, .snapshot = evaluate->snapshot});
+    Handle(*evaluate);
   }
 }
 
 void DataServerProcess::OnMembership(const controller::Membership& view) {
   records_.OnMembership(view);
-  data_server::Membership membership{.workers = {}, .part_owner = view.part_owner};
-  for (const controller::Member& member : view.members) {
-    if (member.id.role == controller::Role::kWorker) {
-      membership.workers.push_back(Disguise({member.id.slot, member.incarnation}));
-    }
-  }
+  data_server::WorkView work = data_server::WorkViewOf(view);
+  std::ranges::transform(
+      work.workers, work.workers.begin(), [this](auto worker) { return Disguise(worker); });
   if (world_.Has(Mutation::kLeasesNeverEnd)) {
-    ever_seen_.insert(membership.workers.begin(), membership.workers.end());
-    membership.workers.assign(ever_seen_.begin(), ever_seen_.end());
+    ever_seen_.insert(work.workers.begin(), work.workers.end());
+    work.workers.assign(ever_seen_.begin(), ever_seen_.end());
   }
-  Handle(membership);
+  Handle(work);
 }
 
 // A worker whose leases never end looks like the one that had them before.

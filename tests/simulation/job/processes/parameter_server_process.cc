@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "services/common/base/status_macros.h"
-#include "tests/simulation/engine/server_convert.h"
 #include "tests/simulation/job/network/convert.h"
 
 namespace adamant::simulation {
@@ -72,7 +71,7 @@ void ParameterServerProcess::OnAttending() {
 
 void ParameterServerProcess::OnControl(const controller::ControllerMessage& message) {
   if (const auto* view = std::get_if<controller::Membership>(&message)) {
-    auto configurations = ConfigurationsOf(*view);
+    auto configurations = view->buckets;
     if (world_.Has(Mutation::kInitialisesAgain) && observed_.empty() && incarnation() > 1) {
       for (parameter_server::Configuration& line : configurations) {
         line.created = false;
@@ -81,7 +80,7 @@ void ParameterServerProcess::OnControl(const controller::ControllerMessage& mess
     for (BucketId bucket = 0; bucket < configurations.size(); ++bucket) {
       epochs_[bucket] = configurations[bucket].epoch;
     }
-    core_->SetConfigurations(configurations, DeadOf(*view));
+    core_->SetConfigurations(configurations, view->dead);
     peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
     core_->RefuseWritersBelow(take->writers_from);
@@ -100,7 +99,7 @@ controller::Heartbeat ParameterServerProcess::MakeHeartbeat() {
                                                .flushes = core_->flusher().totals().flushes,
                                                .alarm = core_->alarm()};
   for (const parameter_server::BucketProgress& bucket : core_->Progress()) {
-    progress.buckets.push_back(ToController(bucket));
+    progress.buckets.push_back(bucket);
   }
   return {.progress = std::move(progress)};
 }
@@ -121,11 +120,11 @@ void ParameterServerProcess::SendToPeer(const parameter_server::Holder& to,
 }
 
 void ParameterServerProcess::Propose(const parameter_server::Proposal& proposal) {
-  Tell(controller::Proposals{{ToController(proposal)}});
+  Tell(protocol::Proposals{{proposal}});
 }
 
 void ParameterServerProcess::Report(const parameter_server::BucketReport& report) {
-  Tell(controller::BucketsReady{{ToController(report)}});
+  Tell(parameter_server::ReadyOf({report}));
 }
 
 void ParameterServerProcess::WantApply() {
@@ -450,7 +449,7 @@ absl::Status ParameterServerProcess::DoDue() {
   return core_->flusher().DueAt() <= clock_.Now() ? Flush() : absl::OkStatus();
 }
 
-void ParameterServerProcess::TellStored() { Tell(ToController(core_->Stored())); }
+void ParameterServerProcess::TellStored() { Tell(core_->Stored()); }
 
 absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
   const auto taken = core_->TakeSnapshot({.snapshot = take.snapshot,
@@ -466,7 +465,7 @@ absl::Status ParameterServerProcess::TakeSnapshot(const controller::TakeSnapshot
                                    .buckets = {},
                                    .disk_full = absl::IsResourceExhausted(taken.status())};
   for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
-    answer.buckets.push_back(ToController((*taken)[i]));
+    answer.buckets.push_back((*taken)[i]);
     ADAMANT_RETURN_IF_ERROR(ShowStored(take.snapshot, (*taken)[i].bucket));
   }
   Tell(std::move(answer));

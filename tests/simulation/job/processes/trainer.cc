@@ -165,10 +165,10 @@ Trainer::Progress Trainer::WorkOnBatch() {
     }
     return Progress::kBlocked;
   }
-  if (batch_->lease.kind == worker::WorkKind::kEvaluate) {
+  if (batch_->lease.batch.kind == worker::WorkKind::kEvaluate) {
     return BeginEvaluation();
   }
-  if (batch_->lease.epoch > replica_.commands.closed_epoch.load()) {
+  if (batch_->lease.batch.epoch > replica_.commands.closed_epoch.load()) {
     Later(&Trainer::FinishTraining);
     return Progress::kBusy;
   }
@@ -218,7 +218,7 @@ void Trainer::FinishEvaluation() {
   Emit({.kind = ThreadEvent::Kind::kEvaluated,
         .result = {.lease = batch_->lease,
                    .examples = batch_->examples,
-                   .loss_sum = static_cast<double>(batch_->lease.index + 1),
+                   .loss_sum = static_cast<double>(batch_->lease.batch.index + 1),
                    .correct = batch_->examples}});
   FinishBatch();
 }

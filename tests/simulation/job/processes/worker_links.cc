@@ -15,7 +15,8 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
     return;
   }
   membership_version_ = view.version;
-  map_ = ClusterMapOf(view);
+  map_ = worker::ClusterMapOf(view);
+  map_.workers = 1;
   exchange_->OnMap(map_);
   std::map<PeerKey, const controller::Member*> wanted;
   for (const controller::Member& member : view.members) {
@@ -190,7 +191,7 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
       if (!replica_->commands.settling) {
         return false;
       }
-      Post([this, lease = ToWorker(deal->lease)] { exchange_->OnNoSlot(lease); });
+      Post([this, lease = deal->lease] { exchange_->OnNoSlot(lease); });
       return true;
     }
     const data_server::PartLayout layout(
@@ -198,12 +199,12 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
                                                                 : world_.setup.validation_examples,
         deal->lease.batch.kind == data_server::WorkKind::kTrain ? world_.setup.job.data_servers : 1,
         world_.setup.batch_size);
-    batch->lease = ToWorker(deal->lease);
+    batch->lease = deal->lease;
     batch->examples = layout.BatchExamples(deal->lease.batch.part, deal->lease.batch.index);
     batch->job_examples = deal->job_examples;
     batch->ahead_examples = deal->ahead_examples;
     batch->snapshot = deal->snapshot;
-    if (batch->lease.kind == worker::WorkKind::kTrain) {
+    if (batch->lease.batch.kind == worker::WorkKind::kTrain) {
       drained_->Set(key.second, false);
     } else {
       Post([this, epoch = deal->lease.batch.epoch, snapshot = deal->snapshot] {
@@ -215,7 +216,7 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
   } else if (const auto* answer = std::get_if<data_server::Acknowledged>(&message)) {
     std::vector<worker::Lease> leases;
     for (const data_server::Lease& lease : answer->leases) {
-      leases.push_back(ToWorker(lease));
+      leases.push_back(lease);
     }
     Post([this, leases = std::move(leases)] { exchange_->OnAcknowledged(leases); });
   } else if (std::holds_alternative<data_server::Drained>(message)) {

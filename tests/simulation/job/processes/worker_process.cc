@@ -230,8 +230,8 @@ void WorkerProcess::SendFetch(worker::FetchMessage fetch) {
 void WorkerProcess::SendResults(const worker::AcknowledgeMessage& acknowledge) {
   data_server::Acknowledge message{.worker = Self(), .results = {}};
   for (const worker::LeaseResult& result : acknowledge.results) {
-    message.results.push_back(ToDataServer(result));
-    if (result.lease.kind == worker::WorkKind::kTrain) {
+    message.results.push_back(result);
+    if (result.lease.batch.kind == worker::WorkKind::kTrain) {
       world_.updates.Acknowledging(Self(), result.lease);
       trained_examples_ += result.examples;
     }
@@ -243,8 +243,8 @@ void WorkerProcess::SendResults(const worker::AcknowledgeMessage& acknowledge) {
 void WorkerProcess::SendHandBack(const worker::HandBackMessage& hand_back) {
   data_server::HandBack message{.worker = Self(), .leases = {}};
   for (const worker::Lease& lease : hand_back.leases) {
-    message.leases.push_back(ToDataServer(lease));
-    if (lease.kind == worker::WorkKind::kTrain) {
+    message.leases.push_back(lease);
+    if (lease.batch.kind == worker::WorkKind::kTrain) {
       world_.updates.HandingBack(Self(), lease);
     }
   }
@@ -252,8 +252,8 @@ void WorkerProcess::SendHandBack(const worker::HandBackMessage& hand_back) {
 }
 
 void WorkerProcess::AcknowledgeEarly(const worker::Lease& lease) {
-  if (lease.part < map_.part_owners.size()) {
-    SendResults({.server = map_.part_owners[lease.part], .results = {{.lease = lease}}});
+  if (lease.batch.part < map_.part_owners.size()) {
+    SendResults({.server = map_.part_owners[lease.batch.part], .results = {{.lease = lease}}});
   }
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 #include <variant>
 
-#include "tests/simulation/engine/server_convert.h"
 #include "tests/simulation/replication/processes/cluster.h"
 #include "tests/simulation/replication/world/inside.h"
 
@@ -168,8 +167,8 @@ void ServerProcess::OnMembership(const controller::Membership& membership) {
   if (!open_) {
     return;
   }
-  std::vector<ps::Configuration> configurations = simulation::ConfigurationsOf(membership);
-  std::vector<ps::Holder> dead = simulation::DeadOf(membership);
+  std::vector<ps::Configuration> configurations = membership.buckets;
+  std::vector<ps::Holder> dead = membership.dead;
   sabotage_.Distort(membership, dead);
   for (BucketId id = 0; id < configurations.size(); ++id) {
     if (world_.tracer != nullptr) {
@@ -184,7 +183,7 @@ void ServerProcess::OnMembership(const controller::Membership& membership) {
 void ServerProcess::Heartbeat() {
   controller::ParameterServerProgress progress;
   for (const ps::BucketProgress& bucket : core_->Progress()) {
-    progress.buckets.push_back(simulation::ToController(bucket));
+    progress.buckets.push_back(bucket);
   }
   if (welcome_) {
     Tell(controller::Heartbeat{.progress = progress});
@@ -197,14 +196,12 @@ void ServerProcess::Drain() { Tell(controller::Draining{}); }
 // --- What the core asks of the controller, and what it has done
 
 void ServerProcess::Propose(const ps::Proposal& proposal) {
-  controller::Proposal sent = simulation::ToController(proposal);
+  controller::Proposal sent = proposal;
   sent.released = proposal.released && !world_.Has(Mutation::kReleasedWhileServing);
   Tell(controller::Proposals{.proposals = {sent}});
 }
 
-void ServerProcess::Report(const ps::BucketReport& report) {
-  Tell(controller::BucketsReady{.buckets = {simulation::ToController(report)}});
-}
+void ServerProcess::Report(const ps::BucketReport& report) { Tell(ps::ReadyOf({report})); }
 
 void ServerProcess::Settle() {
   for (BucketId id = 0; id < world_.setup.buckets; ++id) {

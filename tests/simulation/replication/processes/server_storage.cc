@@ -3,7 +3,6 @@
 
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/shards/shard_record.h"
-#include "tests/simulation/engine/server_convert.h"
 #include "tests/simulation/replication/processes/cluster.h"
 #include "tests/simulation/replication/processes/server_process.h"
 #include "tests/simulation/replication/world/inside.h"
@@ -53,7 +52,7 @@ void ServerProcess::ReadDisk() {
   }
 }
 
-void ServerProcess::ReportStored() { Tell(simulation::ToController(core_->Stored())); }
+void ServerProcess::ReportStored() { Tell(core_->Stored()); }
 
 // --- What is written
 
@@ -138,7 +137,7 @@ absl::Status ServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
                                    .buckets = {},
                                    .disk_full = absl::IsResourceExhausted(taken.status())};
   for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
-    answer.buckets.push_back(simulation::ToController((*taken)[i]));
+    answer.buckets.push_back((*taken)[i]);
     const BucketId id = (*taken)[i].bucket;
     SnapshotBooks::Entry entry{
         .epoch = (*taken)[i].epoch, .versions = {}, .records = bucket(id)->content().records};

@@ -1,3 +1,5 @@
+#include "operator/control/job_settings.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "operator/control/codec.h"
 #include "proto/adamant/v1/job.pb.h"
 
 namespace adamant::control {

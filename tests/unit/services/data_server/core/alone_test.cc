@@ -34,7 +34,7 @@ class AloneTest : public testing::Test {
   }
 
   AloneTest() {
-    h->Send(Membership{.workers = {kA}, .part_owner = {0}});
+    h->Send(WorkView{.workers = {kA}, .part_owner = {0}});
     h->Send(Hello{.worker = kA, .window = 8});
     h->Send(OpenEpoch{.epoch = 1});
   }
@@ -55,7 +55,7 @@ class AloneTest : public testing::Test {
     h = std::make_unique<DealerHarness>(options);
     h->records = records;
     h->now = now;
-    h->Send(Membership{.workers = {kA}, .part_owner = {0}});
+    h->Send(WorkView{.workers = {kA}, .part_owner = {0}});
     h->Send(Hello{.worker = kA, .window = 8});
   }
 
@@ -278,7 +278,7 @@ class Pair {
                             .validation_examples = 4,
                             .epochs = kEpochs,
                             .epoch_completion = seed % 2 == 0 ? 1 : 0.75}));
-      Give(slot, Membership{.workers = {kA}, .part_owner = {0, 1}});
+      Give(slot, WorkView{.workers = {kA}, .part_owner = {0, 1}});
       Give(slot, Hello{.worker = kA, .window = 3});
       Give(slot, OpenEpoch{.epoch = 1});
       Give(slot, ControllerAway{});

@@ -171,7 +171,7 @@ class World {
   std::uint32_t OwnerOf(std::uint32_t part) const { return servers_[part].alive ? part : 1 - part; }
 
   void PublishMembership() {
-    Membership view;
+    WorkView view;
     for (const Worker& worker : workers_) {
       if (worker.alive) {
         view.workers.push_back(worker.id);

@@ -27,7 +27,7 @@ WorkDealerOptions Options() {
           .most_frequent = 4};
 }
 
-Membership View(std::vector<WorkerId> workers, std::vector<std::uint32_t> owners = {0}) {
+WorkView View(std::vector<WorkerId> workers, std::vector<std::uint32_t> owners = {0}) {
   return {.workers = std::move(workers), .part_owner = std::move(owners)};
 }
 

@@ -21,7 +21,7 @@ void PutValidationBatch(Rig& rig, std::uint64_t snapshot, std::uint64_t epoch = 
   Batch* const batch = rig.replica.batches.TakeFree();
   ASSERT_NE(batch, nullptr);
   FillBatch(100, *batch);
-  batch->lease.kind = WorkKind::kEvaluate;
+  batch->lease.batch.kind = WorkKind::kEvaluate;
   batch->snapshot = snapshot;
   rig.replica.batches.Put(batch);
   rig.exchange.WantSnapshot(epoch, snapshot);

@@ -315,7 +315,7 @@ class TrackerWorld {
       const auto& acknowledge = std::get<AcknowledgeMessage>(message);
       for (const LeaseResult& result : acknowledge.results) {
         if (!faults_.deaths) {
-          ExpectApplied(result.lease.index);
+          ExpectApplied(result.lease.batch.index);
         }
       }
       acknowledgements_.push_back(acknowledge);

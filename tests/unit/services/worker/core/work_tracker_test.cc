@@ -131,7 +131,7 @@ TEST_F(WorkTrackerTest, AClosedEpochVoidsItsTrainingLeasesAndNoOthers) {
   ASSERT_EQ(messages[0].results.size(), 1u);
   EXPECT_EQ(messages[0].results[0].lease.id, 2u);
   LeaseResult evaluated = Result(4);
-  evaluated.lease.kind = WorkKind::kEvaluate;
+  evaluated.lease.batch.kind = WorkKind::kEvaluate;
   tracker_.Evaluated(evaluated, now_);
   EXPECT_EQ(Poll<AcknowledgeMessage>().size(), 1u);
 }

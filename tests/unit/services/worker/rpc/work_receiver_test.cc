@@ -58,7 +58,7 @@ TEST_F(WorkReceiverTest, ABatchIsCopiedIntoASlot) {
   ASSERT_TRUE(Receive(3).ok());
   const Batch* const batch = rig_.replica.batches.Take();
   ASSERT_NE(batch, nullptr);
-  EXPECT_EQ(batch->lease.index, 3u);
+  EXPECT_EQ(batch->lease.batch.index, 3u);
   EXPECT_EQ(batch->examples, 1u);
 }
 

@@ -13,11 +13,6 @@ using ::testing::HasSubstr;
 
 constexpr Holder kSelf{.slot = 0, .incarnation = 2};
 
-void SetHolder(std::uint32_t slot, std::uint64_t incarnation, v1::Holder& out) {
-  out.set_slot(slot);
-  out.set_incarnation(incarnation);
-}
-
 /// Version of the membership with this number in a controller's term.
 std::uint64_t VersionIn(std::uint64_t term, std::uint64_t number) { return term << 32 | number; }
 
@@ -26,19 +21,15 @@ class ClusterViewTest : public testing::Test {
   ClusterViewTest() { EXPECT_TRUE(core_.ReadStored().ok()); }
 
   /// One bucket with these slots as members, of which the first is primary.
-  static v1::Membership Map(std::uint64_t version,
-                            std::uint64_t epoch,
-                            const std::vector<std::uint32_t>& members) {
-    v1::Membership membership;
-    membership.set_version(version);
-    v1::Bucket& bucket = *membership.add_buckets();
-    bucket.set_epoch(epoch);
-    bucket.set_generation(1);
-    SetHolder(members.front(), kSelf.incarnation, *bucket.mutable_primary());
-    for (const std::uint32_t slot : members) {
-      SetHolder(slot, kSelf.incarnation, *bucket.add_members());
+  static protocol::Membership Map(std::uint64_t version,
+                                  std::uint64_t epoch,
+                                  const std::vector<std::uint32_t>& slots) {
+    protocol::Bucket bucket{.epoch = epoch, .generation = 1};
+    for (const std::uint32_t slot : slots) {
+      bucket.members.push_back({.slot = slot, .incarnation = kSelf.incarnation});
     }
-    return membership;
+    bucket.primary = bucket.members.front();
+    return {.version = version, .buckets = {bucket}};
   }
 
   storage::MemoryStore store_;
@@ -96,8 +87,8 @@ TEST_F(ClusterViewTest, OnlyABucketWithOtherMembersCanBeHandedOver) {
 
 TEST_F(ClusterViewTest, RolesAreCounted) {
   view_.OnStored();
-  v1::Membership membership = Map(VersionIn(1, 1), 1, {1});
-  SetHolder(kSelf.slot, kSelf.incarnation, *membership.mutable_buckets(0)->mutable_learner());
+  protocol::Membership membership = Map(VersionIn(1, 1), 1, {1});
+  membership.buckets[0].learner = kSelf;
   view_.OnMembership(membership);
   EXPECT_THAT(registry_.Text(), HasSubstr("adamant_parameter_server_buckets{role=\"learner\"} 1"));
   view_.OnMembership(Map(VersionIn(1, 2), 2, {1, 0}));

@@ -1,6 +1,6 @@
-#include "operator/core/state/messages.h"
+#include "services/common/protocol/ids.h"
 
-namespace adamant::controller {
+namespace adamant::protocol {
 
 std::string_view RoleName(Role role) {
   switch (role) {
@@ -23,4 +23,4 @@ std::string ToString(Holder holder) {
          std::to_string(holder.incarnation);
 }
 
-}  // namespace adamant::controller
+}  // namespace adamant::protocol

@@ -1,0 +1,225 @@
+#include "services/common/codec/control.h"
+
+#include <cmath>
+#include <variant>
+
+#include "proto/adamant/v1/control.pb.h"
+#include "services/common/codec/buckets.h"
+#include "services/common/codec/finite.h"
+#include "services/common/codec/work.h"
+
+namespace adamant::codec {
+namespace {
+
+using protocol::Role;
+
+constexpr std::size_t kMostLayers = 1024;  // whose dead units are heard of
+
+static_assert(static_cast<int>(Role::kDataServer) == v1::DATA_SERVER);
+static_assert(static_cast<int>(Role::kParameterServer) == v1::PARAMETER_SERVER);
+static_assert(static_cast<int>(Role::kWorker) == v1::WORKER);
+
+bool IsRole(v1::Role role) { return role >= v1::DATA_SERVER && role <= v1::WORKER; }
+
+protocol::Join DecodeJoin(const v1::Join& join) {
+  return {.format_version = join.format_version(),
+          .id = {.role = static_cast<Role>(join.role()), .slot = join.slot()},
+          .uid = join.uid(),
+          .address = join.address(),
+          .metrics_address = join.metrics_address(),
+          .incarnation = join.incarnation(),
+          .replication_address = join.replication_address(),
+          .node = join.node(),
+          .zone = join.zone(),
+          .generation = join.generation(),
+          .pod_uid = join.pod_uid()};
+}
+
+protocol::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
+  protocol::WorkerProgress decoded{
+      .trained_examples = worker.trained_examples(),
+      .loss_sum = worker.loss_sum(),
+      .correct = worker.correct(),
+      .pushes_acknowledged = worker.pushes_acknowledged(),
+      .pushes_refused = worker.pushes_refused(),
+      .updates_lost = worker.updates_lost(),
+      .staleness_counts = {worker.staleness_counts().begin(), worker.staleness_counts().end()},
+      .epoch = worker.epoch(),
+      .updates_resent = worker.updates_resent(),
+      .retained_bytes = worker.retained_bytes(),
+      .held_seconds = Finite(worker.held_seconds()),
+      .grown_layer = worker.grown_layer(),
+      .weight_growth = Finite(worker.weight_growth())};
+  for (const std::uint64_t count : worker.batches_of_others()) {
+    if (decoded.batches_of_others.size() < protocol::kStalenessBins) {
+      decoded.batches_of_others.push_back(count);
+    }
+  }
+  for (const v1::DeadUnits& layer : worker.dead_units()) {
+    if (decoded.dead_units.size() < kMostLayers) {
+      decoded.dead_units.push_back(
+          {.layer = layer.layer(), .units = layer.units(), .dead = layer.dead()});
+    }
+  }
+  return decoded;
+}
+
+protocol::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
+  protocol::Heartbeat decoded;
+  decoded.busy_seconds = Finite(heartbeat.busy_seconds());
+  if (heartbeat.has_worker() && std::isfinite(heartbeat.worker().loss_sum())) {
+    decoded.progress = DecodeProgress(heartbeat.worker());
+  } else if (heartbeat.has_data_server()) {
+    decoded.progress = Decode(heartbeat.data_server());
+  } else if (heartbeat.has_parameter_server()) {
+    decoded.progress = Decode(heartbeat.parameter_server());
+  }
+  return decoded;
+}
+
+void Fill(const protocol::Welcome& welcome, v1::ControllerMessage& message) {
+  v1::Welcome& encoded = *message.mutable_welcome();
+  encoded.set_training_examples(welcome.training_examples);
+  encoded.set_term(welcome.term);
+  encoded.set_incarnation(welcome.incarnation);
+  encoded.set_job_uid(welcome.job_uid);
+  encoded.set_attempt(welcome.attempt);
+  for (const protocol::DataFile& file : welcome.data_files) {
+    Encode(file, *encoded.add_data_files());
+  }
+}
+
+void Fill(const protocol::Membership& view, v1::ControllerMessage& message) {
+  v1::Membership& encoded = *message.mutable_membership();
+  encoded.set_version(view.version);
+  for (const protocol::Member& member : view.members) {
+    v1::Member& added = *encoded.add_members();
+    added.set_role(static_cast<v1::Role>(member.id.role));
+    added.set_slot(member.id.slot);
+    added.set_incarnation(member.incarnation);
+    added.set_address(member.address);
+    added.set_replication_address(member.replication_address);
+  }
+  for (const protocol::Bucket& bucket : view.buckets) {
+    Encode(bucket, *encoded.add_buckets());
+  }
+  for (const protocol::Holder& holder : view.dead) {
+    Encode(holder, *encoded.add_dead());
+  }
+  encoded.mutable_part_owner()->Add(view.part_owner.begin(), view.part_owner.end());
+}
+
+void Fill(const protocol::OpenEpoch& open, v1::ControllerMessage& message) {
+  message.mutable_open_epoch()->set_epoch(open.epoch);
+}
+
+void Fill(const protocol::CloseEpoch& close, v1::ControllerMessage& message) {
+  message.mutable_close_epoch()->set_epoch(close.epoch);
+}
+
+void Fill(const protocol::FlushWorker& flush, v1::ControllerMessage& message) {
+  message.mutable_flush_worker()->set_epoch(flush.epoch);
+}
+
+void Fill(const protocol::TakeSnapshot& take, v1::ControllerMessage& message) {
+  Encode(take, *message.mutable_take_snapshot());
+}
+
+void Fill(const protocol::Evaluate& evaluate, v1::ControllerMessage& message) {
+  message.mutable_evaluate()->set_epoch(evaluate.epoch);
+  message.mutable_evaluate()->set_snapshot(evaluate.snapshot);
+}
+
+void Fill(const protocol::HoldPushes& hold, v1::ControllerMessage& message) {
+  message.mutable_hold_pushes()->set_checkpoint(hold.checkpoint);
+}
+
+void Fill(const protocol::ReleasePushes& release, v1::ControllerMessage& message) {
+  message.mutable_release_pushes()->set_checkpoint(release.checkpoint);
+}
+
+void Fill(const protocol::Stop& stop, v1::ControllerMessage& message) {
+  message.mutable_stop()->set_reason(stop.reason);
+}
+
+void Fill(const protocol::Refused& refused, v1::ControllerMessage& message) {
+  message.mutable_refused()->set_reason(refused.reason);
+}
+
+}  // namespace
+
+std::optional<protocol::MemberMessage> Decode(const v1::MemberMessage& message) {
+  switch (message.kind_case()) {
+    case v1::MemberMessage::kJoin:
+      return IsRole(message.join().role()) ? std::optional(DecodeJoin(message.join()))
+                                           : std::nullopt;
+    case v1::MemberMessage::kHeartbeat:
+      return DecodeHeartbeat(message.heartbeat());
+    case v1::MemberMessage::kBucketsReady:
+      return Decode(message.buckets_ready());
+    case v1::MemberMessage::kEpochEnded:
+      return protocol::EpochEnded{message.epoch_ended().epoch()};
+    case v1::MemberMessage::kPartClosed:
+      return Decode(message.part_closed());
+    case v1::MemberMessage::kWorkerFlushed:
+      return protocol::WorkerFlushed{message.worker_flushed().epoch()};
+    case v1::MemberMessage::kSnapshotTaken:
+      return Decode(message.snapshot_taken());
+    case v1::MemberMessage::kEvaluated:
+      return Decode(message.evaluated());
+    case v1::MemberMessage::kFailure:
+      return protocol::Failure{.message = message.failure().message(),
+                               .fatal = message.failure().fatal(),
+                               .invalid = message.failure().invalid(),
+                               .diverged = message.failure().diverged()};
+    case v1::MemberMessage::kLeaving:
+      return protocol::Leaving{};
+    case v1::MemberMessage::kStoredBuckets:
+      return Decode(message.stored_buckets());
+    case v1::MemberMessage::kProposals:
+      return Decode(message.proposals());
+    case v1::MemberMessage::kPushesHeld:
+      return protocol::PushesHeld{.checkpoint = message.pushes_held().checkpoint(),
+                                  .sequence = message.pushes_held().sequence()};
+    case v1::MemberMessage::kDraining:
+      return protocol::Draining{};
+    case v1::MemberMessage::kLoading:
+      return protocol::Loading{message.loading().what()};
+    case v1::MemberMessage::KIND_NOT_SET:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+v1::ControllerMessage Encode(const protocol::ControllerMessage& message) {
+  v1::ControllerMessage encoded;
+  std::visit([&](const auto& kind) { Fill(kind, encoded); }, message);
+  return encoded;
+}
+
+protocol::Membership Decode(const v1::Membership& message) {
+  protocol::Membership view{
+      .version = message.version(),
+      .members = {},
+      .buckets = {},
+      .part_owner = {message.part_owner().begin(), message.part_owner().end()},
+      .dead = {}};
+  for (const v1::Member& member : message.members()) {
+    if (IsRole(member.role())) {
+      view.members.push_back(
+          {.id = {.role = static_cast<Role>(member.role()), .slot = member.slot()},
+           .incarnation = member.incarnation(),
+           .address = member.address(),
+           .replication_address = member.replication_address()});
+    }
+  }
+  for (const v1::Bucket& bucket : message.buckets()) {
+    view.buckets.push_back(Decode(bucket));
+  }
+  for (const v1::Holder& holder : message.dead()) {
+    view.dead.push_back(Decode(holder));
+  }
+  return view;
+}
+
+}  // namespace adamant::codec

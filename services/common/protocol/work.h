@@ -1,0 +1,107 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Work: what data servers, workers and the controller say to each other about batches and epochs
+/// of the data.
+namespace adamant::protocol {
+
+enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
+
+/// Names a batch. For kEvaluate, part is 0.
+struct BatchId {
+  WorkKind kind = WorkKind::kTrain;
+  std::uint64_t epoch = 0;
+  std::uint32_t part = 0;
+  std::uint32_t index = 0;  ///< within the part's order of this epoch
+
+  auto operator<=>(const BatchId&) const = default;
+};
+
+/// A batch handed out once. Handed out again, it gets another id.
+struct Lease {
+  BatchId batch{};
+  std::uint64_t id = 0;
+
+  auto operator<=>(const Lease&) const = default;
+};
+
+/// What became of a leased batch.
+struct LeaseResult {
+  Lease lease{};
+  std::uint64_t examples = 0;
+  double loss_sum = 0;        ///< over its examples
+  std::uint64_t correct = 0;  ///< top-1
+};
+
+// --- From the controller to data servers
+
+struct OpenEpoch {
+  std::uint64_t epoch = 0;
+};
+
+struct CloseEpoch {
+  std::uint64_t epoch = 0;
+};
+
+struct Evaluate {
+  std::uint64_t epoch = 0;
+  std::uint64_t snapshot = 0;
+};
+
+// --- From data servers to the controller
+
+struct EpochEnded {
+  std::uint64_t epoch = 0;
+};
+
+struct PartClosed {
+  std::uint64_t epoch = 0;
+  std::uint32_t part = 0;
+  std::uint64_t counted_examples = 0;
+  std::uint64_t left_examples = 0;
+  std::uint64_t retrained_examples = 0;
+};
+
+struct Evaluated {
+  std::uint64_t epoch = 0;
+  std::uint64_t snapshot = 0;
+  std::uint64_t examples = 0;
+  std::uint64_t correct = 0;
+  double loss_sum = 0;
+  std::uint64_t most_frequent = 0;  ///< examples of the class that has most of them; 0: not known
+};
+
+/// A file of the job's data that the manifest names by its path.
+struct DataFile {
+  std::string field{};  ///< "spec.data.train.idx.images"
+  std::uint64_t fingerprint = 0;
+
+  bool operator==(const DataFile&) const = default;
+};
+
+/// An epoch that ended while no controller was there.
+struct UnattendedEpoch {
+  std::uint64_t epoch = 0;
+  std::uint64_t counted = 0;
+  std::uint64_t left = 0;
+  std::uint64_t retrained = 0;
+};
+
+struct DataServerProgress {
+  std::uint64_t epoch = 0;
+  std::uint64_t counted_examples = 0;
+  std::uint64_t total_examples = 0;
+  std::uint64_t dealt_examples = 0;
+  std::uint64_t retrained_examples = 0;
+  std::uint64_t job_examples = 0;
+  std::uint64_t training_examples = 0;
+  std::uint64_t decided_epoch = 0;
+  std::vector<UnattendedEpoch> unattended{};
+  std::vector<DataFile> data_files{};
+};
+
+}  // namespace adamant::protocol
