@@ -10,7 +10,7 @@
 
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/mutex.h"
-#include "services/data_server/core/batch_builder.h"
+#include "services/data_server/core/batches/batch_builder.h"
 #include "services/data_server/rpc/data_metrics.h"
 
 namespace adamant::data_server {

@@ -20,7 +20,7 @@
 #include "services/common/codec/control.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
-#include "services/data_server/core/batch_builder.h"
+#include "services/data_server/core/batches/batch_builder.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/check_files.h"
 #include "services/data_server/rpc/data_metrics.h"

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/dataset/dataset.h"
-#include "services/data_server/core/transform.h"
+#include "services/data_server/core/batches/transform.h"
 #include "services/data_server/rpc/locate_data.h"
 
 namespace adamant::data_server {

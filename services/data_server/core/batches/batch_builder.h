@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "services/common/dataset/dataset.h"
+#include "services/data_server/core/batches/transform.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/core/order.h"
-#include "services/data_server/core/transform.h"
 
 namespace adamant::data_server {
 

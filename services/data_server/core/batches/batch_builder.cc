@@ -1,4 +1,4 @@
-#include "services/data_server/core/batch_builder.h"
+#include "services/data_server/core/batches/batch_builder.h"
 
 #include <algorithm>
 #include <utility>

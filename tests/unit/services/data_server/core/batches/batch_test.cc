@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "services/common/base/rng.h"
-#include "services/data_server/core/batch_builder.h"
-#include "services/data_server/core/transform.h"
+#include "services/data_server/core/batches/batch_builder.h"
+#include "services/data_server/core/batches/transform.h"
 
 namespace adamant::data_server {
 namespace {

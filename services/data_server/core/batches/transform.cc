@@ -1,4 +1,4 @@
-#include "services/data_server/core/transform.h"
+#include "services/data_server/core/batches/transform.h"
 
 #include <cmath>
 #include <numbers>
