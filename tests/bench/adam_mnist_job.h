@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/update_plan.h"
 
 namespace adamant::bench {
 

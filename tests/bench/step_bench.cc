@@ -27,8 +27,8 @@
 
 #include "services/common/base/rng.h"
 #include "services/common/base/system/cache_line_ping.h"
-#include "services/worker/core/local_update.h"
-#include "services/worker/core/training_thread.h"
+#include "services/worker/core/learner/local_update.h"
+#include "services/worker/core/learner/training_thread.h"
 #include "tests/bench/adam_mnist_job.h"
 
 namespace adamant::worker {

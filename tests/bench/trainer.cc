@@ -9,8 +9,8 @@
 #include "services/common/base/rng.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/graph/context.h"
-#include "services/worker/core/float_buffer.h"
-#include "services/worker/core/local_update.h"
+#include "services/worker/core/base/float_buffer.h"
+#include "services/worker/core/learner/local_update.h"
 #include "tests/bench/drop_gradient.h"
 #include "tests/bench/machine.h"
 

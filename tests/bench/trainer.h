@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/worker/core/accumulator.h"
-#include "services/worker/core/parallel_mode.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/accumulator.h"
+#include "services/worker/core/base/update_plan.h"
+#include "services/worker/core/learner/parallel_mode.h"
 #include "tests/bench/data/examples.h"
 
 namespace adamant::bench {

@@ -25,9 +25,8 @@
 
 #include "services/common/base/clock.h"
 #include "services/common/base/rng.h"
-#include "services/worker/core/local_update.h"
-#include "services/worker/core/replica.h"
-#include "services/worker/core/training_thread.h"
+#include "services/worker/core/learner/local_update.h"
+#include "services/worker/core/learner/training_thread.h"
 #include "tests/bench/adam_mnist_job.h"
 
 namespace adamant::worker {
@@ -42,48 +41,47 @@ class MemoryFedWorker {
  public:
   explicit MemoryFedWorker(std::size_t threads)
       : job_(kBatch, kEvery, threads),
-        replica_({.threads = threads,
-                  .fetch_every = 0,
-                  .push_every = kEvery,
-                  .batch_size = kBatch,
-                  .prefetch = 4,
-                  .seed = 1,
-                  .backend = graph::Backend::kOneDnn},
-                 job_.graph,
-                 job_.layout,
-                 job_.plan,
-                 [this] { replica_.slot_bell.Ring(); }) {
-    if (!replica_.SetNormalisation({.mean = {128}, .deviation = {64}}).ok()) {
+        options_{.threads = threads,
+                 .fetch_every = 0,
+                 .push_every = kEvery,
+                 .batch_size = kBatch,
+                 .prefetch = 4,
+                 .seed = 1,
+                 .backend = graph::Backend::kOneDnn},
+        learner_(
+            options_, job_.graph, job_.layout, job_.plan, [this] { intake_.slot_bell().Ring(); }),
+        intake_(options_, job_.graph, learner_.bell()) {
+    if (!intake_.SetNormalisation({.mean = {128}, .deviation = {64}}).ok()) {
       std::exit(1);
     }
     for (const Shard& shard : job_.layout.shards()) {
       const Parameter& parameter = job_.graph.parameters[shard.tensor];
       const std::uint64_t begin = job_.layout.OffsetOf(shard.tensor) + shard.begin;
-      InitialiseShard(1, parameter, shard, replica_.weights.span().subspan(begin, shard.size()));
+      InitialiseShard(1, parameter, shard, learner_.weights().subspan(begin, shard.size()));
     }
-    replica_.commands.renewed = 1;
+    learner_.EndReset();
     feeder_ = std::jthread([this] { Feed(); });
     for (std::size_t i = 0; i < threads; ++i) {
       threads_.emplace_back(
-          [this, i] { bench::Must(TrainingThread::Create(replica_, i, clock_))->Run(); });
+          [this, i] { bench::Must(TrainingThread::Create(learner_, intake_, i, clock_))->Run(); });
     }
   }
 
   ~MemoryFedWorker() {
-    replica_.commands.stopping = true;
-    replica_.bell.Ring();
+    learner_.commands().Stop();
+    learner_.bell().Ring();
     threads_.clear();
     stopped_ = true;
-    replica_.slot_bell.Ring();
+    intake_.slot_bell().Ring();
   }
 
-  [[nodiscard]] std::uint64_t steps() const { return replica_.steps.load(); }
+  [[nodiscard]] std::uint64_t steps() const { return learner_.steps(); }
 
   /// Seconds that all threads together waited for batches and accumulators.
   [[nodiscard]] double waited() const {
     std::uint64_t nanoseconds = 0;
-    for (const auto& port : replica_.ports) {
-      for (const auto& wait : port->statistics.wait_nanoseconds) {
+    for (std::size_t i = 0; i < learner_.threads(); ++i) {
+      for (const auto& wait : learner_.channel(i).statistics().wait_nanoseconds) {
         nanoseconds += wait.load();
       }
     }
@@ -94,24 +92,25 @@ class MemoryFedWorker {
   void Feed() {
     Rng rng(1);
     while (!stopped_) {
-      const std::uint32_t seen = replica_.slot_bell.Read();
-      while (Batch* const batch = replica_.batches.TakeFree()) {
+      const std::uint32_t seen = intake_.slot_bell().Read();
+      while (Batch* const batch = intake_.TakeSlot()) {
         if (batch->examples == 0) {
           Fill(rng, *batch);
         }
-        replica_.batches.Put(batch);
+        intake_.Put(batch);
       }
-      for (const auto& port : replica_.ports) {
-        while (const ThreadEvent* const event = port->events.Front()) {
+      for (std::size_t i = 0; i < learner_.threads(); ++i) {
+        ThreadChannel& channel = learner_.channel(i);
+        while (const ThreadEvent* const event = channel.Front()) {
           if (event->accumulator != nullptr) {
             event->accumulator->Clear();
-            port->free.Push(event->accumulator);
+            channel.Recycle(event->accumulator);
           }
-          port->events.Pop();
+          channel.Pop();
         }
       }
-      replica_.bell.Ring();
-      replica_.slot_bell.Wait(seen);
+      learner_.bell().Ring();
+      intake_.slot_bell().Wait(seen);
     }
   }
 
@@ -128,7 +127,9 @@ class MemoryFedWorker {
 
   const bench::AdamMnistJob job_;
   const SystemClock clock_;
-  Replica replica_;
+  const WorkerOptions options_;
+  Learner learner_;
+  Intake intake_;
   std::atomic<bool> stopped_{false};
   std::jthread feeder_;
   std::vector<std::jthread> threads_;

@@ -23,8 +23,8 @@
 #include "services/common/job/warm_start_of.h"
 #include "services/common/model/model.h"
 #include "services/common/optimiser/optimiser.h"
-#include "services/worker/core/accumulator.h"
-#include "services/worker/core/asynchrony.h"
+#include "services/worker/core/base/accumulator.h"
+#include "services/worker/core/sync/asynchrony/asynchrony.h"
 #include "services/worker/rpc/worker_job.h"
 
 namespace adamant::cli {
@@ -349,7 +349,7 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
 }
 
 Facts FactsOf(const v1::TrainingJob& job, const worker::WorkerJob& read, std::uint64_t examples) {
-  const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read.replica, read.plan);
+  const worker::AsynchronyOptions options = worker::AsynchronyOptionsOf(read.options, read.plan);
   const std::uint64_t alone = job::WarmStartExamples(job, examples);
   return {.spec = job.spec(),
           .options = options,

@@ -8,8 +8,8 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/tensor/shape.h"
-#include "services/worker/core/accumulator.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/base/accumulator.h"
+#include "services/worker/core/learner/thread_channel.h"
 #include "services/worker/rpc/worker_job.h"
 
 namespace adamant::cli {
@@ -52,13 +52,13 @@ double ActivationBytes(const worker::WorkerJob& job) {
   for (const model::Graph::Node& node : job.graph.nodes) {
     elements += static_cast<double>(ElementCount(node.output).value_or(0));
   }
-  return elements * sizeof(float) * static_cast<double>(job.replica.batch_size);
+  return elements * sizeof(float) * static_cast<double>(job.options.batch_size);
 }
 
 /// Batches as they came, of one thread, a byte an element: those ahead of need, the one that is
 /// trained on and the one that comes in.
 double BatchBytes(const worker::WorkerJob& job) {
-  return static_cast<double>((job.replica.prefetch + 2) * job.replica.batch_size) *
+  return static_cast<double>((job.options.prefetch + 2) * job.options.batch_size) *
          InputElements(job.graph);
 }
 
@@ -66,12 +66,12 @@ double WorkerBytes(const worker::WorkerJob& job, double retain) {
   const double all = ParameterBytes(job);
   const double accumulator = static_cast<double>(worker::Accumulator::BytesOf(job.plan));
   const double state = static_cast<double>(job.plan.StateSize()) * sizeof(float);
-  const double shared = (job.replica.correct ? 4 : 3) * all;  // weights, fetched, evaluated; ahead
-  const double thread = worker::ThreadPort::kAccumulators * accumulator + state + all +
-                        (job.replica.share_every > 1 ? all : 0) + ActivationBytes(job) +
+  const double shared = (job.options.correct ? 4 : 3) * all;  // weights, fetched, evaluated; ahead
+  const double thread = worker::ThreadChannel::kAccumulators * accumulator + state + all +
+                        (job.options.share_every > 1 ? all : 0) + ActivationBytes(job) +
                         BatchBytes(job);
   const double kept = std::min(kRetainedPushes * accumulator, retain);
-  return kWorkerBase + shared + static_cast<double>(job.replica.threads) * thread + kept;
+  return kWorkerBase + shared + static_cast<double>(job.options.threads) * thread + kept;
 }
 
 double ServerBytes(const v1::ParameterServers& servers, double all) {

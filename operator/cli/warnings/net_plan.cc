@@ -15,9 +15,9 @@
 #include "services/common/job/job.h"
 #include "services/common/kernels/product_speed.h"
 #include "services/common/model/model.h"
-#include "services/worker/core/accumulator.h"
-#include "services/worker/core/float_buffer.h"
-#include "services/worker/core/local_update.h"
+#include "services/worker/core/base/accumulator.h"
+#include "services/worker/core/base/float_buffer.h"
+#include "services/worker/core/learner/local_update.h"
 #include "services/worker/rpc/worker_job.h"
 
 namespace adamant::cli {
@@ -38,13 +38,13 @@ class Thread {
         weights_(job.plan.elements),
         state_(job.plan.StateSize()),
         scratch_(worker::UpdatePlan::kBlock),
-        accumulator_(job.plan, job.layout.shards().size(), job.replica.push_every),
+        accumulator_(job.plan, job.layout.shards().size(), job.options.push_every),
         update_(job.plan,
                 {.weights = weights_.span(),
                  .state = state_.span(),
                  .pending = {},
                  .scratch = scratch_.span()},
-                {.alone = job.replica.threads == 1}) {
+                {.alone = job.options.threads == 1}) {
     for (const Shard& shard : job.layout.shards()) {
       const std::size_t begin = job.layout.OffsetOf(shard.tensor) + shard.begin;
       InitialiseShard(1,
@@ -58,8 +58,8 @@ class Thread {
     ADAMANT_ASSIGN_OR_RETURN(
         const auto context,
         graph::Context::Create(job_.graph,
-                               static_cast<std::int64_t>(job_.replica.batch_size),
-                               job_.replica.backend,
+                               static_cast<std::int64_t>(job_.options.batch_size),
+                               job_.options.backend,
                                /*training=*/true));
     Rng rng(1);
     for (float& value : context->input()) {
@@ -76,7 +76,7 @@ class Thread {
   // A step between the first and the last of a push, as most are.
   void BeginMostSteps() {
     update_.Begin(1, accumulator_);
-    if (job_.replica.push_every > 2) {
+    if (job_.options.push_every > 2) {
       accumulator_.steps = 1;
       update_.Begin(1, accumulator_);
     }
@@ -110,7 +110,7 @@ std::vector<std::string> Row(const graph::NodeProfile& node, double batch, doubl
 }
 
 std::string TextOf(const worker::WorkerJob& job, const graph::StepProfile& profile, double peak) {
-  const auto batch = static_cast<double>(job.replica.batch_size);
+  const auto batch = static_cast<double>(job.options.batch_size);
   std::vector<std::vector<std::string>> rows = {
       {"LAYER", "KERNEL", "LAYOUT", "OUTPUT", "MFLOP/EXAMPLE", "US/STEP", "GFLOP/S", "OF PEAK"}};
   for (const graph::NodeProfile& node : profile.nodes) {

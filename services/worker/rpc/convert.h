@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "services/common/rpc/frame.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/sync/pushes/push_payload.h"
 
 namespace adamant::v1 {
 class Acknowledged;

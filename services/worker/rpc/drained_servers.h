@@ -4,15 +4,15 @@
 #include <map>
 
 #include "services/common/base/mutex.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/intake/intake.h"
 
 namespace adamant::worker {
 
-/// Which data servers have nothing left to deal for now, and hence Commands::drained.
+/// Which data servers have nothing left to deal for now, and hence Intake::drained.
 /// Threads: any.
 class DrainedServers {
  public:
-  explicit DrainedServers(Replica& replica) : replica_(replica) {}  // must outlive this
+  explicit DrainedServers(Intake& intake) : intake_(intake) {}  // must outlive this
 
   /// Counts the server in. Call before batches that it deals are queued, and after those that it
   /// dealt are.
@@ -33,13 +33,10 @@ class DrainedServers {
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool all = std::all_of(
         servers_.begin(), servers_.end(), [](const auto& server) { return server.second; });
-    replica_.commands.drained.store(all, std::memory_order_release);
-    if (all) {
-      replica_.bell.Ring();
-    }
+    intake_.SetDrained(all);
   }
 
-  Replica& replica_;
+  Intake& intake_;
   Mutex mutex_;
   std::map<ServerSlot, bool> servers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -15,29 +15,22 @@
 namespace adamant::worker {
 namespace {
 
-/// Payload of a push or a fetch reply, unless one shard alone has more.
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;
-
 constexpr std::chrono::seconds kUnpinPatience{2};
 constexpr std::chrono::seconds kKeepLeasesEvery{1};
 constexpr std::chrono::milliseconds kPublishEvery{250};
 
 }  // namespace
 
-ExchangeLoop::ExchangeLoop(const WorkerIdentity& identity,
-                           std::uint64_t retain_bytes,
-                           const Parts& parts)
-    : replica_(parts.replica),
+ExchangeLoop::ExchangeLoop(const WorkerIdentity& identity, const Parts& parts)
+    : worker_(parts.worker),
       inbox_(parts.inbox),
       controller_(parts.controller),
       metrics_(parts.metrics),
       clock_(parts.clock),
-      exchange_(parts.replica,
-                {.max_message_bytes = kMaxMessageBytes, .retain_bytes = retain_bytes}),
       parameter_servers_(identity, kMaxMessageBytes, HandlersOfParameterServers()),
-      data_servers_(identity, parts.replica, HandlersOfDataServers()),
+      data_servers_(identity, parts.worker.intake(), HandlersOfDataServers()),
       requests_(parts.clock),
-      report_(parts.replica, parts.clock),
+      report_(parts.worker.learner(), parts.clock),
       thread_([this] { Run(); }) {}
 
 ExchangeLoop::~ExchangeLoop() {
@@ -51,7 +44,7 @@ ExchangeLoop::~ExchangeLoop() {
   data_servers_.Close();
   // Transports let go of payloads soon after their streams have ended.
   const TimePoint end = clock_.Now() + kUnpinPatience;
-  while (exchange_.Pinned() && clock_.Now() < end) {
+  while (worker_.synchroniser().Pinned() && clock_.Now() < end) {
     inbox_.Wait(std::chrono::milliseconds(10));
   }
 }
@@ -61,19 +54,19 @@ void ExchangeLoop::OnMembership(const protocol::Membership& view) {
 }
 
 void ExchangeLoop::OnFlush(std::uint64_t epoch) {
-  inbox_.Post([this, epoch] { exchange_.Flush(epoch); });
+  inbox_.Post([this, epoch] { worker_.Flush(epoch); });
 }
 
 void ExchangeLoop::OnHold(std::uint64_t checkpoint) {
-  inbox_.Post([this, checkpoint] { exchange_.Hold(checkpoint, clock_.Now()); });
+  inbox_.Post([this, checkpoint] { worker_.synchroniser().Hold(checkpoint, clock_.Now()); });
 }
 
 void ExchangeLoop::OnRelease(std::uint64_t checkpoint) {
-  inbox_.Post([this, checkpoint] { exchange_.ReleaseHold(checkpoint); });
+  inbox_.Post([this, checkpoint] { worker_.synchroniser().ReleaseHold(checkpoint); });
 }
 
 void ExchangeLoop::Stop(std::chrono::milliseconds patience) {
-  inbox_.Post([this] { exchange_.Stop(); });
+  inbox_.Post([this] { worker_.synchroniser().Stop(); });
   MutexLock lock(mutex_);
   stopping_ = true;
   const TimePoint end = clock_.Now() + patience;
@@ -87,7 +80,7 @@ void ExchangeLoop::Run() {
     report_.OnTurn();
     status_.Update(Turn());
     report_.OnTurn();
-    const bool stopped = exchange_.Stopped();
+    const bool stopped = worker_.synchroniser().Stopped();
     {
       MutexLock lock(mutex_);
       ended_ = !status_.ok() || (stopping_ && stopped);
@@ -100,13 +93,13 @@ void ExchangeLoop::Run() {
     }
     const TimePoint now = clock_.Now();
     TimePoint next = std::min(keep_leases_at_, publish_at_);
-    if (const auto advance = exchange_.NextAdvance(); advance.has_value()) {
+    if (const auto advance = worker_.synchroniser().NextAdvance(); advance.has_value()) {
       next = std::min(next, *advance);
     }
     inbox_.Wait(next - now);
   }
   Publish();
-  if (exchange_.diverged()) {
+  if (worker_.synchroniser().diverged()) {
     controller_.FailDiverged(status_);
   } else if (!status_.ok()) {
     controller_.Fail(status_, /*fatal=*/absl::IsInvalidArgument(status_));
@@ -118,8 +111,8 @@ absl::Status ExchangeLoop::Turn() {
     task();
   }
   ADAMANT_RETURN_IF_ERROR(status_);
-  ADAMANT_RETURN_IF_ERROR(exchange_.Advance(clock_.Now()));
-  resumption_.Look(exchange_.pushes_acknowledged(), clock_.WallNow());
+  ADAMANT_RETURN_IF_ERROR(worker_.synchroniser().Advance(clock_.Now()));
+  resumption_.Look(worker_.synchroniser().pushes_acknowledged(), clock_.WallNow());
   SendMessages();
   AnswerController();
   const TimePoint now = clock_.Now();
@@ -136,7 +129,7 @@ absl::Status ExchangeLoop::Turn() {
 }
 
 void ExchangeLoop::AnswerController() {
-  if (const auto epoch = exchange_.TakeFlushed(); epoch.has_value()) {
+  if (const auto epoch = worker_.synchroniser().TakeFlushed(); epoch.has_value()) {
     // The controller closes the epoch's row with what it knows by then.
     Publish();
     v1::MemberMessage progress;
@@ -146,7 +139,7 @@ void ExchangeLoop::AnswerController() {
     message.mutable_worker_flushed()->set_epoch(*epoch);
     controller_.Send(message);
   }
-  if (const auto held = exchange_.TakeHeld(); held.has_value()) {
+  if (const auto held = worker_.synchroniser().TakeHeld(); held.has_value()) {
     v1::MemberMessage message;
     message.mutable_pushes_held()->set_checkpoint(held->checkpoint);
     message.mutable_pushes_held()->set_sequence(held->sequence);
@@ -155,17 +148,17 @@ void ExchangeLoop::AnswerController() {
 }
 
 void ExchangeLoop::Publish() {
-  const ExchangeStatistics statistics = exchange_.statistics();
-  metrics_.Update(replica_, statistics, resumption_.timestamp());
+  const SynchroniserStatistics statistics = worker_.synchroniser().statistics();
+  metrics_.Update(worker_.learner(), statistics, resumption_.timestamp());
   report_.Publish(statistics);
 }
 
 // --- Messages
 
 void ExchangeLoop::SendMessages() {
-  for (const Exchange::Message& message : exchange_.TakeMessages()) {
+  for (const Synchroniser::Message& message : worker_.synchroniser().TakeMessages()) {
     if (const auto* push = std::get_if<PushMessage>(&message)) {
-      rpc::OutgoingFrame frame = FrameOf(*push, exchange_.PayloadOf(*push));
+      rpc::OutgoingFrame frame = FrameOf(*push, worker_.synchroniser().PayloadOf(*push));
       std::uint64_t bytes = 0;
       for (const rpc::LentBytes& piece : frame.payload) {
         bytes += piece.bytes.size();
@@ -204,15 +197,15 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
       staleness = std::max(staleness, ack.staleness());
     }
     metrics_.staleness.Observe(static_cast<double>(staleness));
-    return exchange_.OnPushReply(PushReplyOf(reply.id(), reply.push()), now);
+    return worker_.synchroniser().OnPushReply(PushReplyOf(reply.id(), reply.push()), now);
   }
   if (reply.has_flush()) {
-    return exchange_.OnFlushReply(FlushReplyOf(reply.id(), reply.flush()));
+    return worker_.synchroniser().OnFlushReply(FlushReplyOf(reply.id(), reply.flush()));
   }
   requests_.OnReply(reply.id(), metrics_.fetch_seconds);
   metrics_.fetch_bytes.Increment(static_cast<double>(frame.payload_bytes()));
   for (const v1::ShardValue& value : reply.fetch().values()) {
-    const auto& shards = replica_.layout.shards();
+    const auto& shards = worker_.learner().layout().shards();
     if (value.outcome() == v1::ShardValue::FOUND &&
         (value.shard() >= shards.size() || value.elements() != shards[value.shard()].size())) {
       return absl::InternalError("a parameter server sent values that do not fit their shard");
@@ -222,7 +215,7 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
   const auto read = [&](std::span<float> values) {
     return reader.Read(std::as_writable_bytes(values));
   };
-  return exchange_.OnFetchReply(FetchReplyOf(reply.id(), reply.fetch()), read, now);
+  return worker_.synchroniser().OnFetchReply(FetchReplyOf(reply.id(), reply.fetch()), read, now);
 }
 
 // --- Servers
@@ -232,10 +225,10 @@ void ExchangeLoop::UpdateServers(const protocol::Membership& view) {
     return;
   }
   if (view.version > membership_version_) {
-    resumption_.OnDisturbed(exchange_.pushes_acknowledged());
+    resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
   }
   membership_version_ = view.version;
-  exchange_.OnMap(ClusterMapOf(view));
+  worker_.OnMap(ClusterMapOf(view));
   parameter_servers_.Update(view);
   data_servers_.Update(view);
 }
@@ -245,9 +238,9 @@ ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {
   handlers.on_change = [this](ServerSlot server, bool connected) {
     inbox_.Post([this, server, connected] {
       if (!connected) {
-        resumption_.OnDisturbed(exchange_.pushes_acknowledged());
+        resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
       }
-      exchange_.OnParameterServer(server, connected);
+      worker_.synchroniser().OnParameterServer(server, connected);
     });
   };
   handlers.on_reply = [this](rpc::IncomingFrame frame) {
@@ -259,34 +252,36 @@ ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {
       status_.Update(absl::AbortedError("another process has taken this worker's slot"));
     });
   };
-  handlers.on_removed = [this](ServerSlot server) { exchange_.OnParameterServer(server, false); };
+  handlers.on_removed = [this](ServerSlot server) {
+    worker_.synchroniser().OnParameterServer(server, false);
+  };
   return handlers;
 }
 
 DataServerHandlers ExchangeLoop::HandlersOfDataServers() {
   DataServerHandlers handlers;
   handlers.work.on_acknowledged = [this](std::vector<Lease> leases) {
-    inbox_.Post([this, leases = std::move(leases)] { exchange_.OnAcknowledged(leases); });
+    inbox_.Post([this, leases = std::move(leases)] { worker_.intake().OnAcknowledged(leases); });
   };
   handlers.work.on_epoch_closed = [this](std::uint64_t epoch) {
-    inbox_.Post([this, epoch] { exchange_.OnEpochClosed(epoch); });
+    inbox_.Post([this, epoch] { worker_.intake().OnEpochClosed(epoch); });
   };
   handlers.work.on_snapshot_wanted = [this](std::uint64_t epoch, std::uint64_t snapshot) {
-    inbox_.Post([this, epoch, snapshot] { exchange_.WantSnapshot(epoch, snapshot); });
+    inbox_.Post([this, epoch, snapshot] { worker_.synchroniser().WantSnapshot(epoch, snapshot); });
   };
   handlers.work.on_epoch_begun = [this](std::uint64_t epoch) {
-    inbox_.Post([this, epoch] { exchange_.OnEpochBegun(epoch); });
+    inbox_.Post([this, epoch] { worker_.synchroniser().OnEpochBegun(epoch); });
   };
   handlers.work.on_no_slot = [this](const Lease& lease) {
-    inbox_.Post([this, lease] { exchange_.OnNoSlot(lease); });
+    inbox_.Post([this, lease] { worker_.intake().OnNoSlot(lease); });
   };
   handlers.on_change = [this](ServerSlot server, bool connected) {
-    inbox_.Post([this, server, connected] { exchange_.OnDataServer(server, connected); });
+    inbox_.Post([this, server, connected] { worker_.intake().OnDataServer(server, connected); });
   };
   handlers.on_misfit = [this](const absl::Status& status) {
     inbox_.Post([this, status] { status_.Update(status); });
   };
-  handlers.on_removed = [this](ServerSlot server) { exchange_.OnDataServer(server, false); };
+  handlers.on_removed = [this](ServerSlot server) { worker_.intake().OnDataServer(server, false); };
   return handlers;
 }
 

@@ -11,8 +11,7 @@
 #include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/worker.h"
 #include "services/worker/rpc/inbox.h"
 #include "services/worker/rpc/progress_report.h"
 #include "services/worker/rpc/request_times.h"
@@ -28,21 +27,23 @@ class Heartbeat;
 
 namespace adamant::worker {
 
-/// The thread that drives Exchange, between the links to all servers.
+/// The thread that drives Synchroniser, between the links to all servers.
 /// Threads: public members from any.
 class ExchangeLoop {
  public:
-  /// All of it must outlive this. `inbox` is what Replica::wake_loop wakes.
+  /// Payload of a push or a fetch reply, unless one shard alone has more.
+  static constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;
+
+  /// All of it must outlive this. `inbox` is what Learner::WakeLoop wakes.
   struct Parts {
-    Replica& replica;
+    Worker& worker;
     Inbox& inbox;
     service::ControllerLink& controller;
     WorkerMetrics& metrics;
     const Clock& clock;
   };
 
-  /// `retain_bytes`: of acknowledged pushes that are kept until they are on servers' disks.
-  ExchangeLoop(const WorkerIdentity& identity, std::uint64_t retain_bytes, const Parts& parts);
+  ExchangeLoop(const WorkerIdentity& identity, const Parts& parts);
 
   /// Ends at once: what is not handed over by then is not.
   ~ExchangeLoop();
@@ -77,14 +78,13 @@ class ExchangeLoop {
   DataServerHandlers HandlersOfDataServers();
 
   // Constant after construction.
-  Replica& replica_;
+  Worker& worker_;
   Inbox& inbox_;
   service::ControllerLink& controller_;
   WorkerMetrics& metrics_;
   const Clock& clock_;
 
   // Of the loop's thread.
-  Exchange exchange_;
   ParameterServerLinks parameter_servers_;
   DataServerLinks data_servers_;
   std::uint64_t membership_version_ = 0;

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
 
 namespace adamant::worker {
 
-void ProgressReport::Publish(const ExchangeStatistics& statistics) {
+void ProgressReport::Publish(const SynchroniserStatistics& statistics) {
   MutexLock lock(mutex_);
   statistics_ = statistics;
 }
@@ -20,8 +21,8 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
   std::uint64_t correct = 0;
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> turns = {turns_.load(std::memory_order_relaxed)};
-  for (const auto& port : replica_.ports) {
-    const ThreadStatistics& thread = port->statistics;
+  for (std::size_t i = 0; i < learner_.threads(); ++i) {
+    const ThreadStatistics& thread = learner_.channel(i).statistics();
     examples += thread.examples.load(std::memory_order_relaxed);
     correct += thread.correct.load(std::memory_order_relaxed);
     loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
@@ -32,7 +33,7 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
   progress.set_loss_sum(loss_sum);
   progress.set_correct(correct);
   progress.set_epoch(epoch);
-  for (const DeadUnits& found : replica_.dead_units.Read()) {
+  for (const DeadUnits& found : learner_.dead_units().Read()) {
     v1::DeadUnits& layer = *progress.add_dead_units();
     layer.set_layer(found.layer);
     layer.set_units(found.units);
@@ -47,7 +48,7 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
   progress.set_updates_resent(statistics_.updates_resent);
   if (statistics_.weight_growth > 0) {
     progress.set_weight_growth(statistics_.weight_growth);
-    progress.set_grown_layer(replica_.layout.parameters()[statistics_.grown_tensor].layer);
+    progress.set_grown_layer(learner_.layout().parameters()[statistics_.grown_tensor].layer);
   }
   progress.set_retained_bytes(statistics_.retained_bytes);
   progress.set_held_seconds(std::chrono::duration<double>(statistics_.held).count());

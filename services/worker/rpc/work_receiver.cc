@@ -24,10 +24,10 @@ absl::StatusOr<v1::WorkReply> Parse(const rpc::IncomingFrame& frame) {
 }  // namespace
 
 WorkReceiver::WorkReceiver(ServerSlot server,
-                           Replica& replica,
+                           Intake& intake,
                            DrainedServers& drained,
                            WorkHandlers handlers)
-    : server_(server), replica_(replica), drained_(drained), handlers_(std::move(handlers)) {
+    : server_(server), intake_(intake), drained_(drained), handlers_(std::move(handlers)) {
   drained_.Set(server_, false);
 }
 
@@ -40,7 +40,7 @@ absl::Status WorkReceiver::OnHello(const rpc::IncomingFrame& frame) {
   Normalisation normalisation;
   normalisation.mean.assign(hello.mean().begin(), hello.mean().end());
   normalisation.deviation.assign(hello.deviation().begin(), hello.deviation().end());
-  return replica_.SetNormalisation(normalisation);
+  return intake_.SetNormalisation(normalisation);
 }
 
 void WorkReceiver::OnChange(bool connected) {
@@ -71,9 +71,10 @@ absl::Status WorkReceiver::OnFrame(const rpc::IncomingFrame& frame) {
 
 absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFrame& frame) {
   const auto examples = static_cast<std::size_t>(batch.labels_size());
-  const auto classes = static_cast<std::uint64_t>(replica_.graph.classes);
-  if (examples == 0 || examples > replica_.options.batch_size ||
-      frame.payload_bytes() != examples * replica_.example_bytes() ||
+  const BatchFormat& format = intake_.format();
+  const auto classes = static_cast<std::uint64_t>(format.classes);
+  if (examples == 0 || examples > format.batch_size ||
+      frame.payload_bytes() != examples * format.example_bytes ||
       std::any_of(batch.labels().begin(), batch.labels().end(), [&](std::uint32_t label) {
         return label >= classes;
       })) {
@@ -110,30 +111,29 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
   if (lease.batch.kind == WorkKind::kEvaluate) {
     handlers_.on_snapshot_wanted(lease.batch.epoch, slot->snapshot);
   }
-  replica_.batches.Put(slot);
-  replica_.bell.Ring();
+  intake_.Put(slot);
   return absl::OkStatus();
 }
 
 Batch* WorkReceiver::AwaitSlot() {
   for (;;) {
-    const std::uint32_t seen = replica_.slot_bell.Read();
+    const std::uint32_t seen = intake_.slot_bell().Read();
     if (stopped_.load(std::memory_order_acquire)) {
       return nullptr;
     }
-    if (Batch* const slot = replica_.batches.TakeFree()) {
+    if (Batch* const slot = intake_.TakeSlot()) {
       return slot;
     }
-    if (replica_.commands.settling.load(std::memory_order_acquire)) {
+    if (intake_.settling()) {
       return nullptr;
     }
-    replica_.slot_bell.Wait(seen);
+    intake_.slot_bell().Wait(seen);
   }
 }
 
 void WorkReceiver::Stop() {
   stopped_.store(true, std::memory_order_release);
-  replica_.slot_bell.Ring();
+  intake_.slot_bell().Ring();
 }
 
 }  // namespace adamant::worker

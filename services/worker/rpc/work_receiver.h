@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/rpc/frame.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/intake/intake.h"
 #include "services/worker/rpc/drained_servers.h"
 
 namespace adamant::v1 {
@@ -22,7 +22,7 @@ struct WorkHandlers {
   std::function<void(std::uint64_t epoch)> on_epoch_closed;
   std::function<void(std::uint64_t epoch, std::uint64_t snapshot)> on_snapshot_wanted;
   std::function<void(std::uint64_t epoch)> on_epoch_begun;  ///< its first training batch, here
-  std::function<void(const Lease&)> on_no_slot;  ///< for a batch, under Commands::settling
+  std::function<void(const Lease&)> on_no_slot;             ///< for a batch, under Intake::settling
 };
 
 /// Takes in what one data server sends: copies batches into slots, in order, and reports the rest.
@@ -31,8 +31,8 @@ struct WorkHandlers {
 /// Threads: On… on the thread that reads the stream; Stop on any.
 class WorkReceiver {
  public:
-  /// `replica` and `drained` must outlive this.
-  WorkReceiver(ServerSlot server, Replica& replica, DrainedServers& drained, WorkHandlers handlers);
+  /// `intake` and `drained` must outlive this.
+  WorkReceiver(ServerSlot server, Intake& intake, DrainedServers& drained, WorkHandlers handlers);
 
   /// Errors: what the data server refused; InvalidArgument when the data does not fit the model.
   absl::Status OnHello(const rpc::IncomingFrame& frame);
@@ -49,7 +49,7 @@ class WorkReceiver {
   Batch* AwaitSlot();
 
   const ServerSlot server_;
-  Replica& replica_;
+  Intake& intake_;
   DrainedServers& drained_;
   const WorkHandlers handlers_;
   std::uint64_t begun_epoch_ = 0;  // that a training batch has come of

@@ -11,6 +11,7 @@
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/job/short_job.h"
+#include "services/worker/core/sync/asynchrony/asynchrony.h"
 
 namespace adamant::worker {
 namespace {
@@ -102,34 +103,34 @@ absl::StatusOr<WorkerJob> ReadJob(const v1::TrainingJob& job,
   ShardLayout layout(graph.parameters,
                      static_cast<std::uint32_t>(distribution.parameter_servers().buckets()));
   const ParallelMode mode = ModeOf(spec, graph, layout.elements(), ping);
-  ReplicaOptions replica;
-  replica.threads = mode.threads;
-  replica.share_every = mode.share_every;
-  replica.pin_threads = distribution.pin_threads();
-  replica.fetch_every = FetchEvery(spec);
-  replica.push_every = PushEvery(spec);
-  replica.correct = spec.optimiser().asynchrony() != v1::Optimiser::ASYNCHRONY_OFF;
-  replica.choose_fetch = !distribution.has_fetch_every();
-  replica.choose_push = !distribution.has_push_every();
-  replica.exchange_beside_one =
+  WorkerOptions options;
+  options.threads = mode.threads;
+  options.share_every = mode.share_every;
+  options.pin_threads = distribution.pin_threads();
+  options.fetch_every = FetchEvery(spec);
+  options.push_every = PushEvery(spec);
+  options.correct = spec.optimiser().asynchrony() != v1::Optimiser::ASYNCHRONY_OFF;
+  options.choose_fetch = !distribution.has_fetch_every();
+  options.choose_push = !distribution.has_push_every();
+  options.exchange_beside_one =
       job::IsShort(job, training_examples) ? 1 : IntervalAlone(spec.optimiser());
-  replica.batch_size = static_cast<std::size_t>(spec.data().batch_size());
-  replica.prefetch = static_cast<std::size_t>(spec.data().prefetch());
-  replica.seed = static_cast<std::uint64_t>(spec.run_policy().seed());
+  options.batch_size = static_cast<std::size_t>(spec.data().batch_size());
+  options.prefetch = static_cast<std::size_t>(spec.data().prefetch());
+  options.seed = static_cast<std::uint64_t>(spec.run_policy().seed());
 
-  UpdatePlanOptions options;
-  ADAMANT_ASSIGN_OR_RETURN(options.optimisers, job::OptimisersOf(job, graph.parameters));
-  options.protocols = ProtocolsOf(spec, graph.parameters);
-  options.push_every = replica.push_every;
-  options.batch_size = replica.batch_size;
-  options.threads = replica.threads;
-  options.servers = static_cast<std::uint64_t>(distribution.parameter_servers().count());
-  options.max_operand_bytes = kMaxOperandBytes;
-  ADAMANT_ASSIGN_OR_RETURN(UpdatePlan plan, UpdatePlan::Make(graph, layout, options));
+  UpdatePlanOptions plan_options;
+  ADAMANT_ASSIGN_OR_RETURN(plan_options.optimisers, job::OptimisersOf(job, graph.parameters));
+  plan_options.protocols = ProtocolsOf(spec, graph.parameters);
+  plan_options.push_every = options.push_every;
+  plan_options.batch_size = options.batch_size;
+  plan_options.threads = options.threads;
+  plan_options.servers = static_cast<std::uint64_t>(distribution.parameter_servers().count());
+  plan_options.max_operand_bytes = kMaxOperandBytes;
+  ADAMANT_ASSIGN_OR_RETURN(UpdatePlan plan, UpdatePlan::Make(graph, layout, plan_options));
   return WorkerJob{.graph = std::move(graph),
                    .layout = std::move(layout),
                    .plan = std::move(plan),
-                   .replica = replica,
+                   .options = options,
                    .mode = mode,
                    .retain_bytes = RetainBytesOf(distribution.parameter_servers().persistence())};
 }

@@ -6,9 +6,9 @@
 #include "absl/status/statusor.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/worker/core/parallel_mode.h"
-#include "services/worker/core/replica.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/update_plan.h"
+#include "services/worker/core/base/worker_options.h"
+#include "services/worker/core/learner/parallel_mode.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -21,7 +21,7 @@ struct WorkerJob {
   model::Graph graph;
   ShardLayout layout;
   UpdatePlan plan;
-  ReplicaOptions replica;
+  WorkerOptions options;
   ParallelMode mode;
   std::uint64_t retain_bytes = 0;  ///< of acknowledged pushes, until servers have them on disk
 };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <string_view>
 
 namespace adamant::worker {
@@ -77,15 +78,15 @@ void WorkerMetrics::Follower::Set(double total) {
   }
 }
 
-void WorkerMetrics::Update(const Replica& replica,
-                           const ExchangeStatistics& exchange,
+void WorkerMetrics::Update(const Learner& learner,
+                           const SynchroniserStatistics& exchange,
                            double resumed) {
   resumed_.Set(resumed);
   double examples = 0;
   double steps = 0;
   std::array<double, ThreadStatistics::kWaits> waits{};
-  for (const auto& port : replica.ports) {
-    const ThreadStatistics& thread = port->statistics;
+  for (std::size_t t = 0; t < learner.threads(); ++t) {
+    const ThreadStatistics& thread = learner.channel(t).statistics();
     examples += static_cast<double>(thread.examples.load(std::memory_order_relaxed));
     steps += static_cast<double>(thread.steps.load(std::memory_order_relaxed));
     for (std::size_t i = 0; i < waits.size(); ++i) {
@@ -109,7 +110,7 @@ void WorkerMetrics::Update(const Replica& replica,
   for (std::size_t i = 0; i < waits.size(); ++i) {
     waits_[i].Set(waits[i]);
   }
-  UpdateDeadUnits(replica.dead_units);
+  UpdateDeadUnits(learner.dead_units());
 }
 
 // A layer's gauge comes with its first count, for until then 0 would say too much.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "services/common/metrics/metrics.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/learner/learner.h"
+#include "services/worker/core/sync/synchroniser.h"
 
 namespace adamant::worker {
 
@@ -19,7 +19,7 @@ class WorkerMetrics {
   explicit WorkerMetrics(metrics::Registry& registry);
 
   /// Takes over the totals of now. `resumed`: Resumption::timestamp.
-  void Update(const Replica& replica, const ExchangeStatistics& exchange, double resumed);
+  void Update(const Learner& learner, const SynchroniserStatistics& exchange, double resumed);
 
   const metrics::Histogram push_seconds;   ///< from sending a message to its reply
   const metrics::Histogram fetch_seconds;  ///< likewise

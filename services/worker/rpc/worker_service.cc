@@ -13,7 +13,7 @@
 #include "services/common/base/system/cache_line_ping.h"
 #include "services/common/base/system/thread_affinity.h"
 #include "services/common/codec/control.h"
-#include "services/worker/core/training_thread.h"
+#include "services/worker/core/learner/training_thread.h"
 
 namespace adamant::worker {
 namespace {
@@ -27,9 +27,9 @@ WorkerService::WorkerService(const service::ServiceContext& context)
     : controller_(context.controller), slot_(context.flags.slot), metrics_(context.metrics) {}
 
 WorkerService::~WorkerService() {
-  if (replica_ != nullptr) {
-    replica_->commands.stopping.store(true, std::memory_order_release);
-    replica_->bell.Ring();
+  if (worker_ != nullptr) {
+    worker_->learner().commands().Stop();
+    worker_->learner().bell().Ring();
   }
 }
 
@@ -39,26 +39,31 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
   ADAMANT_ASSIGN_OR_RETURN(WorkerJob job,
                            ReadJob(welcome.job(), welcome.training_examples(), ping));
   job_ = std::make_unique<const WorkerJob>(std::move(job));
-  replica_ = std::make_unique<Replica>(
-      job_->replica, job_->graph, job_->layout, job_->plan, [this] { inbox_.Wake(); });
+  worker_ = std::make_unique<Worker>(
+      Worker::Options{.training = job_->options,
+                      .synchroniser = {.max_message_bytes = ExchangeLoop::kMaxMessageBytes,
+                                       .retain_bytes = job_->retain_bytes}},
+      job_->graph,
+      job_->layout,
+      job_->plan,
+      [this] { inbox_.Wake(); });
   const WorkerIdentity identity = {
       .job = {.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
       .slot = slot_,
       .incarnation = welcome.incarnation()};
   loop_ = std::make_unique<ExchangeLoop>(identity,
-                                         job_->retain_bytes,
-                                         ExchangeLoop::Parts{.replica = *replica_,
+                                         ExchangeLoop::Parts{.worker = *worker_,
                                                              .inbox = inbox_,
                                                              .controller = controller_,
                                                              .metrics = metrics_,
                                                              .clock = clock_});
-  for (std::size_t i = 0; i < job_->replica.threads; ++i) {
+  for (std::size_t i = 0; i < job_->options.threads; ++i) {
     threads_.emplace_back([this, i] { Train(i); });
   }
   const auto activations =
       std::ranges::count_if(job_->plan.tensors, [](const TensorPlan& t) { return t.activations; });
   LogInfo("training",
-          {{"threads", job_->replica.threads},
+          {{"threads", job_->options.threads},
            {"mode", job_->mode.Name()},
            {"shareEvery", job_->mode.share_every},
            {"pingNanoseconds", std::lround(ping.value_or(0))},
@@ -69,13 +74,13 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
 }
 
 void WorkerService::Train(std::size_t thread) {
-  if (job_->replica.pin_threads) {
+  if (job_->options.pin_threads) {
     if (const absl::Status pinned = PinThread(thread); !pinned.ok()) {
       LogWarning("a training thread is not pinned", {{"error", pinned.ToString()}});
     }
   }
   absl::StatusOr<std::unique_ptr<TrainingThread>> created =
-      TrainingThread::Create(*replica_, thread, clock_);
+      TrainingThread::Create(worker_->learner(), worker_->intake(), thread, clock_);
   if (!created.ok()) {
     controller_.Fail(created.status(), /*fatal=*/false);
     return;

@@ -6,7 +6,7 @@
 
 #include "services/common/base/clock.h"
 #include "services/common/service/service.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/worker.h"
 #include "services/worker/rpc/exchange_loop.h"
 #include "services/worker/rpc/inbox.h"
 #include "services/worker/rpc/worker_job.h"
@@ -40,7 +40,7 @@ class WorkerService final : public service::Service {
 
   // Set by Start; each refers to those before it.
   std::unique_ptr<const WorkerJob> job_;
-  std::unique_ptr<Replica> replica_;
+  std::unique_ptr<Worker> worker_;
   std::unique_ptr<ExchangeLoop> loop_;
   std::vector<std::jthread> threads_;
 };

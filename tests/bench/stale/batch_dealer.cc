@@ -66,7 +66,8 @@ void BatchDealer::Fill(const Place& place, worker::Batch& batch) {
   const std::uint64_t count =
       std::min<std::uint64_t>(options_.batch_size, examples_.size() - begin);
   batch.lease = {
-      .epoch = place.epoch + 1, .index = static_cast<std::uint32_t>(place.index), .id = ++lease_};
+      .batch = {.epoch = place.epoch + 1, .index = static_cast<std::uint32_t>(place.index)},
+      .id = ++lease_};
   leases_.insert(lease_);
   batch.examples = static_cast<std::uint32_t>(count);
   batch.job_examples = acknowledged_;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "services/common/dataset/dataset.h"
-#include "services/worker/core/batch_queue.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/intake/batch_queue.h"
 
 namespace adamant::bench {
 

@@ -10,8 +10,8 @@
 
 #include "services/common/base/status_macros.h"
 #include "services/common/job/short_job.h"
-#include "services/worker/core/accumulator.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/base/accumulator.h"
+#include "services/worker/core/learner/thread_channel.h"
 
 namespace adamant::bench {
 namespace {
@@ -30,7 +30,7 @@ bool IsShort(const StaleOptions& options, std::uint64_t examples) {
   return job::IsShort(options.epochs, examples, options.batch);
 }
 
-worker::ReplicaOptions ReplicaOptionsOf(const StaleOptions& options, std::uint64_t examples) {
+worker::WorkerOptions TrainingOptionsOf(const StaleOptions& options, std::uint64_t examples) {
   const std::uint64_t alone = worker::IntervalAlone(options.kind == OptimiserKind::kMomentum &&
                                                     options.location == OptimiserLocation::kServer);
   return {.threads = options.threads,
@@ -133,7 +133,7 @@ absl::Status StaleJob::Run(std::ostream& lines) {
 
 absl::Status StaleJob::Prepare() {
   const std::size_t tensors = graph_.parameters.size();
-  const worker::ReplicaOptions replica = ReplicaOptionsOf(options_, train_.size());
+  const worker::WorkerOptions training = TrainingOptionsOf(options_, train_.size());
   const auto optimisers = OptimisersOf(options_, graph_.parameters, train_.size());
   ADAMANT_ASSIGN_OR_RETURN(
       plan_,
@@ -141,9 +141,9 @@ absl::Status StaleJob::Prepare() {
                                layout_,
                                {.optimisers = optimisers,
                                 .protocols = std::vector(tensors, worker::UpdateProtocol::kAuto),
-                                .push_every = replica.push_every,
-                                .batch_size = replica.batch_size,
-                                .threads = replica.threads,
+                                .push_every = training.push_every,
+                                .batch_size = training.batch_size,
+                                .threads = training.threads,
                                 .servers = options_.servers,
                                 .max_operand_bytes = kMaxOperandBytes}));
   ADAMANT_RETURN_IF_ERROR(CheckMemory());
@@ -176,7 +176,7 @@ absl::Status StaleJob::CheckMemory() const {
   constexpr double kGigabyte = 1e9;
   const std::uint64_t copy = plan_.elements * sizeof(float);
   const std::uint64_t thread =
-      copy + worker::ThreadPort::kAccumulators * worker::Accumulator::BytesOf(plan_);
+      copy + worker::ThreadChannel::kAccumulators * worker::Accumulator::BytesOf(plan_);
   const double needed =
       static_cast<double>(4 * copy + options_.threads * thread) * MostWorkers(options_);
   const double there =
@@ -191,7 +191,7 @@ absl::Status StaleJob::CheckMemory() const {
 
 VirtualWorkerOptions StaleJob::WorkerOptionsOf(std::uint32_t slot) const {
   VirtualWorkerOptions worker = {
-      .replica = ReplicaOptionsOf(options_, train_.size()),
+      .training = TrainingOptionsOf(options_, train_.size()),
       .pace = {.jitter = options_.jitter, .latency_jitter = options_.latency_jitter}};
   for (const Straggler& straggler : options_.stragglers) {
     worker.pace.step = straggler.slot == slot ? straggler.factor : worker.pace.step;

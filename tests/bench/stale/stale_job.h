@@ -10,7 +10,7 @@
 #include "services/common/graph/context.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/update_plan.h"
 #include "tests/bench/stale/batch_dealer.h"
 #include "tests/bench/stale/stale_options.h"
 #include "tests/bench/stale/stale_report.h"

@@ -36,9 +36,9 @@ nlohmann::json Staleness(const StalenessCounts& counts) {
 }
 
 template <class Value>
-nlohmann::json MeanOver(const std::vector<worker::ExchangeStatistics>& workers, Value value) {
+nlohmann::json MeanOver(const std::vector<worker::SynchroniserStatistics>& workers, Value value) {
   double sum = 0;
-  for (const worker::ExchangeStatistics& statistics : workers) {
+  for (const worker::SynchroniserStatistics& statistics : workers) {
     sum += static_cast<double>(value(statistics));
   }
   return Number(sum / static_cast<double>(workers.size()));

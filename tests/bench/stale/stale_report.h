@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/staleness.h"
+#include "services/worker/core/sync/asynchrony/staleness.h"
+#include "services/worker/core/sync/synchroniser.h"
 
 namespace adamant::bench {
 
@@ -27,7 +27,7 @@ struct Moment {
   std::uint64_t examples = 0;  ///< acknowledged
   double loss_sum = 0;         ///< of the acknowledged examples
   StalenessCounts staleness{};
-  std::vector<worker::ExchangeStatistics> workers = {};  ///< of those there are
+  std::vector<worker::SynchroniserStatistics> workers = {};  ///< of those there are
 };
 
 /// What the data says about a model that has learned nothing.

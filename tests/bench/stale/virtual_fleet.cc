@@ -9,7 +9,7 @@
 namespace adamant::bench {
 namespace {
 
-void Add(const worker::ExchangeStatistics& statistics, StalenessCounts& counts) {
+void Add(const worker::SynchroniserStatistics& statistics, StalenessCounts& counts) {
   std::ranges::transform(
       counts, statistics.batches_of_others.counts(), counts.begin(), std::plus<>());
 }

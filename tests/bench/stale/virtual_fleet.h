@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
 #include "tests/bench/stale/stale_report.h"
 #include "tests/bench/stale/virtual_worker.h"
 

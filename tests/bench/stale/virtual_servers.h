@@ -10,8 +10,8 @@
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/worker/core/messages.h"
-#include "services/worker/core/push_payload.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/sync/pushes/push_payload.h"
 #include "tests/bench/stale/virtual_network.h"
 
 namespace adamant::bench {

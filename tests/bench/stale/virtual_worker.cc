@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "services/common/base/check.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::bench {
@@ -38,35 +37,37 @@ VirtualWorker::VirtualWorker(const VirtualWorkerOptions& options, const VirtualJ
     : options_(options),
       job_(job),
       pace_(options.pace,
-            MixSeed(options.replica.seed, options.self.slot, options.self.incarnation)),
+            MixSeed(options.training.seed, options.self.slot, options.self.incarnation)),
       connections_(job.servers.count()),
-      replica_(options.replica, job.graph, job.layout, job.plan, [] {}),
-      exchange_(replica_, {.max_message_bytes = kMaxMessageBytes}) {}
+      worker_(
+          {.training = options.training, .synchroniser = {.max_message_bytes = kMaxMessageBytes}},
+          job.graph,
+          job.layout,
+          job.plan,
+          [] {}) {}
 
 absl::StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(
     const VirtualWorkerOptions& options, const VirtualJob& job) {
   std::unique_ptr<VirtualWorker> worker(new VirtualWorker(options, job));
   const auto channels = static_cast<std::size_t>(job.graph.input[0]);
-  ADAMANT_RETURN_IF_ERROR(worker->replica_.SetNormalisation(
+  ADAMANT_RETURN_IF_ERROR(worker->worker_.intake().SetNormalisation(
       {.mean = std::vector<float>(channels, 0), .deviation = std::vector<float>(channels, 255)}));
   ADAMANT_RETURN_IF_ERROR(worker->MakeThreads());
   ADAMANT_RETURN_IF_ERROR(job.servers.Admit(options.self));
   for (worker::ServerSlot server = 0; server < job.servers.count(); ++server) {
-    worker->exchange_.OnParameterServer(server, /*connected=*/true);
+    worker->worker_.synchroniser().OnParameterServer(server, /*connected=*/true);
   }
-  worker->exchange_.OnDataServer(0, /*connected=*/true);
+  worker->worker_.intake().OnDataServer(0, /*connected=*/true);
   return worker;
 }
 
-// Each thread keeps the port that it was made with; the exchange gets another one, with the pool.
 absl::Status VirtualWorker::MakeThreads() {
-  for (std::size_t i = 0; i < replica_.options.threads; ++i) {
+  for (std::size_t i = 0; i < worker_.learner().threads(); ++i) {
     Member& member = members_.emplace_back();
     member.clock = std::make_unique<StepClock>(job_.clock);
-    ADAMANT_ASSIGN_OR_RETURN(member.thread,
-                             worker::TrainingThread::Create(replica_, i, *member.clock));
-    member.port = std::exchange(replica_.ports[i], std::make_unique<worker::ThreadPort>());
-    replica_.ports[i]->pool = std::move(member.port->pool);
+    ADAMANT_ASSIGN_OR_RETURN(
+        member.thread,
+        worker::TrainingThread::Create(worker_.learner(), worker_.intake(), i, *member.clock));
   }
   return absl::OkStatus();
 }
@@ -82,7 +83,7 @@ void VirtualWorker::At(Clock::TimePoint time, std::function<void()> event) {
 
 void VirtualWorker::Stop() {
   stopping_ = true;
-  exchange_.Stop();
+  worker_.synchroniser().Stop();
   Wake();
 }
 
@@ -94,7 +95,7 @@ void VirtualWorker::Wake() {
   }
   for (bool more = true; more && status_.ok();) {
     TakeBatches();
-    more = AdvanceExchange();
+    more = AdvanceSynchroniser();
     for (std::size_t i = 0; i < members_.size(); ++i) {
       more = Advance(i) || more;
     }
@@ -103,26 +104,27 @@ void VirtualWorker::Wake() {
 }
 
 void VirtualWorker::TakeBatches() {
-  while (!stopping_ && dealt_ < replica_.window()) {
-    worker::Batch* const batch = replica_.batches.TakeFree();
+  worker::Intake& intake = worker_.intake();
+  while (!stopping_ && dealt_ < intake.window()) {
+    worker::Batch* const batch = intake.TakeSlot();
     if (batch == nullptr) {
       break;
     }
     if (!job_.dealer.Deal(options_.self.slot, *batch)) {
-      replica_.batches.Recycle(batch);
+      intake.Recycle(batch);
       break;
     }
-    replica_.batches.Put(batch);
+    intake.Put(batch);
     ++dealt_;
   }
-  replica_.commands.drained.store(job_.dealer.Drained());
+  intake.SetDrained(job_.dealer.Drained());
 }
 
 // Whether it sent something.
-bool VirtualWorker::AdvanceExchange() {
-  status_.Update(exchange_.Advance(job_.clock.Now()));
-  auto messages = exchange_.TakeMessages();
-  for (worker::Exchange::Message& message : messages) {
+bool VirtualWorker::AdvanceSynchroniser() {
+  status_.Update(worker_.synchroniser().Advance(job_.clock.Now()));
+  auto messages = worker_.synchroniser().TakeMessages();
+  for (worker::Synchroniser::Message& message : messages) {
     std::visit([this](auto& each) { Handle(each); }, message);
   }
   return !messages.empty();
@@ -134,18 +136,15 @@ bool VirtualWorker::Advance(std::size_t index) {
   if (member.steps) {
     return false;
   }
-  auto& freed = replica_.ports[index]->free;
-  for (; freed.Front() != nullptr; freed.Pop()) {
-    member.port->free.Push(*freed.Front());
-  }
   if (!member.step.has_value()) {
     member.step = pace_.NextStep();
   }
   const Clock::TimePoint end = pace_.Done(job_.clock.Now(), *member.step);
   member.clock->Begin(end);
-  const std::uint64_t before = member.port->statistics.steps.load();
-  const auto progress = member.thread->Advance();
-  if (member.port->statistics.steps.load() == before) {
+  worker::ThreadChannel& channel = worker_.learner().channel(index);
+  const std::uint64_t before = channel.statistics().steps.load();
+  const auto progress = Advance(member, channel);
+  if (channel.statistics().steps.load() == before) {
     return Exchanged(index) || progress == worker::TrainingThread::Progress::kWorked;
   }
   member.step.reset();
@@ -158,19 +157,35 @@ bool VirtualWorker::Advance(std::size_t index) {
   return true;
 }
 
-// What the thread told is told the exchange; whether that was anything.
-bool VirtualWorker::Exchanged(std::size_t index) {
-  auto& told = members_[index].port->events;
-  const bool any = told.Front() != nullptr;
-  for (; told.Front() != nullptr; told.Pop()) {
-    ADAMANT_CHECK(replica_.ports[index]->events.Push(*told.Front()),
-                  "a thread tells little beside its few accumulators");
+// What the thread tells is kept from the synchroniser; what that has not taken yet stays.
+worker::TrainingThread::Progress VirtualWorker::Advance(Member& member,
+                                                        worker::ThreadChannel& channel) {
+  const std::size_t before = channel.pending();
+  const auto progress = member.thread->Advance();
+  const std::size_t all = channel.pending();
+  for (std::size_t i = 0; i < all; ++i) {
+    const worker::ThreadEvent event = *channel.Front();
+    channel.Pop();
+    if (i < before) {
+      channel.Emit(event);
+    } else {
+      member.told.push_back(event);
+    }
   }
-  return any;
+  return progress;
+}
+
+// What the thread told is told the synchroniser; whether that was anything.
+bool VirtualWorker::Exchanged(std::size_t index) {
+  const auto told = std::exchange(members_[index].told, {});
+  for (const worker::ThreadEvent& event : told) {
+    worker_.learner().channel(index).Emit(event);
+  }
+  return !told.empty();
 }
 
 void VirtualWorker::SetTimer() {
-  const std::optional<Clock::TimePoint> next = exchange_.NextAdvance();
+  const std::optional<Clock::TimePoint> next = worker_.synchroniser().NextAdvance();
   if (next == timer_ || !status_.ok()) {
     return;
   }
@@ -205,7 +220,8 @@ Clock::TimePoint VirtualWorker::Answer(worker::ServerSlot server, std::uint64_t 
 
 void VirtualWorker::Handle(worker::PushMessage& push) {
   // The payload stays lent to the message until it has come.
-  auto payload = std::make_shared<const worker::PushPayload>(exchange_.PayloadOf(push));
+  auto payload =
+      std::make_shared<const worker::PushPayload>(worker_.synchroniser().PayloadOf(push));
   const Clock::TimePoint come = Send(push.server, BytesOf(*payload));
   At(come, [this, push = std::move(push), payload] {
     VirtualLink& server = job_.servers.link(push.server);
@@ -217,7 +233,7 @@ void VirtualWorker::Handle(worker::PushMessage& push) {
 void VirtualWorker::Apply(const worker::PushMessage& push, const worker::PushPayload& payload) {
   const worker::PushReply reply = job_.servers.Apply(options_.self, push, payload);
   At(Answer(push.server, /*bytes=*/0), [this, reply] {
-    status_.Update(exchange_.OnPushReply(reply, job_.clock.Now()));
+    status_.Update(worker_.synchroniser().OnPushReply(reply, job_.clock.Now()));
     Wake();
   });
 }
@@ -243,7 +259,7 @@ void VirtualWorker::OnFetched(const VirtualServers::Fetched& fetched) {
     std::ranges::copy((next++)->values, out.begin());
     return absl::OkStatus();
   };
-  status_.Update(exchange_.OnFetchReply(fetched.reply, read, job_.clock.Now()));
+  status_.Update(worker_.synchroniser().OnFetchReply(fetched.reply, read, job_.clock.Now()));
   Wake();
 }
 
@@ -254,7 +270,7 @@ void VirtualWorker::Handle(const worker::AcknowledgeMessage& message) {
     leases.push_back(result.lease);
   }
   dealt_ -= leases.size();
-  exchange_.OnAcknowledged(leases);
+  worker_.intake().OnAcknowledged(leases);
 }
 
 void VirtualWorker::Handle(const worker::HandBackMessage& message) {

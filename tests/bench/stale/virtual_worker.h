@@ -9,9 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/replica.h"
-#include "services/worker/core/training_thread.h"
+#include "services/worker/core/learner/training_thread.h"
+#include "services/worker/core/worker.h"
 #include "tests/bench/stale/batch_dealer.h"
 #include "tests/bench/stale/pace.h"
 #include "tests/bench/stale/step_clock.h"
@@ -23,7 +22,7 @@ namespace adamant::bench {
 
 struct VirtualWorkerOptions {
   parameter_server::Writer self = {};
-  worker::ReplicaOptions replica;
+  worker::WorkerOptions training;
   PaceOptions pace = {};
 };
 
@@ -38,22 +37,21 @@ struct VirtualJob {
   BatchDealer& dealer;
 };
 
-/// The real core of a worker (Replica, TrainingThread, Exchange) on a virtual clock. Batches and
+/// The real core of a worker (Worker, TrainingThread) on a virtual clock. Batches and
 /// acknowledgements take no time.
 ///
 /// A step reads and changes the local weights when it begins; what it hands over is seen by the
-/// exchange, and so by servers, when it is over. So a step sees no value that came meanwhile, as a
-/// worker with one thread does not; another thread of the same worker sees its change early, as the
-/// core does a step in one piece. Where the process stands still (Pace), nothing of it goes on, and
-/// what comes waits; what it has sent goes on its way.
-/// Threads: one.
+/// synchroniser, and so by servers, when it is over. So a step sees no value that came meanwhile,
+/// as a worker with one thread does not; another thread of the same worker sees its change early,
+/// as the core does a step in one piece. Where the process stands still (Pace), nothing of it goes
+/// on, and what comes waits; what it has sent goes on its way. Threads: one.
 class VirtualWorker {
  public:
   /// Errors: as TrainingThread::Create.
   static absl::StatusOr<std::unique_ptr<VirtualWorker>> Create(const VirtualWorkerOptions& options,
                                                                const VirtualJob& job);
 
-  void OnMap(const worker::ClusterMap& map) { exchange_.OnMap(map); }
+  void OnMap(const worker::ClusterMap& map) { worker_.OnMap(map); }
 
   /// Does all that can be done without time passing: at the start, and when the dealer has news.
   /// Events for what follows are added to the clock; clear it before this is destroyed.
@@ -64,21 +62,23 @@ class VirtualWorker {
   void Stop();
 
   /// Whether it has stopped, and may be destroyed.
-  [[nodiscard]] bool gone() const { return exchange_.Stopped() && events_ == 0; }
+  [[nodiscard]] bool gone() const { return worker_.synchroniser().Stopped() && events_ == 0; }
 
   [[nodiscard]] std::uint32_t slot() const { return options_.self.slot; }
 
   /// Why it cannot go on: training diverged, or the protocol was broken.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
-  [[nodiscard]] worker::ExchangeStatistics statistics() const { return exchange_.statistics(); }
+  [[nodiscard]] worker::SynchroniserStatistics statistics() const {
+    return worker_.synchroniser().statistics();
+  }
 
  private:
-  /// A training thread, and its end of the port, which has what the exchange does not see yet.
+  /// A training thread, and what it has told that the synchroniser does not see yet.
   struct Member {
     std::unique_ptr<StepClock> clock;
     std::unique_ptr<worker::TrainingThread> thread;
-    std::unique_ptr<worker::ThreadPort> port;
+    std::vector<worker::ThreadEvent> told;
     std::optional<Clock::Duration> step;  ///< what the next one takes, where that is known
     bool steps = false;                   ///< now
   };
@@ -94,9 +94,10 @@ class VirtualWorker {
   Clock::TimePoint Answer(worker::ServerSlot server, std::uint64_t bytes);
   absl::Status MakeThreads();
   void TakeBatches();
-  bool AdvanceExchange();
+  bool AdvanceSynchroniser();
   void At(Clock::TimePoint time, std::function<void()> event);
   bool Advance(std::size_t index);
+  worker::TrainingThread::Progress Advance(Member& member, worker::ThreadChannel& channel);
   bool Exchanged(std::size_t index);
   void SetTimer();
   void Handle(worker::PushMessage& push);
@@ -112,8 +113,7 @@ class VirtualWorker {
   Pace pace_;
   VirtualLink link_;
   std::vector<Connection> connections_;  // by server
-  worker::Replica replica_;
-  worker::Exchange exchange_;
+  worker::Worker worker_;
   std::vector<Member> members_;
   std::size_t dealt_ = 0;   // batches, not yet acknowledged
   std::size_t events_ = 0;  // to come

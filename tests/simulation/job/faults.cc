@@ -13,7 +13,7 @@ namespace {
 Clock::Duration ExpectedTime(const Setup& setup) {
   const std::uint64_t batches = setup.train_examples / setup.batch_size * setup.job.epochs;
   return setup.step_time / 2 * static_cast<std::int64_t>(batches) /
-         static_cast<std::int64_t>(setup.job.workers * setup.replica.threads);
+         static_cast<std::int64_t>(setup.job.workers * setup.training.threads);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "operator/core/training/checkpoint_taker.h"
 #include "services/common/base/mutex.h"
-#include "services/worker/core/push_hold.h"
+#include "services/worker/core/sync/pushes/push_hold.h"
 #include "tests/simulation/harness/seeds.h"
 #include "tests/simulation/job/run.h"
 #include "tests/simulation/job/steps.h"

@@ -11,9 +11,9 @@
 namespace adamant::worker {
 
 DataServerLinks::DataServerLinks(const WorkerIdentity& identity,
-                                 Replica& replica,
+                                 Intake& intake,
                                  DataServerHandlers handlers)
-    : identity_(identity), replica_(replica), handlers_(std::move(handlers)), drained_(replica) {}
+    : identity_(identity), intake_(intake), handlers_(std::move(handlers)), drained_(intake) {}
 
 void DataServerLinks::Update(const protocol::Membership& view) {
   const auto on_removed = [this](ServerSlot server) {
@@ -45,8 +45,8 @@ LinkOptions DataServerLinks::OptionsFor(const ServerPlace& place) const {
   v1::WorkRequest request;
   v1::WorkHello& hello = *request.mutable_hello();
   Introduce(identity_, hello);
-  hello.set_window(static_cast<std::uint32_t>(replica_.window()));
-  const std::uint64_t batch_bytes = replica_.options.batch_size * replica_.example_bytes();
+  hello.set_window(static_cast<std::uint32_t>(intake_.window()));
+  const std::uint64_t batch_bytes = intake_.format().batch_size * intake_.format().example_bytes;
   return {.address = place.address,
           .method = "/adamant.v1.DataServer/Work",
           .job = std::to_string(identity_.job.job_uid),
@@ -56,7 +56,7 @@ LinkOptions DataServerLinks::OptionsFor(const ServerPlace& place) const {
 }
 
 std::unique_ptr<DataServerLinks::Stream> DataServerLinks::Open(const ServerPlace& place) {
-  auto stream = std::make_unique<Stream>(place.slot, replica_, drained_, handlers_.work);
+  auto stream = std::make_unique<Stream>(place.slot, intake_, drained_, handlers_.work);
   WorkReceiver& receiver = stream->receiver;
   LinkHandlers handlers;
   handlers.on_hello = [this, &receiver](const rpc::IncomingFrame& frame) {

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
-#include "services/worker/core/messages.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/intake/intake.h"
 #include "services/worker/rpc/drained_servers.h"
 #include "services/worker/rpc/link.h"
 #include "services/worker/rpc/servers/server_table.h"
@@ -25,12 +25,12 @@ struct DataServerHandlers {
 };
 
 /// A link to every data server of the job, on which the worker has introduced itself; batches that
-/// they deal go to the replica.
+/// they deal go to the intake.
 /// Threads: one at a time.
 class DataServerLinks {
  public:
-  /// `replica` must outlive this.
-  DataServerLinks(const WorkerIdentity& identity, Replica& replica, DataServerHandlers handlers);
+  /// `intake` must outlive this.
+  DataServerLinks(const WorkerIdentity& identity, Intake& intake, DataServerHandlers handlers);
 
   /// Links to the members of now.
   void Update(const protocol::Membership& view);
@@ -48,11 +48,8 @@ class DataServerLinks {
  private:
   /// A link, and who takes in what comes on it.
   struct Stream {
-    Stream(ServerSlot server,
-           Replica& replica,
-           DrainedServers& drained,
-           const WorkHandlers& handlers)
-        : receiver(server, replica, drained, handlers) {}
+    Stream(ServerSlot server, Intake& intake, DrainedServers& drained, const WorkHandlers& handlers)
+        : receiver(server, intake, drained, handlers) {}
     ~Stream() { receiver.Stop(); }
 
     WorkReceiver receiver;
@@ -63,7 +60,7 @@ class DataServerLinks {
   [[nodiscard]] LinkOptions OptionsFor(const ServerPlace& place) const;
 
   const WorkerIdentity identity_;
-  Replica& replica_;
+  Intake& intake_;
   const DataServerHandlers handlers_;
   DrainedServers drained_;
   ServerTable<Stream> streams_;

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
 #include "services/worker/rpc/link.h"
 #include "services/worker/rpc/servers/server_table.h"
 #include "services/worker/rpc/worker_identity.h"

@@ -12,7 +12,7 @@
 #include "operator/core/state/state.h"
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/updates/messages.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
 #include "tests/simulation/engine/disk.h"
 #include "tests/simulation/engine/scheduler.h"
 #include "tests/simulation/engine/violations.h"

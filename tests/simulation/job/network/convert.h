@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "services/parameter_server/core/updates/messages.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
 #include "tests/simulation/job/network/messages.h"
 
 /// From one core's messages to another's, as the edges translate by way of protobuf.

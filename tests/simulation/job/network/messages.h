@@ -11,8 +11,8 @@
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/updates/messages.h"
-#include "services/worker/core/messages.h"
-#include "services/worker/core/push_payload.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/sync/pushes/push_payload.h"
 
 /// What travels between processes: the cores' own messages, and what their edges add.
 namespace adamant::simulation {

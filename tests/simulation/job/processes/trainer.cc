@@ -4,9 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "services/common/base/check.h"
-#include "services/worker/core/local_update.h"
-
 namespace adamant::simulation {
 namespace {
 
@@ -17,28 +14,27 @@ constexpr std::size_t kEventsPerAdvance = 3;
 using worker::ThreadEvent;
 
 Trainer::Trainer(World& world,
-                 worker::Replica& replica,
+                 worker::Worker& core,
                  std::size_t index,
                  WorkerId worker,
                  LifePtr life,
                  std::function<void()> after)
     : world_(world),
-      replica_(replica),
+      learner_(core.learner()),
+      intake_(core.intake()),
+      index_(index),
       worker_(worker),
       life_(std::move(life)),
       after_(std::move(after)),
-      port_(*replica.ports[index]),
+      channel_(learner_.channel(index)),
       scratch_(worker::UpdatePlan::kBlock),
-      seen_(replica.bell.Read() - 1) {
-  for (std::size_t i = 0; i < worker::ThreadPort::kAccumulators; ++i) {
-    port_.pool.push_back(std::make_unique<worker::Accumulator>(
-        replica.plan, replica.layout.shards().size(), replica.options.push_every));
-    port_.free.Push(port_.pool.back().get());
-  }
+      seen_(learner_.bell().Read() - 1) {
+  channel_.MakeAccumulators(
+      learner_.plan(), learner_.layout().shards().size(), learner_.options().push_every);
 }
 
 void Trainer::Wake() {
-  if (blocked_ && !busy_ && !stopped_ && replica_.bell.Read() != seen_) {
+  if (blocked_ && !busy_ && !stopped_ && learner_.bell().Read() != seen_) {
     blocked_ = false;
     world_.scheduler.After(
         world_.scheduler.Random(microseconds(1), microseconds(200)), life_, [this] { Run(); });
@@ -48,7 +44,7 @@ void Trainer::Wake() {
 void Trainer::Run() {
   Progress progress = Progress::kWorked;
   while (progress == Progress::kWorked) {
-    seen_ = replica_.bell.Read();
+    seen_ = learner_.bell().Read();
     progress = Advance();
   }
   blocked_ = progress == Progress::kBlocked;
@@ -60,23 +56,23 @@ Trainer::Progress Trainer::Advance() {
   if (stopped_) {
     return Progress::kStopped;
   }
-  if (port_.events.Room() < kEventsPerAdvance) {
+  if (channel_.room() < kEventsPerAdvance) {
     return Progress::kBlocked;
   }
-  const worker::Commands& commands = replica_.commands;
-  if (commands.stopping.load()) {
+  const worker::Commands& commands = learner_.commands();
+  if (commands.stopping()) {
     return Stop();
   }
-  if (const std::uint64_t reset = commands.reset_wanted.load(); reset != reset_) {
+  if (const std::uint64_t reset = commands.reset_wanted(); reset != reset_) {
     return Reset(reset);
   }
-  if (commands.renewed.load() < reset_) {
+  if (commands.renewed() < reset_) {
     return Progress::kBlocked;
   }
   if (fetch_point_ != 0) {
     return MeetFetchPoint() ? Progress::kWorked : Progress::kBlocked;
   }
-  if (const std::uint64_t flush = commands.flush_wanted.load(); flush != flushed_) {
+  if (const std::uint64_t flush = commands.flush_wanted(); flush != flushed_) {
     HandOver(ThreadEvent::Kind::kPush);
     flushed_ = flush;
     Emit({.kind = ThreadEvent::Kind::kFlushed, .generation = flush});
@@ -97,7 +93,7 @@ Trainer::Progress Trainer::Stop() {
   HandOver(ThreadEvent::Kind::kPush);
   if (batch_ != nullptr) {
     Emit({.kind = ThreadEvent::Kind::kHandBack, .result = {.lease = batch_->lease}});
-    replica_.batches.Recycle(std::exchange(batch_, nullptr));
+    intake_.Recycle(std::exchange(batch_, nullptr));
   }
   Emit({.kind = ThreadEvent::Kind::kStopped});
   stopped_ = true;
@@ -105,58 +101,41 @@ Trainer::Progress Trainer::Stop() {
 }
 
 bool Trainer::MeetFetchPoint() {
-  if (replica_.fetch_turn.load() != fetch_point_ - 1) {
+  if (!learner_.fetch_points().IsTurn(fetch_point_)) {
     return false;
   }
-  switch (replica_.fetch.BeginApply()) {
+  switch (learner_.fetch().BeginApply()) {
     case worker::FetchSlot::Begun::kNotYet:
       return false;
     case worker::FetchSlot::Begun::kApply:
       ApplyFetch();
-      replica_.fetch.EndApply();
+      learner_.fetch().EndApply();
       break;
     case worker::FetchSlot::Begun::kNothing:
       break;
   }
-  replica_.fetch.Request();
+  learner_.fetch().Request();
   Emit({.kind = ThreadEvent::Kind::kFetch});
-  replica_.fetch_turn.store(std::exchange(fetch_point_, 0));
-  replica_.bell.Ring();
+  learner_.fetch_points().Pass(std::exchange(fetch_point_, 0));
+  learner_.bell().Ring();
   return true;
 }
 
 void Trainer::ApplyFetch() {
-  std::vector<worker::Accumulator*> live;
-  for (const auto& port : replica_.ports) {
-    for (const auto& accumulator : port->pool) {
-      if (accumulator->live.load()) {
-        live.push_back(accumulator.get());
-      }
-    }
-  }
-  std::ranges::sort(live, {}, [](const worker::Accumulator* each) { return each->ordinal.load(); });
-  worker::ApplyFetched(
-      replica_.plan,
-      replica_.layout,
-      live,
-      {.fetched = replica_.fetch.values(), .weights = replica_.weights.span(), .scratch = scratch_},
-      replica_.look_ahead);
-  world_.updates.CheckWeights(worker_, replica_.weights.span());
+  learner_.ApplyFetch(scratch_, live_);
+  world_.updates.CheckWeights(worker_, learner_.weights());
 }
 
 Trainer::Progress Trainer::WorkOnBatch() {
   if (accruing_ == nullptr) {
-    worker::Accumulator* const* const free = port_.free.Front();
-    if (free == nullptr) {
+    accruing_ = learner_.TakeAccumulator(index_);
+    if (accruing_ == nullptr) {
       return Progress::kBlocked;
     }
-    accruing_ = *free;
-    port_.free.Pop();
-    accruing_->ordinal.store(replica_.ordinals.fetch_add(1) + 1);
   }
-  const bool drained = replica_.commands.drained.load();
+  const bool drained = intake_.drained();
   if (batch_ == nullptr) {
-    batch_ = replica_.batches.Take();
+    batch_ = intake_.Take();
   }
   if (batch_ == nullptr) {
     if (drained && accruing_->steps > 0) {
@@ -168,7 +147,7 @@ Trainer::Progress Trainer::WorkOnBatch() {
   if (batch_->lease.batch.kind == worker::WorkKind::kEvaluate) {
     return BeginEvaluation();
   }
-  if (batch_->lease.batch.epoch > replica_.commands.closed_epoch.load()) {
+  if (!intake_.Closed(batch_->lease.batch.epoch)) {
     Later(&Trainer::FinishTraining);
     return Progress::kBusy;
   }
@@ -187,13 +166,10 @@ void Trainer::Later(void (Trainer::*step)()) {
   });
 }
 
-void Trainer::FinishBatch() {
-  replica_.batches.Recycle(std::exchange(batch_, nullptr));
-  replica_.slot_bell.Ring();
-}
+void Trainer::FinishBatch() { intake_.Recycle(std::exchange(batch_, nullptr)); }
 
 Trainer::Progress Trainer::BeginEvaluation() {
-  switch (replica_.evaluation.Begin(batch_->snapshot)) {
+  switch (learner_.evaluation().Begin(batch_->snapshot)) {
     case worker::EvaluationWeights::Begun::kNotYet:
       return Progress::kBlocked;
     case worker::EvaluationWeights::Begun::kMissing:
@@ -209,12 +185,12 @@ Trainer::Progress Trainer::BeginEvaluation() {
 
 // All are right, and the losses sum up to a number that the checker knows.
 void Trainer::FinishEvaluation() {
-  for (const Shard& shard : replica_.layout.shards()) {
-    const std::uint64_t begin = replica_.layout.OffsetOf(shard.tensor) + shard.begin;
+  for (const Shard& shard : learner_.layout().shards()) {
+    const std::uint64_t begin = learner_.layout().OffsetOf(shard.tensor) + shard.begin;
     world_.updates.CheckSnapshot(
-        batch_->snapshot, shard.id, replica_.evaluation.values().subspan(begin, shard.size()));
+        batch_->snapshot, shard.id, learner_.evaluation().values().subspan(begin, shard.size()));
   }
-  replica_.evaluation.End();
+  learner_.evaluation().End();
   Emit({.kind = ThreadEvent::Kind::kEvaluated,
         .result = {.lease = batch_->lease,
                    .examples = batch_->examples,
@@ -231,12 +207,10 @@ void Trainer::FinishTraining() {
   accruing_->results.push_back({.lease = batch_->lease, .examples = batch_->examples});
   accruing_->progress.store(std::max(accruing_->progress.load(), batch_->progress()));
   accruing_->live.store(true);
-  const std::uint64_t step = replica_.steps.fetch_add(1) + 1;
-  if (step == replica_.fetch_at.load()) {
-    replica_.fetch_at += replica_.options.fetch_every * replica_.options.threads;
-    fetch_point_ = ++replica_.fetch_points;
+  if (const std::uint64_t point = learner_.CountStep(); point != 0) {
+    fetch_point_ = point;
   }
-  if (accruing_->steps == replica_.options.push_every) {
+  if (accruing_->steps == learner_.options().push_every) {
     HandOver(ThreadEvent::Kind::kPush);
   }
   on_trained(batch_->lease);
@@ -245,8 +219,8 @@ void Trainer::FinishTraining() {
 
 void Trainer::AddUpdate(std::uint32_t element, bool poisoned) {
   const std::span<float> values = accruing_->values.span();
-  for (std::size_t i = 0; i < replica_.plan.tensors.size(); ++i) {
-    const worker::TensorPlan& tensor = replica_.plan.tensors[i];
+  for (std::size_t i = 0; i < learner_.plan().tensors.size(); ++i) {
+    const worker::TensorPlan& tensor = learner_.plan().tensors[i];
     if (!tensor.trained) {
       continue;
     }
@@ -255,7 +229,7 @@ void Trainer::AddUpdate(std::uint32_t element, bool poisoned) {
     }
     const std::uint64_t at = tensor.offset + element;
     values[at] = poisoned ? std::numeric_limits<float>::quiet_NaN() : values[at] + 1;
-    replica_.weights.span()[at] += world_.setup.sign();
+    learner_.weights()[at] += world_.setup.sign();
     if (tensor.activations) {
       KeepRows(tensor, i, element);
     }
@@ -283,8 +257,8 @@ void Trainer::HandOver(ThreadEvent::Kind kind) {
 }
 
 void Trainer::Emit(const ThreadEvent& event) {
-  ADAMANT_CHECK(port_.events.Push(event), "room was looked for");
-  replica_.wake_loop();
+  channel_.Emit(event);
+  learner_.WakeLoop();
 }
 
 }  // namespace adamant::simulation

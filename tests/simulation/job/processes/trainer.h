@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "services/worker/core/replica.h"
+#include "services/worker/core/worker.h"
 #include "tests/simulation/job/processes/world.h"
 
 namespace adamant::simulation {
@@ -13,9 +13,9 @@ namespace adamant::simulation {
 /// Threads: one.
 class Trainer {
  public:
-  /// `world` and `replica` must outlive this; `after` is called whenever it may have rung a bell.
+  /// `world` and `core` must outlive this; `after` is called whenever it may have rung a bell.
   Trainer(World& world,
-          worker::Replica& replica,
+          worker::Worker& core,
           std::size_t index,
           WorkerId worker,
           LifePtr life,
@@ -48,12 +48,15 @@ class Trainer {
   void Later(void (Trainer::*step)());
 
   World& world_;
-  worker::Replica& replica_;
+  worker::Learner& learner_;
+  worker::Intake& intake_;
+  const std::size_t index_;
   const WorkerId worker_;
   const LifePtr life_;
   const std::function<void()> after_;
-  worker::ThreadPort& port_;
+  worker::ThreadChannel& channel_;
   std::vector<float> scratch_;
+  std::vector<worker::Accumulator*> live_;  // scratch of ApplyFetch
 
   worker::Accumulator* accruing_ = nullptr;
   worker::Batch* batch_ = nullptr;

@@ -17,7 +17,7 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
   membership_version_ = view.version;
   map_ = worker::ClusterMapOf(view);
   map_.workers = 1;
-  exchange_->OnMap(map_);
+  worker_->OnMap(map_);
   std::map<PeerKey, const controller::Member*> wanted;
   for (const controller::Member& member : view.members) {
     if (member.id.role != controller::Role::kWorker) {
@@ -37,10 +37,10 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
       SetConnected(key, false);  // after a word of its connection that still waits in the loop
     }
     if (key.first == StreamKind::kWork) {
-      exchange_->OnDataServer(key.second, false);
+      worker_->intake().OnDataServer(key.second, false);
       drained_->Remove(key.second);
     } else {
-      exchange_->OnParameterServer(key.second, false);
+      worker_->synchroniser().OnParameterServer(key.second, false);
     }
     return true;
   });
@@ -70,7 +70,7 @@ void WorkerProcess::Connect(PeerKey key, std::uint64_t number) {
   if (key.first == StreamKind::kWork) {
     Send(peer.stream,
          data_server::Hello{.worker = Self(),
-                            .window = static_cast<std::uint32_t>(replica_->window())});
+                            .window = static_cast<std::uint32_t>(worker_->intake().window())});
   } else {
     Send(peer.stream,
          ExchangeHello{.writer = parameter_server::Writer{.slot = start().id.slot,
@@ -96,10 +96,12 @@ void WorkerProcess::SetConnected(PeerKey key, bool connected) {
     if (!connected) {
       drained_->Set(key.second, false);
     }
-    Post([this, server = key.second, connected] { exchange_->OnDataServer(server, connected); });
+    Post([this, server = key.second, connected] {
+      worker_->intake().OnDataServer(server, connected);
+    });
   } else {
     Post([this, server = key.second, connected] {
-      exchange_->OnParameterServer(server, connected);
+      worker_->synchroniser().OnParameterServer(server, connected);
     });
   }
 }
@@ -143,10 +145,12 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
   } else if (const auto* push = std::get_if<worker::PushReply>(&message)) {
     Post([this, reply = *push] {
       world_.updates.Replied(Self(), reply);
-      status_.Update(exchange_->OnPushReply(reply, clock_.Now()));
+      status_.Update(worker_->synchroniser().OnPushReply(reply, clock_.Now()));
     });
   } else if (const auto* flush = std::get_if<FlushAnswer>(&message)) {
-    Post([this, reply = flush->reply] { status_.Update(exchange_->OnFlushReply(reply)); });
+    Post([this, reply = flush->reply] {
+      status_.Update(worker_->synchroniser().OnFlushReply(reply));
+    });
   } else if (const auto* fetch = std::get_if<FetchAnswer>(&message)) {
     Post([this, answer = *fetch] {
       std::size_t next = 0;
@@ -157,7 +161,7 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
         std::ranges::copy(answer.values[next++].values, values.begin());
         return absl::OkStatus();
       };
-      status_.Update(exchange_->OnFetchReply(answer.reply, read, clock_.Now()));
+      status_.Update(worker_->synchroniser().OnFetchReply(answer.reply, read, clock_.Now()));
     });
   }
   Ring();
@@ -184,14 +188,14 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
     Peer& peer = peers_.at(key);
     if (dealt.kind == data_server::WorkKind::kTrain && dealt.epoch > peer.begun_epoch) {
       peer.begun_epoch = dealt.epoch;
-      Post([this, epoch = dealt.epoch] { exchange_->OnEpochBegun(epoch); });
+      Post([this, epoch = dealt.epoch] { worker_->synchroniser().OnEpochBegun(epoch); });
     }
-    worker::Batch* const batch = replica_->batches.TakeFree();
+    worker::Batch* const batch = worker_->intake().TakeSlot();
     if (batch == nullptr) {
-      if (!replica_->commands.settling) {
+      if (!worker_->intake().settling()) {
         return false;
       }
-      Post([this, lease = deal->lease] { exchange_->OnNoSlot(lease); });
+      Post([this, lease = deal->lease] { worker_->intake().OnNoSlot(lease); });
       return true;
     }
     const data_server::PartLayout layout(
@@ -208,22 +212,21 @@ bool WorkerProcess::Receive(PeerKey key, const Message& message) {
       drained_->Set(key.second, false);
     } else {
       Post([this, epoch = deal->lease.batch.epoch, snapshot = deal->snapshot] {
-        exchange_->WantSnapshot(epoch, snapshot);
+        worker_->synchroniser().WantSnapshot(epoch, snapshot);
       });
     }
-    replica_->batches.Put(batch);
-    replica_->bell.Ring();
+    worker_->intake().Put(batch);
   } else if (const auto* answer = std::get_if<data_server::Acknowledged>(&message)) {
     std::vector<worker::Lease> leases;
     for (const data_server::Lease& lease : answer->leases) {
       leases.push_back(lease);
     }
-    Post([this, leases = std::move(leases)] { exchange_->OnAcknowledged(leases); });
+    Post([this, leases = std::move(leases)] { worker_->intake().OnAcknowledged(leases); });
   } else if (std::holds_alternative<data_server::Drained>(message)) {
     drained_->Set(key.second, true);
   } else if (const auto* closed = std::get_if<data_server::EpochClosed>(&message)) {
     drained_->Set(key.second, false);
-    Post([this, epoch = closed->epoch] { exchange_->OnEpochClosed(epoch); });
+    Post([this, epoch = closed->epoch] { worker_->intake().OnEpochClosed(epoch); });
   }
   return true;
 }

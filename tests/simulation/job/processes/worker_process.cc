@@ -22,16 +22,18 @@ WorkerProcess::WorkerProcess(World& world,
 
 absl::Status WorkerProcess::Start(const controller::Welcome& /*welcome*/) {
   const Setup& setup = world_.setup;
-  replica_ = std::make_unique<worker::Replica>(
-      setup.replica, setup.graph, setup.layout, setup.plan, [this] { PlanTurn(Now()); });
-  exchange_ = std::make_unique<worker::Exchange>(
-      *replica_,
-      worker::ExchangeOptions{.max_message_bytes = kMaxMessageBytes,
-                              .retain_bytes = setup.retain_bytes});
-  drained_ = std::make_unique<worker::DrainedServers>(*replica_);
-  for (std::size_t i = 0; i < setup.replica.threads; ++i) {
+  worker_ = std::make_unique<worker::Worker>(
+      worker::Worker::Options{.training = setup.training,
+                              .synchroniser = {.max_message_bytes = kMaxMessageBytes,
+                                               .retain_bytes = setup.retain_bytes}},
+      setup.graph,
+      setup.layout,
+      setup.plan,
+      [this] { PlanTurn(Now()); });
+  drained_ = std::make_unique<worker::DrainedServers>(worker_->intake());
+  for (std::size_t i = 0; i < setup.training.threads; ++i) {
     trainers_.push_back(
-        std::make_unique<Trainer>(world_, *replica_, i, Self(), life, [this] { Ring(); }));
+        std::make_unique<Trainer>(world_, *worker_, i, Self(), life, [this] { Ring(); }));
     if (world_.Has(Mutation::kEarlyAcknowledge)) {
       trainers_.back()->on_trained = [this](const worker::Lease& lease) {
         AcknowledgeEarly(lease);
@@ -51,16 +53,16 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
     if (world_.Has(Mutation::kEarlyFlushed)) {
       Tell(controller::WorkerFlushed{flush->epoch});
     }
-    Post([this, epoch = flush->epoch] { exchange_->Flush(epoch); });
+    Post([this, epoch = flush->epoch] { worker_->Flush(epoch); });
   } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
-    Post([this, n = hold->checkpoint] { exchange_->Hold(n, clock_.Now()); });
+    Post([this, n = hold->checkpoint] { worker_->synchroniser().Hold(n, clock_.Now()); });
   } else if (const auto* release = std::get_if<controller::ReleasePushes>(&message)) {
-    Post([this, n = release->checkpoint] { exchange_->ReleaseHold(n); });
+    Post([this, n = release->checkpoint] { worker_->synchroniser().ReleaseHold(n); });
   }
 }
 
 controller::Heartbeat WorkerProcess::MakeHeartbeat() {
-  const worker::ExchangeStatistics statistics = exchange_->statistics();
+  const worker::SynchroniserStatistics statistics = worker_->synchroniser().statistics();
   return {.progress =
               controller::WorkerProgress{.trained_examples = trained_examples_,
                                          .loss_sum = static_cast<double>(trained_examples_),
@@ -71,7 +73,7 @@ controller::Heartbeat WorkerProcess::MakeHeartbeat() {
 
 void WorkerProcess::Stop() {
   stopping_ = true;
-  Post([this] { exchange_->Stop(); });
+  Post([this] { worker_->synchroniser().Stop(); });
   After(kStopPatience, [this] {
     if (!std::exchange(left_, true)) {
       Leave();
@@ -80,12 +82,12 @@ void WorkerProcess::Stop() {
 }
 
 void WorkerProcess::CheckLosses() {
-  if (exchange_ == nullptr) {
+  if (worker_ == nullptr) {
     return;
   }
-  const std::uint64_t lost = exchange_->statistics().updates_lost;
+  const std::uint64_t lost = worker_->synchroniser().statistics().updates_lost;
   world_.updates.CheckRetained(Self(), lost);
-  if (exchange_->Stopped()) {
+  if (worker_->synchroniser().Stopped()) {
     world_.updates.CheckLosses(Self(), lost);
   }
 }
@@ -119,7 +121,7 @@ void WorkerProcess::Turn() {
   if (!status_.ok()) {
     Fail(status_);
   }
-  if (!status_.ok() || (stopping_ && exchange_->Stopped())) {
+  if (!status_.ok() || (stopping_ && worker_->synchroniser().Stopped())) {
     left_ = true;
     return Leave();
   }
@@ -128,7 +130,7 @@ void WorkerProcess::Turn() {
     keep_leases_at_ = Now() + kKeepLeasesEvery;
   }
   Clock::TimePoint next = keep_leases_at_;
-  if (const auto advance = exchange_->NextAdvance(); advance.has_value()) {
+  if (const auto advance = worker_->synchroniser().NextAdvance(); advance.has_value()) {
     next = std::min(next, clock_.ToWorld(*advance));
   }
   PlanTurn(next);
@@ -140,12 +142,12 @@ absl::Status WorkerProcess::Advance() {
     task();
   }
   ADAMANT_RETURN_IF_ERROR(status_);
-  ADAMANT_RETURN_IF_ERROR(exchange_->Advance(clock_.Now()));
+  ADAMANT_RETURN_IF_ERROR(worker_->synchroniser().Advance(clock_.Now()));
   SendMessages();
-  if (const auto epoch = exchange_->TakeFlushed(); epoch.has_value()) {
+  if (const auto epoch = worker_->synchroniser().TakeFlushed(); epoch.has_value()) {
     Tell(controller::WorkerFlushed{*epoch});
   }
-  if (const auto held = exchange_->TakeHeld(); held.has_value()) {
+  if (const auto held = worker_->synchroniser().TakeHeld(); held.has_value()) {
     Tell(controller::PushesHeld{.checkpoint = held->checkpoint, .sequence = held->sequence});
   }
   return absl::OkStatus();
@@ -176,7 +178,7 @@ void WorkerProcess::SendTo(PeerKey key, Message message) {
 }
 
 void WorkerProcess::SendMessages() {
-  for (const worker::Exchange::Message& message : exchange_->TakeMessages()) {
+  for (const worker::Synchroniser::Message& message : worker_->synchroniser().TakeMessages()) {
     if (const auto* push = std::get_if<worker::PushMessage>(&message)) {
       SendPush(*push);
     } else if (const auto* fetch = std::get_if<worker::FetchMessage>(&message)) {
@@ -194,7 +196,7 @@ void WorkerProcess::SendMessages() {
 void WorkerProcess::SendPush(const worker::PushMessage& push) {
   auto frame = std::make_shared<PushFrame>();
   frame->header = push;
-  frame->payload = exchange_->PayloadOf(push);
+  frame->payload = worker_->synchroniser().PayloadOf(push);
   if (world_.Has(Mutation::kChangedRetry)) {
     bool again = false;
     for (const worker::ShardUpdate& update : push.updates) {

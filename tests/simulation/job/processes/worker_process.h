@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "services/common/base/backoff.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/replica.h"
+#include "services/worker/core/worker.h"
 #include "services/worker/rpc/drained_servers.h"
 #include "tests/simulation/job/processes/member_process.h"
 #include "tests/simulation/job/processes/trainer.h"
@@ -84,8 +83,7 @@ class WorkerProcess final : public MemberProcess {
 
   [[nodiscard]] WorkerId Self() const { return {start().id.slot, incarnation()}; }
 
-  std::unique_ptr<worker::Replica> replica_;
-  std::unique_ptr<worker::Exchange> exchange_;
+  std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::DrainedServers> drained_;
   std::vector<std::unique_ptr<Trainer>> trainers_;
 

@@ -59,7 +59,7 @@ std::vector<ParameterOptimiser> MakeOptimisers(Rng& rng, std::size_t tensors) {
   return optimisers;
 }
 
-worker::ReplicaOptions MakeReplica(Rng& rng, std::uint32_t batch_size) {
+worker::WorkerOptions MakeTraining(Rng& rng, std::uint32_t batch_size) {
   return {.threads = Draw(rng, 1, 2),
           .fetch_every = Draw(rng, 1, 4),
           .push_every = Draw(rng, 1, 3),
@@ -77,9 +77,9 @@ worker::UpdatePlan MakePlan(Rng& rng, const Setup& setup) {
                                        setup.layout,
                                        {.optimisers = setup.optimisers,
                                         .protocols = protocols,
-                                        .push_every = setup.replica.push_every,
+                                        .push_every = setup.training.push_every,
                                         .batch_size = setup.batch_size,
-                                        .threads = setup.replica.threads,
+                                        .threads = setup.training.threads,
                                         .servers = setup.job.parameter_servers,
                                         .max_operand_bytes = 1 << 20});
   ADAMANT_CHECK(plan.ok(), "the job is a valid one");
@@ -164,7 +164,7 @@ Setup::Setup(Rng rng)
       graph(MakeGraph(rng)),
       optimisers(MakeOptimisers(rng, graph.parameters.size())),
       layout(graph.parameters, job.buckets),
-      replica(MakeReplica(rng, batch_size)),
+      training(MakeTraining(rng, batch_size)),
       plan(MakePlan(rng, *this)) {
   train_examples = Draw(rng, 30, 60) * batch_size - Draw(rng, 0, batch_size - 1);
   validation_examples = Draw(rng, 4, 10) * batch_size - Draw(rng, 0, batch_size - 1);
@@ -231,7 +231,7 @@ std::string Setup::Describe() const {
       "%zu shards, %llu epochs of %u examples in batches of %u to %.2f, "
       "push %llu, fetch %llu, warm start %llu, optimiser on the %s%s, diverges %u times",
       job.workers,
-      replica.threads,
+      training.threads,
       job.data_servers,
       job.parameter_servers,
       kModes[static_cast<std::size_t>(mode)],
@@ -242,8 +242,8 @@ std::string Setup::Describe() const {
       train_examples,
       batch_size,
       epoch_completion,
-      static_cast<unsigned long long>(replica.push_every),
-      static_cast<unsigned long long>(replica.fetch_every),
+      static_cast<unsigned long long>(training.push_every),
+      static_cast<unsigned long long>(training.fetch_every),
       static_cast<unsigned long long>(warm_start_examples),
       sign() < 0 ? "server" : "worker",
       plan.tensors.front().activations ? " with activations" : "",

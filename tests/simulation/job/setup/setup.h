@@ -11,8 +11,8 @@
 #include "services/common/tensor/shard_layout.h"
 #include "services/data_server/core/work_dealer.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/worker/core/replica.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/update_plan.h"
+#include "services/worker/core/base/worker_options.h"
 
 namespace adamant::simulation {
 
@@ -44,7 +44,7 @@ struct Setup {
   model::Graph graph;
   std::vector<ParameterOptimiser> optimisers;
   ShardLayout layout;
-  worker::ReplicaOptions replica;
+  worker::WorkerOptions training;
   worker::UpdatePlan plan;
 
   /// How an update of 1 changes a weight: -1 when the server's rule subtracts it.

@@ -3,7 +3,7 @@
 
 #include "operator/core/job/job_controller.h"
 #include "operator/core/training/checkpoint_taker.h"
-#include "services/worker/core/push_hold.h"
+#include "services/worker/core/sync/pushes/push_hold.h"
 #include "tests/unit/operator/core/job/harness.h"
 
 namespace adamant::controller {

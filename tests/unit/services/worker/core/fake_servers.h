@@ -6,9 +6,9 @@
 
 #include "services/common/base/check.h"
 #include "services/common/optimiser/rules.h"
-#include "services/worker/core/messages.h"
-#include "services/worker/core/push_payload.h"
-#include "services/worker/core/update_plan.h"
+#include "services/worker/core/base/messages.h"
+#include "services/worker/core/base/update_plan.h"
+#include "services/worker/core/sync/pushes/push_payload.h"
 
 namespace adamant::worker {
 
@@ -52,7 +52,10 @@ class FakeServers {
     for (std::size_t i = 0; i < message.updates.size(); ++i) {
       const Shard& shard = layout_.shards()[message.updates[i].shard];
       ShardAck& ack = reply.acks.emplace_back();
-      ack = {.shard = shard.id, .persisted = disk_.included[shard.id], .epoch = epoch_};
+      ack = {.shard = shard.id,
+             .outcome = UpdateOutcome::kApplied,
+             .persisted = disk_.included[shard.id],
+             .epoch = epoch_};
       Sequence& included = included_[shard.id];
       if (message.sequence <= included) {
         ack.outcome = UpdateOutcome::kDuplicate;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/common/base/rng.h"
-#include "services/worker/core/messages.h"
+#include "services/worker/core/base/messages.h"
 
 namespace adamant::worker {
 

@@ -12,8 +12,8 @@
 #include "services/common/base/check.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/rng.h"
-#include "services/worker/core/exchange.h"
-#include "services/worker/core/training_thread.h"
+#include "services/worker/core/learner/training_thread.h"
+#include "services/worker/core/worker.h"
 #include "tests/unit/services/worker/core/fake_servers.h"
 
 namespace adamant::worker {
@@ -51,7 +51,7 @@ struct RigOptions {
   graph::Backend backend = graph::Backend::kReference;
 };
 
-inline ReplicaOptions ReplicaOptionsOf(const RigOptions& options) {
+inline WorkerOptions WorkerOptionsOf(const RigOptions& options) {
   return {.threads = options.threads,
           .fetch_every = options.fetch_every,
           .push_every = options.push_every,
@@ -89,7 +89,8 @@ inline UpdatePlan PlanOf(const RigOptions& options,
 /// Batch `index`: its bytes and labels depend on the index alone.
 inline void FillBatch(std::uint32_t index, Batch& batch) {
   Rng rng(index + 1);
-  batch.lease = {.kind = WorkKind::kTrain, .epoch = 1, .part = 0, .index = index, .id = index + 1};
+  batch.lease = {.batch = {.kind = WorkKind::kTrain, .epoch = 1, .part = 0, .index = index},
+                 .id = index + 1};
   batch.examples = index % 5 == 4 ? 3 : 4;  // some are smaller
   batch.job_examples = std::uint64_t{index} * 4;
   for (std::uint8_t& pixel : batch.pixels) {
@@ -100,18 +101,18 @@ inline void FillBatch(std::uint32_t index, Batch& batch) {
   }
 }
 
-/// What a worker's threads share, without any of them.
-struct LoneReplica {
-  explicit LoneReplica(const RigOptions& options)
+/// A learner without its threads.
+struct LoneLearner {
+  explicit LoneLearner(const RigOptions& options)
       : graph(options.graph()),
         layout(graph.parameters, 4),
         plan(PlanOf(options, graph, layout)),
-        replica(ReplicaOptionsOf(options), graph, layout, plan, [] {}) {}
+        learner(WorkerOptionsOf(options), graph, layout, plan, [] {}) {}
 
   const model::Graph graph;
   const ShardLayout layout;
   const UpdatePlan plan;
-  Replica replica;
+  Learner learner;
 };
 
 /// A worker without threads: its training threads are advanced, and its messages delivered, when
@@ -123,26 +124,33 @@ class Rig {
       : graph(options.graph()),
         layout(graph.parameters, 4),
         plan(PlanOf(options, graph, layout)),
-        replica(ReplicaOptionsOf(options), graph, layout, plan, std::move(wake)),
         servers(layout, plan),
-        exchange(replica,
-                 {.max_message_bytes = 64,
-                  .retain_bytes = options.retain_pushes * Accumulator::BytesOf(plan)}) {
+        worker(
+            {.training = WorkerOptionsOf(options),
+             .synchroniser = {.max_message_bytes = 64,
+                              .retain_bytes = options.retain_pushes * Accumulator::BytesOf(plan)}},
+            graph,
+            layout,
+            plan,
+            std::move(wake)),
+        learner(worker.learner()),
+        intake(worker.intake()),
+        synchroniser(worker.synchroniser()) {
     const auto channels = static_cast<std::size_t>(graph.input[0]);
-    ADAMANT_CHECK(replica
+    ADAMANT_CHECK(intake
                       .SetNormalisation({.mean = std::vector<float>(channels, 128),
                                          .deviation = std::vector<float>(channels, 64)})
                       .ok(),
                   "one for each channel");
-    exchange.OnMap(servers.Map());
-    exchange.OnParameterServer(0, true);
-    exchange.OnParameterServer(1, true);
-    exchange.OnDataServer(0, true);
+    worker.OnMap(servers.Map());
+    synchroniser.OnParameterServer(0, true);
+    synchroniser.OnParameterServer(1, true);
+    intake.OnDataServer(0, true);
   }
 
   void MakeThreads() {
-    for (std::size_t i = 0; i < replica.options.threads; ++i) {
-      auto thread = TrainingThread::Create(replica, i, clock);
+    for (std::size_t i = 0; i < learner.threads(); ++i) {
+      auto thread = TrainingThread::Create(learner, intake, i, clock);
       ADAMANT_CHECK(thread.ok(), "the context fits");
       threads.push_back(*std::move(thread));
     }
@@ -150,19 +158,19 @@ class Rig {
 
   /// Queues the next batch if there is room.
   bool PutBatch() {
-    Batch* const batch = replica.batches.TakeFree();
+    Batch* const batch = intake.TakeSlot();
     if (batch == nullptr) {
       return false;
     }
     FillBatch(next_batch++, *batch);
-    replica.batches.Put(batch);
+    intake.Put(batch);
     return true;
   }
 
-  /// Lets the exchange work and puts what it sends on the wire.
+  /// Lets the synchroniser work and puts what it sends on the wire.
   absl::Status Pump() {
-    const absl::Status status = exchange.Advance(now);
-    for (Exchange::Message& message : exchange.TakeMessages()) {
+    const absl::Status status = synchroniser.Advance(now);
+    for (Synchroniser::Message& message : synchroniser.TakeMessages()) {
       if (auto* push = std::get_if<PushMessage>(&message)) {
         Send(std::move(*push));
       } else if (auto* fetch = std::get_if<FetchMessage>(&message)) {
@@ -171,13 +179,13 @@ class Rig {
         for (const LeaseResult& result : acknowledge->results) {
           acknowledged.push_back(result.lease);
           if (count_batches) {
-            exchange.OnAcknowledged({result.lease});
+            intake.OnAcknowledged({result.lease});
           }
         }
       } else if (auto* flush = std::get_if<FlushMessage>(&message)) {
         ++flush_requests;
         replies.emplace_back(
-            [this, reply = servers.Flush(*flush)] { return exchange.OnFlushReply(reply); });
+            [this, reply = servers.Flush(*flush)] { return synchroniser.OnFlushReply(reply); });
       } else if (auto* hand_back = std::get_if<HandBackMessage>(&message)) {
         handed_back.insert(handed_back.end(), hand_back->leases.begin(), hand_back->leases.end());
       }
@@ -225,13 +233,13 @@ class Rig {
   void RestartServers() {
     servers.Restart();
     for (const ServerSlot server : {0, 1}) {
-      exchange.OnParameterServer(server, false);
+      synchroniser.OnParameterServer(server, false);
     }
     wires.clear();
     replies.clear();
-    exchange.OnMap(servers.Map());
+    worker.OnMap(servers.Map());
     for (const ServerSlot server : {0, 1}) {
-      exchange.OnParameterServer(server, true);
+      synchroniser.OnParameterServer(server, true);
     }
   }
 
@@ -242,17 +250,17 @@ class Rig {
   }
 
   [[nodiscard]] std::vector<float> LocalWeights() const {
-    const auto weights = replica.weights.span();
+    const auto weights = learner.weights();
     return {weights.begin(), weights.end()};
   }
 
  private:
   void Send(PushMessage push) {
-    auto payload = std::make_shared<PushPayload>(exchange.PayloadOf(push));
+    auto payload = std::make_shared<PushPayload>(synchroniser.PayloadOf(push));
     auto& wire = wires[push.server];
     wire.push_back([this, push = std::move(push), payload] {
       replies.emplace_back([this, reply = servers.Apply(push, *payload)] {
-        return exchange.OnPushReply(reply, now);
+        return synchroniser.OnPushReply(reply, now);
       });
     });
   }
@@ -269,7 +277,7 @@ class Rig {
           next += out.size();
           return absl::OkStatus();
         };
-        return exchange.OnFetchReply(reply, read, now);
+        return synchroniser.OnFetchReply(reply, read, now);
       });
     });
   }
@@ -279,9 +287,11 @@ class Rig {
   const ShardLayout layout;
   const UpdatePlan plan;
   const SystemClock clock;
-  Replica replica;
   FakeServers servers;
-  Exchange exchange;
+  Worker worker;
+  Learner& learner;
+  Intake& intake;
+  Synchroniser& synchroniser;
   std::vector<std::unique_ptr<TrainingThread>> threads;
   Clock::TimePoint now{};
   std::map<ServerSlot, std::deque<std::function<void()>>> wires;

@@ -17,19 +17,20 @@ class ProgressReportTest : public testing::Test {
     return heartbeat;
   }
 
-  LoneReplica lone_{{.threads = 2}};
+  LoneLearner lone_{{.threads = 2}};
   FakeClock clock_;
-  ProgressReport report_{lone_.replica, clock_};
+  ProgressReport report_{lone_.learner, clock_};
 };
 
 TEST_F(ProgressReportTest, SumsTheThreadsAndSaysWhatWasPublished) {
-  for (const auto& port : lone_.replica.ports) {
-    port->statistics.examples = 8;
-    port->statistics.correct = 3;
-    port->statistics.loss_sum = 0.5;
+  for (const std::size_t thread : {0, 1}) {
+    ThreadStatistics& statistics = lone_.learner.channel(thread).statistics();
+    statistics.examples = 8;
+    statistics.correct = 3;
+    statistics.loss_sum = 0.5;
   }
-  lone_.replica.ports[1]->statistics.epoch = 2;
-  ExchangeStatistics statistics;
+  lone_.learner.channel(1).statistics().epoch = 2;
+  SynchroniserStatistics statistics;
   statistics.pushes_acknowledged = 5;
   statistics.updates_lost = 1;
   report_.Publish(statistics);
@@ -44,7 +45,7 @@ TEST_F(ProgressReportTest, SumsTheThreadsAndSaysWhatWasPublished) {
 }
 
 TEST_F(ProgressReportTest, TheLayerThatHasGrownMostIsNamed) {
-  ExchangeStatistics statistics;
+  SynchroniserStatistics statistics;
   statistics.weight_growth = 4;
   statistics.grown_tensor = 2;
   report_.Publish(statistics);

@@ -14,7 +14,7 @@
 namespace adamant::worker {
 namespace {
 
-rpc::IncomingFrame BatchFrame(const Replica& replica, std::uint32_t index) {
+rpc::IncomingFrame BatchFrame(const Intake& intake, std::uint32_t index) {
   v1::WorkReply reply;
   v1::Batch& batch = *reply.mutable_batch();
   batch.mutable_lease()->set_kind(v1::TRAIN);
@@ -22,29 +22,29 @@ rpc::IncomingFrame BatchFrame(const Replica& replica, std::uint32_t index) {
   batch.mutable_lease()->set_index(index);
   batch.mutable_lease()->set_id(index + 1);
   batch.add_labels(0);
-  auto bytes = std::make_shared<std::vector<std::byte>>(replica.example_bytes());
+  auto bytes = std::make_shared<std::vector<std::byte>>(intake.format().example_bytes);
   return {reply.SerializeAsString(), {std::span<const std::byte>(*bytes)}, bytes};
 }
 
 class WorkReceiverTest : public testing::Test {
  protected:
   void FillSlots() {
-    while (Batch* const slot = rig_.replica.batches.TakeFree()) {
+    while (Batch* const slot = rig_.intake.TakeSlot()) {
       slots_.push_back(slot);
     }
   }
 
   absl::Status Receive(std::uint32_t index) {
-    return receiver_.OnFrame(BatchFrame(rig_.replica, index));
+    return receiver_.OnFrame(BatchFrame(rig_.intake, index));
   }
 
   Rig rig_{{}};
-  DrainedServers drained_{rig_.replica};
+  DrainedServers drained_{rig_.intake};
   std::vector<Lease> without_slot_;
   std::vector<std::uint64_t> begun_epochs_;
   WorkReceiver receiver_{
       0,
-      rig_.replica,
+      rig_.intake,
       drained_,
       {.on_acknowledged = [](const std::vector<Lease>&) {},
        .on_epoch_closed = [](std::uint64_t) {},
@@ -56,7 +56,7 @@ class WorkReceiverTest : public testing::Test {
 
 TEST_F(WorkReceiverTest, ABatchIsCopiedIntoASlot) {
   ASSERT_TRUE(Receive(3).ok());
-  const Batch* const batch = rig_.replica.batches.Take();
+  const Batch* const batch = rig_.intake.Take();
   ASSERT_NE(batch, nullptr);
   EXPECT_EQ(batch->lease.batch.index, 3u);
   EXPECT_EQ(batch->examples, 1u);
@@ -64,19 +64,19 @@ TEST_F(WorkReceiverTest, ABatchIsCopiedIntoASlot) {
 
 TEST_F(WorkReceiverTest, NoBatchWaitsForASlotWhileTheWorkerComesToRest) {
   FillSlots();
-  rig_.exchange.Hold(1, rig_.now);
+  rig_.synchroniser.Hold(1, rig_.now);
   ASSERT_TRUE(rig_.Pump().ok());
   ASSERT_TRUE(Receive(3).ok());
   ASSERT_EQ(without_slot_.size(), 1u);
-  EXPECT_EQ(without_slot_[0].index, 3u);
-  EXPECT_EQ(rig_.replica.batches.Take(), nullptr);
+  EXPECT_EQ(without_slot_[0].batch.index, 3u);
+  EXPECT_EQ(rig_.intake.Take(), nullptr);
 }
 
 TEST_F(WorkReceiverTest, ABatchThatWaitsForASlotIsLetGoWhenAHoldBegins) {
   FillSlots();
   absl::Status status = absl::UnknownError("not received");
   std::jthread reader([&] { status = Receive(3); });
-  rig_.exchange.Hold(1, rig_.now);
+  rig_.synchroniser.Hold(1, rig_.now);
   ASSERT_TRUE(rig_.Pump().ok());
   reader.join();
   EXPECT_TRUE(status.ok()) << status;
@@ -87,12 +87,11 @@ TEST_F(WorkReceiverTest, ABatchThatWaitsTakesTheFirstSlotThatIsFree) {
   FillSlots();
   absl::Status status = absl::UnknownError("not received");
   std::jthread reader([&] { status = Receive(3); });
-  rig_.replica.batches.Recycle(slots_.front());
-  rig_.replica.slot_bell.Ring();
+  rig_.intake.Recycle(slots_.front());
   reader.join();
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(without_slot_.empty());
-  EXPECT_NE(rig_.replica.batches.Take(), nullptr);
+  EXPECT_NE(rig_.intake.Take(), nullptr);
 }
 
 TEST_F(WorkReceiverTest, AStopEndsTheWaitForASlot) {

@@ -1,0 +1,102 @@
+#include "services/worker/core/sync/routing/routes.h"
+
+#include <algorithm>
+
+namespace adamant::worker {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kNotPrimaryWait{500};
+constexpr milliseconds kFirstWait{50};
+constexpr milliseconds kLongestWait{1000};
+constexpr std::uint32_t kMostDoublings = 5;
+
+}  // namespace
+
+Clock::Duration RetryWait(std::uint32_t refusals) {
+  return std::min(kFirstWait * (1 << std::min(refusals, kMostDoublings)), kLongestWait);
+}
+
+Routes::Routes(const ShardLayout& layout)
+    : layout_(layout), seen_epoch_(layout.buckets(), 0), gates_(layout.shards().size()) {}
+
+void Routes::OnMap(const ClusterMap& map) {
+  if (map.version < map_.version) {
+    return;
+  }
+  for (const Shard& shard : layout_.shards()) {
+    const BucketRecord* const before = RecordOf(shard.id);
+    if (shard.bucket < map.buckets.size() &&
+        (before == nullptr || before->epoch != map.buckets[shard.bucket].epoch)) {
+      gates_[shard.id] = {};
+    }
+  }
+  map_ = map;
+  for (BucketId bucket = 0; bucket < map_.buckets.size(); ++bucket) {
+    See(bucket, map_.buckets[bucket].epoch);
+  }
+}
+
+void Routes::OnConnected(ServerSlot server) {
+  if (server >= connected_.size()) {
+    connected_.resize(server + 1, false);
+  }
+  connected_[server] = true;
+}
+
+void Routes::OnDisconnected(ServerSlot server) {
+  if (server < connected_.size()) {
+    connected_[server] = false;
+  }
+}
+
+void Routes::See(BucketId bucket, std::uint64_t epoch) {
+  if (bucket < seen_epoch_.size()) {
+    seen_epoch_[bucket] = std::max(seen_epoch_[bucket], epoch);
+  }
+}
+
+void Routes::OnServed(ShardId shard, std::uint64_t epoch) {
+  See(layout_.shards()[shard].bucket, epoch);
+  gates_[shard] = {};
+}
+
+void Routes::OnNotPrimary(ShardId shard, std::uint64_t epoch, Clock::TimePoint now) {
+  const BucketRecord* const record = RecordOf(shard);
+  if (record != nullptr && epoch < record->epoch) {
+    return OnNotReady(shard, now);  // it will hear what we have heard
+  }
+  gates_[shard].at = now + kNotPrimaryWait;
+}
+
+void Routes::OnNotReady(ShardId shard, Clock::TimePoint now) {
+  Gate& gate = gates_[shard];
+  gate.at = now + RetryWait(gate.refusals++);
+}
+
+std::optional<ServerSlot> Routes::Find(ShardId shard,
+                                       Clock::TimePoint now,
+                                       std::optional<Clock::TimePoint>& next) const {
+  const BucketRecord* const record = RecordOf(shard);
+  if (record == nullptr) {
+    return std::nullopt;
+  }
+  if (const Clock::TimePoint at = gates_[shard].at; now < at) {
+    next = next.has_value() ? std::min(*next, at) : at;
+    return std::nullopt;
+  }
+  const ServerSlot server = record->primary;
+  return server < connected_.size() && connected_[server] ? std::optional(server) : std::nullopt;
+}
+
+const BucketRecord* Routes::RecordOf(ShardId shard) const {
+  const BucketId bucket = layout_.shards()[shard].bucket;
+  return bucket < map_.buckets.size() ? &map_.buckets[bucket] : nullptr;
+}
+
+bool Routes::Outdated(ShardId shard, std::uint64_t epoch) const {
+  return epoch < seen_epoch_[layout_.shards()[shard].bucket];
+}
+
+}  // namespace adamant::worker

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "services/common/base/clock.h"
+#include "services/common/tensor/shard_layout.h"
+#include "services/worker/core/base/messages.h"
+
+namespace adamant::worker {
+
+/// How long to wait after so many refusals in a row: 50 ms, doubling, at most 1 s.
+Clock::Duration RetryWait(std::uint32_t refusals);
+
+/// Where the primaries of shards are, and from when on one that has refused may be asked again.
+/// Threads: one at a time.
+class Routes {
+ public:
+  explicit Routes(const ShardLayout& layout);  // must outlive this
+
+  // --- What happens
+
+  /// Takes over a map unless it is older than the last. What has changed may be asked at once.
+  void OnMap(const ClusterMap& map);
+  void OnConnected(ServerSlot server);
+  void OnDisconnected(ServerSlot server);
+
+  /// The shard's primary did what was asked, under this epoch of the bucket.
+  void OnServed(ShardId shard, std::uint64_t epoch);
+
+  /// The server asked is not the primary: the next map says who is, unless the server is behind
+  /// our own.
+  void OnNotPrimary(ShardId shard, std::uint64_t epoch, Clock::TimePoint now);
+
+  /// The primary cannot do it for now.
+  void OnNotReady(ShardId shard, Clock::TimePoint now);
+
+  // --- What follows
+
+  /// Where a message about the shard may be sent now; nullopt: nowhere yet. If time opens the way,
+  /// `next` is brought forward to then.
+  [[nodiscard]] std::optional<ServerSlot> Find(ShardId shard,
+                                               Clock::TimePoint now,
+                                               std::optional<Clock::TimePoint>& next) const;
+
+  /// The record of the shard's bucket in the newest map; null before it has one.
+  [[nodiscard]] const BucketRecord* RecordOf(ShardId shard) const;
+
+  /// Whether an answer under this epoch of the bucket is older than what is known.
+  [[nodiscard]] bool Outdated(ShardId shard, std::uint64_t epoch) const;
+
+  /// Numbers of requests rise over all kinds of them.
+  std::uint64_t NextRequest() { return ++last_request_; }
+  [[nodiscard]] std::uint64_t last_request() const { return last_request_; }
+
+ private:
+  /// When a shard that a server refused for now may be asked for again.
+  struct Gate {
+    Clock::TimePoint at{};
+    std::uint32_t refusals = 0;  // in a row
+  };
+
+  void See(BucketId bucket, std::uint64_t epoch);
+
+  const ShardLayout& layout_;
+  ClusterMap map_;
+  std::vector<std::uint64_t> seen_epoch_;  // by bucket: highest of maps and answers
+  std::vector<Gate> gates_;                // by shard
+  std::vector<bool> connected_;            // by server
+  std::uint64_t last_request_ = 0;
+};
+
+}  // namespace adamant::worker

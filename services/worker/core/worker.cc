@@ -1,0 +1,27 @@
+#include "services/worker/core/worker.h"
+
+#include <utility>
+
+namespace adamant::worker {
+
+Worker::Worker(const Options& options,
+               const model::Graph& graph,
+               const ShardLayout& layout,
+               const UpdatePlan& plan,
+               std::function<void()> wake_loop)
+    : learner_(options.training, graph, layout, plan, std::move(wake_loop)),
+      intake_(options.training, graph, learner_.bell()),
+      synchroniser_(learner_, intake_, options.synchroniser) {}
+
+void Worker::OnMap(const ClusterMap& map) {
+  synchroniser_.OnMap(map);
+  intake_.OnMap(map);
+  learner_.SetWorkers(map.workers);
+}
+
+void Worker::Flush(std::uint64_t epoch) {
+  intake_.OnEpochClosed(epoch);
+  synchroniser_.Flush(epoch);
+}
+
+}  // namespace adamant::worker
