@@ -93,7 +93,7 @@ void ParameterServer::OnCopyAck(const Holder& from, BucketId id, const CopyAck& 
 // --- The learner
 
 void ParameterServer::Learn(BucketId id, const CopyBegin& begin) {
-  const std::size_t shards = shards_of_[id].size();
+  const std::size_t shards = catalog_.ShardsOf(id).size();
   if (begin.parts < shards || begin.parts > shards + CopyReceiver::kMaxRecords) {
     return;
   }
@@ -125,8 +125,8 @@ void ParameterServer::OnCopyPart(const Holder& from,
   if (shard == nullptr) {
     const auto& record = std::get<CopiedRecord>(part.content);
     added = bucket.receiving->Add(part.index, record);
-  } else if (layout_.shards()[shard->identity().shard].bucket == message.bucket) {
-    const std::uint32_t position = position_of_[shard->identity().shard];
+  } else if (catalog_.BucketOf(shard->identity().shard) == message.bucket) {
+    const std::uint32_t position = catalog_.PositionOf(shard->identity().shard);
     added = bucket.receiving->Add(part.index, position, std::move(shard), std::move(sequences));
   }
   if (added && bucket.receiving->Complete()) {

@@ -31,7 +31,7 @@ void ParameterServer::Commit(BucketId id, const EntryPtr& entry) {
   }
   for (std::size_t i = 0; i < entry->updates.size(); ++i) {
     const LoggedUpdate& update = entry->updates[i];
-    const std::uint32_t position = position_of_[update.shard];
+    const std::uint32_t position = catalog_.PositionOf(update.shard);
     bucket.Commit(position, update);
     CommittedUpdate committed{.entry = entry, .update = &update, .epoch = epoch};
     if (i < waiting.updates.size()) {
@@ -85,7 +85,7 @@ void ParameterServer::ForgetStored(BucketId id) {
 
 void ParameterServer::Serving(BucketId id) {
   Bucket& bucket = *buckets_[id];
-  bucket.StartHead(position_of_);
+  bucket.StartHead(catalog_.positions());
   driver_.Report(ServingReport(id));
 }
 
@@ -115,7 +115,7 @@ void ParameterServer::Demoted(BucketId id) {
 
 void ParameterServer::Clear(BucketId id) {
   Demoted(id);
-  for (const ShardId shard : shards_of_[id]) {
+  for (const ShardId shard : catalog_.ShardsOf(id)) {
     shard_table_.Set(shard, nullptr);
   }
   buckets_[id]->Clear();
@@ -128,7 +128,7 @@ void ParameterServer::Clear(BucketId id) {
 
 void ParameterServer::SetContent(BucketId id, Bucket::Content content) {
   for (std::size_t i = 0; i < content.shards.size(); ++i) {
-    shard_table_.Set(shards_of_[id][i], content.shards[i]);
+    shard_table_.Set(catalog_.ShardsOf(id)[i], content.shards[i]);
   }
   buckets_[id]->Fill(std::move(content));
 }

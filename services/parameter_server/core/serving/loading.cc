@@ -53,26 +53,15 @@ absl::Status ParameterServer::LoadBucket(BucketId id, const LoadTask& task) {
 
 Bucket::Content ParameterServer::Create(BucketId id, const LoadTask& task) {
   Bucket::Content content{.generation = task.generation};
-  content.sequences.resize(shards_of_[id].size());
-  for (const ShardId shard_id : shards_of_[id]) {
-    const Shard& shard = layout_.shards()[shard_id];
-    const ShardIdentity identity = IdentityOf(shard_id);
-    ShardContent shard_content{.generation = task.generation,
-                               .values = std::vector<float>(identity.values),
-                               .state = std::vector<float>(identity.state)};
-    InitialiseShard(
-        options_.seed, layout_.parameters()[shard.tensor], shard, std::span(shard_content.values));
-    content.shards.push_back(MakeShard(shard_id, std::move(shard_content)));
+  content.sequences.resize(catalog_.ShardsOf(id).size());
+  for (const ShardId shard : catalog_.ShardsOf(id)) {
+    content.shards.push_back(catalog_.Create(shard, task.generation));
   }
   return content;
 }
 
 absl::StatusOr<StoredContent> ParameterServer::LoadStored(BucketId id) const {
-  std::vector<ShardIdentity> shards;
-  for (const ShardId shard : shards_of_[id]) {
-    shards.push_back(IdentityOf(shard));
-  }
-  return LoadContent(options_.job_uid, id, shards, layout_, store_);
+  return LoadContent(options_.job_uid, id, catalog_.IdentitiesOf(id), layout(), store_);
 }
 
 absl::StatusOr<StoredContent> ParameterServer::TakeStored(BucketId id) {
@@ -94,12 +83,12 @@ absl::StatusOr<Bucket::Content> ParameterServer::Restore(BucketId id, const Load
     if (!stored.entries.empty() && shard.generation < stored.entries.back().generation) {
       shard.lsn = 0;  // it counts in an earlier generation
     }
-    content.shards.push_back(MakeShard(shards_of_[id][i], std::move(shard)));
+    content.shards.push_back(catalog_.Make(catalog_.ShardsOf(id)[i], std::move(shard)));
   }
   content.records = stored.records;
   for (const StoredEntry& logged : stored.entries) {
     for (const LoggedUpdate& update : logged.entry->updates) {
-      content.shards[position_of_[update.shard]]->Enqueue(
+      content.shards[catalog_.PositionOf(update.shard)]->Enqueue(
           {.entry = logged.entry, .update = &update});
     }
     for (const LoggedPut& put : logged.entry->puts) {
@@ -123,10 +112,10 @@ absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
                                                                  const LoadTask& task) {
   Bucket::Content content{.generation = task.generation};
   ADAMANT_ASSIGN_OR_RETURN(content.records, snapshots_.LoadRecords(task.snapshot, id));
-  for (const ShardId shard_id : shards_of_[id]) {
-    ADAMANT_ASSIGN_OR_RETURN(ShardContent shard,
-                             snapshots_.LoadShard(task.snapshot, id, IdentityOf(shard_id)));
-    content.shards.push_back(MakeShard(shard_id, std::move(shard)));
+  for (const ShardId shard_id : catalog_.ShardsOf(id)) {
+    ADAMANT_ASSIGN_OR_RETURN(
+        ShardContent shard, snapshots_.LoadShard(task.snapshot, id, catalog_.IdentityOf(shard_id)));
+    content.shards.push_back(catalog_.Make(shard_id, std::move(shard)));
   }
   for (const LiveShardPtr& shard : content.shards) {
     content.updates += shard->version();
@@ -141,7 +130,7 @@ absl::StatusOr<Bucket::Content> ParameterServer::RestoreSnapshot(BucketId id,
 absl::Status ParameterServer::StoreLoaded(BucketId id,
                                           const LoadTask& task,
                                           const Bucket::Content& content) {
-  if (task.create || task.snapshot != 0 || logged()) {
+  if (task.create || task.snapshot != 0 || IsLogged(options_.mode)) {
     return StoreContent(id, content, EraseLog(id));
   }
   return options_.mode == PersistenceMode::kNone
@@ -201,7 +190,7 @@ absl::Status ParameterServer::InstallCopies(const std::map<BucketId, std::uint64
         continue;
       }
       content = bucket.content();
-      if (logged()) {  // else it would rank behind a disk that has less
+      if (IsLogged(options_.mode)) {  // else it would rank behind a disk that has less
         const Replica& replica = bucket.replica();
         changes.push_back(StoreLogEnd(id, replica.configuration().epoch, replica.committed()));
       }

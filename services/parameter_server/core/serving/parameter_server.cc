@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "services/common/base/check.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/parameter_server/core/serving/session.h"
@@ -35,34 +34,32 @@ ParameterServer::ParameterServer(ServerOptions options,
                                  const Clock& clock,
                                  Driver& driver)
     : options_(std::move(options)),
-      layout_(options_.parameters, options_.buckets),
       store_(store),
       clock_(clock),
       driver_(driver),
-      shards_of_(layout_.buckets()),
-      position_of_(layout_.shards().size()),
-      logged_until_(layout_.buckets(), 0),
-      erased_until_(layout_.buckets(), 0),
+      dirty_(options_.flush, clock, [&driver] { driver.WantStorage(); }),
+      catalog_({.job_uid = options_.job_uid,
+                .seed = options_.seed,
+                .parameters = options_.parameters,
+                .buckets = options_.buckets,
+                .optimisers = options_.optimisers,
+                .durable_at_once = IsDurableAtOnce(options_.mode)},
+               dirty_),
+      logged_until_(layout().buckets(), 0),
+      erased_until_(layout().buckets(), 0),
       scrub_at_(clock.Now() + options_.scrub.pause),
-      dirty_(options_.flush, clock, [this] { driver_.WantStorage(); }),
-      shard_table_(layout_.shards().size()),
+      shard_table_(layout().shards().size()),
       snapshots_(options_.job_uid, store),
       flusher_(shard_table_, dirty_, store, clock) {
-  ADAMANT_CHECK(options_.optimisers.size() == layout_.parameters().size(),
-                "every parameter has an optimiser");
-  for (const Shard& shard : layout_.shards()) {
-    position_of_[shard.id] = static_cast<std::uint32_t>(shards_of_[shard.bucket].size());
-    shards_of_[shard.bucket].push_back(shard.id);
-  }
   ReplicaHost& host = *this;
-  for (BucketId id = 0; id < layout_.buckets(); ++id) {
+  for (BucketId id = 0; id < layout().buckets(); ++id) {
     auto replica = std::make_unique<Replica>(id,
                                              Replica::Options{.self = options_.self,
                                                               .times = options_.times,
                                                               .min_in_sync = options_.min_in_sync,
                                                               .logging = LoggingOf(options_.mode)},
                                              host);
-    buckets_.push_back(std::make_unique<Bucket>(std::move(replica), shards_of_[id].size()));
+    buckets_.push_back(std::make_unique<Bucket>(std::move(replica), catalog_.ShardsOf(id).size()));
   }
 }
 
@@ -156,7 +153,7 @@ void ParameterServer::OnPeerConnected(const Holder& peer) {
 }
 
 void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
-  if (message.bucket >= layout_.buckets()) {
+  if (message.bucket >= layout().buckets()) {
     return;
   }
   // What takes time is done before the lock is taken.
@@ -164,15 +161,15 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
   SequenceTable sequences;
   if (const auto* part = std::get_if<CopyPart>(&message.kind)) {
     if (const auto* copied = std::get_if<CopiedShard>(&part->content)) {
-      if (copied->shard >= layout_.shards().size()) {
+      if (copied->shard >= layout().shards().size()) {
         return;
       }
-      auto content = DecodeContent(IdentityOf(copied->shard), *copied->stored);
+      auto content = DecodeContent(catalog_.IdentityOf(copied->shard), *copied->stored);
       if (!content.ok()) {
         return;  // damaged on its way: the copy will be made anew
       }
       sequences = content->sequences;
-      shard = MakeShard(copied->shard, *std::move(content));
+      shard = catalog_.Make(copied->shard, *std::move(content));
     }
   }
   const bool bulk = message.bulk();
@@ -254,20 +251,20 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* ask
                                                                std::uint64_t snapshot) {
   std::vector<ShardValue> values;
   for (const ShardId id : shards) {
-    if (id >= layout_.shards().size()) {
+    if (id >= layout().shards().size()) {
       return absl::InvalidArgumentError("shard " + std::to_string(id) +
                                         " is asked for, the model has " +
-                                        std::to_string(layout_.shards().size()));
+                                        std::to_string(layout().shards().size()));
     }
     Access access = Access::kNotReady;
     Epoch epoch = 0;
     LiveShardPtr shard;
     {
       const MutexLock lock(mutex_);
-      const Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
+      const Bucket& bucket = *buckets_[catalog_.BucketOf(id)];
       access = AccessOf(bucket);
       epoch = bucket.replica().configuration().epoch;
-      shard = access == Access::kReady ? bucket.content().shards[position_of_[id]] : nullptr;
+      shard = access == Access::kReady ? bucket.content().shards[catalog_.PositionOf(id)] : nullptr;
     }
     ShardValue value{.shard = id,
                      .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
@@ -290,14 +287,14 @@ std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
   std::vector<std::uint64_t> persisted;
   for (const ShardId id : shards) {
     LiveShardPtr shard;
-    if (id < layout_.shards().size()) {
+    if (id < layout().shards().size()) {
       const MutexLock lock(mutex_);
-      Bucket& bucket = *buckets_[layout_.shards()[id].bucket];
-      if (!durable_at_once()) {
+      Bucket& bucket = *buckets_[catalog_.BucketOf(id)];
+      if (!IsDurableAtOnce(options_.mode)) {
         bucket.replica().RequestFlush(clock_.Now());
       }
-      shard =
-          AccessOf(bucket) == Access::kReady ? bucket.content().shards[position_of_[id]] : nullptr;
+      shard = AccessOf(bucket) == Access::kReady ? bucket.content().shards[catalog_.PositionOf(id)]
+                                                 : nullptr;
     }
     persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
   }
@@ -306,7 +303,7 @@ std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
 
 RecordAnswer ParameterServer::GetRecord(std::string_view key) {
   const MutexLock lock(mutex_);
-  const Bucket& bucket = *buckets_[BucketOfRecord(key, layout_.buckets())];
+  const Bucket& bucket = *buckets_[BucketOfRecord(key, layout().buckets())];
   RecordAnswer answer{.access = AccessOf(bucket)};
   if (answer.access == Access::kReady) {
     ADAMANT_FAILPOINT("record/read");

@@ -27,6 +27,7 @@
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/serving/server_options.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
+#include "services/parameter_server/core/shards/shard_catalog.h"
 #include "services/parameter_server/core/shards/shard_table.h"
 #include "services/parameter_server/core/storage/damage_log.h"
 #include "services/parameter_server/core/storage/flusher.h"
@@ -173,7 +174,7 @@ class ParameterServer : private ReplicaHost {
     return {.job_uid = options_.job_uid, .attempt = options_.attempt};
   }
   [[nodiscard]] const Holder& self() const { return options_.self; }
-  [[nodiscard]] const ShardLayout& layout() const { return layout_; }
+  [[nodiscard]] const ShardLayout& layout() const { return catalog_.layout(); }
   [[nodiscard]] std::uint32_t writers() const { return options_.writers; }
 
  private:
@@ -298,11 +299,7 @@ class ParameterServer : private ReplicaHost {
   void SendPart(const PartDue& part);
 
   // The disk (storing.cc, loading.cc, scrubbing.cc).
-  [[nodiscard]] bool logged() const;
-  [[nodiscard]] bool durable_at_once() const;
   [[nodiscard]] bool Lives(BucketId id, std::uint64_t life) const;
-  [[nodiscard]] ShardIdentity IdentityOf(ShardId shard) const;
-  [[nodiscard]] LiveShardPtr MakeShard(ShardId shard, ShardContent content);
   std::vector<FlushedBucket> BeginFlush();
   void EndFlush(std::span<const FlushedBucket> flushed);
   void NoteErased(std::span<const FlushedBucket> flushed);
@@ -344,12 +341,12 @@ class ParameterServer : private ReplicaHost {
 
   // Constant after construction.
   const ServerOptions options_;
-  const ShardLayout layout_;
   storage::KvStore& store_;
   const Clock& clock_;
   Driver& driver_;
-  std::vector<std::vector<ShardId>> shards_of_;  // by bucket
-  std::vector<std::uint32_t> position_of_;       // by shard: within its bucket
+
+  DirtyShards dirty_;  // any thread
+  const ShardCatalog catalog_;
 
   // Of the thread that waits for the disk.
   std::vector<Lsn> logged_until_;  // by bucket: the last entry stored
@@ -365,7 +362,6 @@ class ParameterServer : private ReplicaHost {
 
   // Each safe for any thread.
   std::atomic<std::uint64_t> updates_applied_ = 0;
-  DirtyShards dirty_;
   ShardTable shard_table_;
   Snapshots snapshots_;
   Flusher flusher_;

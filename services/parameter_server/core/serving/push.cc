@@ -79,11 +79,11 @@ void ParameterServer::RefuseWritersBelow(std::span<const std::uint64_t> incarnat
 }
 
 bool ParameterServer::WellFormed(const Push& push, const ShardUpdate& update) const {
-  if (update.shard >= layout_.shards().size() || update.sequence == 0) {
+  if (update.shard >= layout().shards().size() || update.sequence == 0) {
     return false;
   }
-  const Shard& shard = layout_.shards()[update.shard];
-  const bool on_server = options_.optimisers[shard.tensor].location == OptimiserLocation::kServer;
+  const Shard& shard = layout().shards()[update.shard];
+  const bool on_server = catalog_.OptimiserOf(update.shard).location == OptimiserLocation::kServer;
   if ((update.kind == UpdateKind::kWeightChange) == on_server) {
     return false;
   }
@@ -95,7 +95,7 @@ bool ParameterServer::WellFormed(const Push& push, const ShardUpdate& update) co
 }
 
 bool ParameterServer::WellFormed(const Push& push) const {
-  const auto& parameters = layout_.parameters();
+  const auto& parameters = layout().parameters();
   for (const Operands& operands : push.operands) {
     const bool fits =
         operands.rows > 0 && operands.tensor < parameters.size() &&
@@ -183,7 +183,7 @@ void ParameterServer::JudgeUpdate(const LoggedUpdate& update,
                                   std::uint64_t map_epoch,
                                   const Waiting::Answer& asking,
                                   std::map<BucketId, std::pair<Entry, Waiting>>& entries) {
-  const BucketId id = layout_.shards()[update.shard].bucket;
+  const BucketId id = catalog_.BucketOf(update.shard);
   Bucket& bucket = *buckets_[id];
   const Replica& replica = bucket.replica();
   Waiting::Answer answer = asking;
@@ -196,7 +196,7 @@ void ParameterServer::JudgeUpdate(const LoggedUpdate& update,
   if (!replica.CanAppend() || map_epoch > replica.configuration().epoch) {
     return Settle(answer, PushOutcome::kNotReady);
   }
-  const std::uint32_t position = position_of_[update.shard];
+  const std::uint32_t position = catalog_.PositionOf(update.shard);
   const SequenceTable::Verdict verdict = bucket.Admit(position, update);
   answer.ack.expected = bucket.LastOf(position, update.writer) + 1;
   if (verdict == SequenceTable::Verdict::kNext) {
@@ -231,7 +231,7 @@ absl::Status ParameterServer::PutRecord(std::string_view key,
         std::to_string(key.size()) + " and " + std::to_string(value.size()) + " bytes");
   }
   Session session(*this);
-  Bucket& bucket = *buckets_[BucketOfRecord(key, layout_.buckets())];
+  Bucket& bucket = *buckets_[BucketOfRecord(key, layout().buckets())];
   Replica& replica = bucket.replica();
   RecordAnswer answer{.access = AccessOf(bucket)};
   if (answer.access == Access::kReady && !replica.CanAppend()) {

@@ -26,10 +26,10 @@ void ParameterServer::BeginScrub() {
   scrub_next_ = 0;
   scrub_pass_.clear();
   if (options_.mode != PersistenceMode::kNone) {
-    for (const Shard& shard : layout_.shards()) {
+    for (const Shard& shard : layout().shards()) {
       scrub_pass_.push_back({.bucket = static_cast<BucketId>(shard.bucket), .shard = shard.id});
     }
-    for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
+    for (BucketId bucket = 0; bucket < layout().buckets(); ++bucket) {
       scrub_pass_.push_back({.bucket = bucket, .shard = std::nullopt});
     }
   }
@@ -39,10 +39,10 @@ void ParameterServer::BeginScrub() {
     return;
   }
   for (const auto& [snapshot, bucket] : *copies) {
-    if (bucket >= layout_.buckets() || lost_copies_.contains({snapshot, bucket})) {
+    if (bucket >= layout().buckets() || lost_copies_.contains({snapshot, bucket})) {
       continue;
     }
-    for (const ShardId shard : shards_of_[bucket]) {
+    for (const ShardId shard : catalog_.ShardsOf(bucket)) {
       scrub_pass_.push_back({.snapshot = snapshot, .bucket = bucket, .shard = shard});
     }
     scrub_pass_.push_back({.snapshot = snapshot, .bucket = bucket, .shard = std::nullopt});
@@ -98,7 +98,7 @@ bool ParameterServer::IsStored(BucketId id) const {
 absl::Status ParameterServer::ScrubShard(ShardId id) {
   const auto stored = store_.Get(LiveShardKey(id));
   const absl::Status read =
-      stored.ok() ? DecodeShard(IdentityOf(id), *stored).status() : stored.status();
+      stored.ok() ? DecodeShard(catalog_.IdentityOf(id), *stored).status() : stored.status();
   if (read.ok()) {
     scrubbed_.bytes += stored->size();
   } else if (absl::IsResourceExhausted(read)) {
@@ -138,7 +138,7 @@ void ParameterServer::ScrubCopy(const ScrubbedValue& value) {
   }
   absl::Status read = about.status();
   if (read.ok() && value.shard) {
-    const ShardIdentity identity = IdentityOf(*value.shard);
+    const ShardIdentity identity = catalog_.IdentityOf(*value.shard);
     read = snapshots_.LoadShard(value.snapshot, value.bucket, identity).status();
     scrubbed_.bytes += read.ok() ? (identity.values + identity.state) * sizeof(float) : 0;
   } else if (read.ok()) {
@@ -158,7 +158,7 @@ void ParameterServer::ScrubCopy(const ScrubbedValue& value) {
 absl::StatusOr<ShardValue> ParameterServer::ReadSnapshot(const Writer* asking,
                                                          std::uint64_t snapshot,
                                                          const ShardIdentity& identity) {
-  const BucketId bucket = layout_.shards()[identity.shard].bucket;
+  const BucketId bucket = catalog_.BucketOf(identity.shard);
   absl::StatusOr<ShardValue> value = snapshots_.Read(snapshot, bucket, identity);
   if (value.ok() || absl::IsFailedPrecondition(value.status())) {
     return value;

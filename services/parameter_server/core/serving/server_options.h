@@ -8,17 +8,10 @@
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
+#include "services/parameter_server/core/storage/persistence_mode.h"
 #include "services/parameter_server/core/storage/scrub.h"
 
 namespace adamant::parameter_server {
-
-/// When a member acknowledges a prepared entry, and what is on disk.
-enum class PersistenceMode {
-  kDelayed,  ///< in memory; shards are written in the background
-  kWal,      ///< logged: survives the process
-  kWalSync,  ///< logged and synced: survives the loss of power
-  kNone,     ///< in memory; only snapshots are written
-};
 
 struct ServerOptions {
   std::uint64_t job_uid = 0;

@@ -24,35 +24,9 @@ constexpr Lsn kToTheEnd = std::numeric_limits<Lsn>::max();
 
 }  // namespace
 
-bool ParameterServer::logged() const {
-  return options_.mode == PersistenceMode::kWal || options_.mode == PersistenceMode::kWalSync;
-}
-
-bool ParameterServer::durable_at_once() const {
-  return options_.mode == PersistenceMode::kWalSync || options_.mode == PersistenceMode::kNone;
-}
-
 bool ParameterServer::Lives(BucketId id, std::uint64_t life) const {
   const MutexLock lock(mutex_);
   return buckets_[id]->life() == life;
-}
-
-ShardIdentity ParameterServer::IdentityOf(ShardId id) const {
-  const Shard& shard = layout_.shards()[id];
-  const ParameterOptimiser& optimiser = options_.optimisers[shard.tensor];
-  const bool here = optimiser.location == OptimiserLocation::kServer;
-  return {.job_uid = options_.job_uid,
-          .shard = id,
-          .values = shard.size(),
-          .state = here ? shard.size() * StatePerWeight(optimiser.kind) : 0};
-}
-
-LiveShardPtr ParameterServer::MakeShard(ShardId id, ShardContent content) {
-  const Shard& shard = layout_.shards()[id];
-  const ShardRule rule{.optimiser = &options_.optimisers[shard.tensor],
-                       .begin = shard.begin,
-                       .durable_at_once = durable_at_once()};
-  return std::make_shared<LiveShard>(IdentityOf(id), rule, std::move(content), dirty_);
 }
 
 absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
@@ -63,7 +37,7 @@ absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
   }
   stored.previous_incarnation = *opened_before_;
   ADAMANT_ASSIGN_OR_RETURN(auto marked, MarkedBuckets(store_));
-  std::erase_if(marked, [&](BucketId bucket) { return bucket >= layout_.buckets(); });
+  std::erase_if(marked, [&](BucketId bucket) { return bucket >= layout().buckets(); });
   std::vector<absl::StatusOr<StoredContent>> contents(marked.size());
   parallel_for(marked.size(), [&](std::size_t i) { contents[i] = LoadStored(marked[i]); });
   std::map<BucketId, StoredContent> read;
@@ -76,7 +50,7 @@ absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
       read.emplace(marked[i], *std::move(contents[i]));
     }
   }
-  for (BucketId bucket = 0; !options_.damage.empty() && bucket < layout_.buckets(); ++bucket) {
+  for (BucketId bucket = 0; !options_.damage.empty() && bucket < layout().buckets(); ++bucket) {
     stored.buckets.push_back({.bucket = bucket, .complete = false, .detail = options_.damage});
   }
   ADAMANT_FAILPOINT("server/start");
@@ -243,7 +217,7 @@ absl::Status ParameterServer::StorePuts(const std::vector<StoredPut>& puts) {
     }
   }
   // Where only records are logged, the log is done with once they are written.
-  if (logged()) {
+  if (IsLogged(options_.mode)) {
     written.clear();
   }
   for (const auto& [bucket, lsn] : written) {
@@ -313,13 +287,13 @@ absl::Status ParameterServer::Flush() {
       flushed[id].committed = 0;  // its shards may have gone before they were written
     }
   }
-  if (!durable_at_once()) {
+  if (!IsDurableAtOnce(options_.mode)) {
     EndFlush(flushed);
   }
   std::vector<storage::Change> changes;
   for (BucketId id = 0; id < flushed.size(); ++id) {
     const auto& [life, epoch, committed] = flushed[id];
-    if (logged() && committed > 0 && logged_until_[id] > 0) {
+    if (IsLogged(options_.mode) && committed > 0 && logged_until_[id] > 0) {
       if (committed > erased_until_[id]) {
         changes.push_back(EraseEntries(id, erased_until_[id], committed));
       }
@@ -337,7 +311,7 @@ absl::Status ParameterServer::Flush() {
 
 void ParameterServer::NoteErased(std::span<const FlushedBucket> flushed) {
   // Where only records are logged, they leave the log when they are written (StorePuts).
-  for (BucketId id = 0; logged() && id < flushed.size(); ++id) {
+  for (BucketId id = 0; IsLogged(options_.mode) && id < flushed.size(); ++id) {
     if (logged_until_[id] > 0) {
       erased_until_[id] = std::max(erased_until_[id], flushed[id].committed);
     }
