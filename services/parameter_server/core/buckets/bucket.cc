@@ -18,6 +18,27 @@ void Bucket::Clear() {
   waiting.clear();
   sending.reset();
   receiving.reset();
+  installing.reset();
+  lost.reset();
+}
+
+Access Bucket::AccessAt(Clock::TimePoint now) const {
+  switch (replica_->role()) {
+    case Replica::Role::kLoading:
+    case Replica::Role::kReconciling:
+    case Replica::Role::kServing:
+      return replica_->CanRead(now) ? Access::kReady : Access::kNotReady;
+    default:
+      return Access::kNotPrimary;
+  }
+}
+
+BucketReport Bucket::ServingReport(BucketId id) const {
+  return {.bucket = id,
+          .epoch = replica_->configuration().epoch,
+          .failover = replica_->failover(),
+          .generation = content_.generation,
+          .updates = content_.updates};
 }
 
 void Bucket::Fill(Content content) {

@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "services/common/base/clock.h"
 #include "services/parameter_server/core/buckets/copies.h"
 #include "services/parameter_server/core/buckets/records.h"
+#include "services/parameter_server/core/driver.h"
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/shards/live_shard.h"
 #include "services/parameter_server/core/shards/push_state.h"
@@ -29,6 +31,12 @@ struct Waiting {
   std::vector<RecordDone> puts = {};    ///< one per put of the entry
 };
 
+/// A copy that has come and does not count yet.
+struct Installing {
+  std::uint64_t copy = 0;
+  std::uint32_t last_index = 0;  ///< of the part whose acknowledgement says that it counts
+};
+
 /// What a server holds of one bucket, beside the values of its shards.
 /// Threads: one at a time (the server's lock).
 class Bucket {
@@ -38,6 +46,15 @@ class Bucket {
 
   [[nodiscard]] Replica& replica() { return *replica_; }
   [[nodiscard]] const Replica& replica() const { return *replica_; }
+
+  /// Whether the bucket can be used here.
+  [[nodiscard]] Access AccessAt(Clock::TimePoint now) const;
+
+  /// Of a bucket that is served, which is `id`.
+  [[nodiscard]] BucketReport ServingReport(BucketId id) const;
+
+  /// That what is stored of it cannot be loaded; nullopt: nothing is known to be wrong.
+  std::optional<BucketReport> lost;
 
   // --- Content; shards are named by their position in the bucket
 
@@ -91,6 +108,7 @@ class Bucket {
 
   std::optional<CopySender> sending;
   std::optional<CopyReceiver> receiving;
+  std::optional<Installing> installing;
 
  private:
   const std::unique_ptr<Replica> replica_;

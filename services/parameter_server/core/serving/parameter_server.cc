@@ -1,16 +1,13 @@
 #include "services/parameter_server/core/serving/parameter_server.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
+#include <variant>
 
-#include "services/common/base/failpoint.h"
-#include "services/common/base/status_macros.h"
-#include "services/parameter_server/core/serving/session.h"
-
-// Configurations, peers, and reading.
 namespace adamant::parameter_server {
 namespace {
+
+using Session = BucketTable::Session;
 
 // Records are few and must not roll back with the shards, so they are logged wherever there is a
 // disk.
@@ -27,6 +24,22 @@ Replica::Logging LoggingOf(PersistenceMode mode) {
   return Replica::Logging::kNothing;
 }
 
+ShardCatalog::Options CatalogOptions(const ServerOptions& options) {
+  return {.job_uid = options.job_uid,
+          .seed = options.seed,
+          .parameters = options.parameters,
+          .buckets = options.buckets,
+          .optimisers = options.optimisers,
+          .durable_at_once = IsDurableAtOnce(options.mode)};
+}
+
+Replica::Options ReplicaOptions(const ServerOptions& options) {
+  return {.self = options.self,
+          .times = options.times,
+          .min_in_sync = options.min_in_sync,
+          .logging = LoggingOf(options.mode)};
+}
+
 }  // namespace
 
 ParameterServer::ParameterServer(ServerOptions options,
@@ -34,92 +47,66 @@ ParameterServer::ParameterServer(ServerOptions options,
                                  const Clock& clock,
                                  Driver& driver)
     : options_(std::move(options)),
-      store_(store),
       clock_(clock),
-      driver_(driver),
       dirty_(options_.flush, clock, [&driver] { driver.WantStorage(); }),
-      catalog_({.job_uid = options_.job_uid,
-                .seed = options_.seed,
-                .parameters = options_.parameters,
-                .buckets = options_.buckets,
-                .optimisers = options_.optimisers,
-                .durable_at_once = IsDurableAtOnce(options_.mode)},
-               dirty_),
-      logged_until_(layout().buckets(), 0),
-      erased_until_(layout().buckets(), 0),
-      scrub_at_(clock.Now() + options_.scrub.pause),
-      shard_table_(layout().shards().size()),
+      catalog_(CatalogOptions(options_), dirty_),
+      queue_(clock, driver),
+      bucket_store_(options_.mode, catalog_, store),
+      stored_({options_.self, options_.damage}, bucket_store_, store, queue_, clock),
       snapshots_(options_.job_uid, store),
-      flusher_(shard_table_, dirty_, store, clock) {
-  ReplicaHost& host = *this;
-  for (BucketId id = 0; id < layout().buckets(); ++id) {
-    auto replica = std::make_unique<Replica>(id,
-                                             Replica::Options{.self = options_.self,
-                                                              .times = options_.times,
-                                                              .min_in_sync = options_.min_in_sync,
-                                                              .logging = LoggingOf(options_.mode)},
-                                             host);
-    buckets_.push_back(std::make_unique<Bucket>(std::move(replica), catalog_.ShardsOf(id).size()));
-  }
-}
+      copies_(table_, queue_, stored_, clock, options_),
+      effects_(table_, queue_, stored_, copies_, options_.mode),
+      table_(catalog_, ReplicaOptions(options_), effects_, driver),
+      flusher_(table_.shards(), dirty_, store, clock),
+      applier_(table_, copies_),
+      pushes_(table_, applier_, clock, options_.writers),
+      records_(table_, clock),
+      reader_(table_, snapshots_, queue_, dirty_, clock),
+      write_back_(table_, queue_, bucket_store_, flusher_),
+      snapshot_taker_(table_, snapshots_, clock),
+      scrubber_({options_.scrub, clock}, table_, bucket_store_, snapshots_, queue_, dirty_),
+      loader_(table_, bucket_store_, snapshots_, stored_, copies_, clock),
+      storage_worker_(table_, queue_, bucket_store_, loader_, scrubber_, clock) {}
 
 ParameterServer::~ParameterServer() = default;
-
-ParameterServer::Session::~Session() {
-  const std::vector<Due> due = std::exchange(server_.due_, {});
-  const std::vector<DueRecord> records = std::exchange(server_.due_records_, {});
-  const bool apply = !server_.to_apply_.empty() || !server_.to_send_.empty();
-  if (apply && apply_ == Apply::kElsewhere) {
-    server_.driver_.WantApply();
-  }
-  server_.mutex_.Unlock();
-  for (const Due& each : due) {
-    ShardAck ack = each.ack;
-    if (each.persisted_in != nullptr) {
-      ack.persisted = each.persisted_in->PersistedOf(each.writer);
-    }
-    each.push->Settle(each.index, ack);
-  }
-  for (const DueRecord& each : records) {
-    each.done(each.answer);
-  }
-}
 
 // --- The controller
 
 void ParameterServer::SetConfigurations(std::span<const Configuration> buckets,
                                         const std::vector<Holder>& dead) {
-  Session session(*this);
+  Session session(table_);
   const Clock::TimePoint now = clock_.Now();
-  const std::size_t known = std::min(buckets.size(), buckets_.size());
+  const std::size_t known = std::min(buckets.size(), session.buckets().size());
   for (BucketId id = 0; id < known; ++id) {
-    buckets_[id]->replica().OnConfiguration(buckets[id], now);
-    buckets_[id]->replica().OnDead(dead, now);
+    Replica& replica = session.bucket(id).replica();
+    replica.OnConfiguration(buckets[id], now);
+    replica.OnDead(dead, now);
   }
 }
 
 std::vector<BucketReport> ParameterServer::Reports() {
-  Session session(*this);
+  Session session(table_);
   std::vector<BucketReport> reports;
-  for (BucketId id = 0; id < buckets_.size(); ++id) {
-    const Replica::Role role = buckets_[id]->replica().role();
+  for (BucketId id = 0; id < session.buckets().size(); ++id) {
+    const Bucket& bucket = session.bucket(id);
+    const Replica::Role role = bucket.replica().role();
     if (role == Replica::Role::kServing || role == Replica::Role::kDraining) {
-      reports.push_back(ServingReport(id));
+      reports.push_back(bucket.ServingReport(id));
     }
   }
-  for (const auto& [bucket, report] : lost_) {
-    if (report.epoch == buckets_[bucket]->replica().configuration().epoch) {
-      reports.push_back(report);
+  for (const auto& bucket : session.buckets()) {
+    if (bucket->lost && bucket->lost->epoch == bucket->replica().configuration().epoch) {
+      reports.push_back(*bucket->lost);
     }
   }
   return reports;
 }
 
 std::vector<BucketProgress> ParameterServer::Progress() {
-  Session session(*this);
+  Session session(table_);
   std::vector<BucketProgress> progress;
-  for (BucketId id = 0; id < buckets_.size(); ++id) {
-    const Bucket& bucket = *buckets_[id];
+  for (BucketId id = 0; id < session.buckets().size(); ++id) {
+    const Bucket& bucket = session.bucket(id);
     if (bucket.replica().IsPrimary()) {
       const ReplicaStatus status = bucket.replica().status();
       progress.push_back({.bucket = id,
@@ -134,9 +121,9 @@ std::vector<BucketProgress> ParameterServer::Progress() {
 }
 
 std::vector<Replica::Role> ParameterServer::Roles() const {
-  const MutexLock lock(mutex_);
+  const BucketTable::View view(table_);
   std::vector<Replica::Role> roles;
-  for (const auto& bucket : buckets_) {
+  for (const auto& bucket : view.buckets()) {
     roles.push_back(bucket->replica().role());
   }
   return roles;
@@ -145,10 +132,10 @@ std::vector<Replica::Role> ParameterServer::Roles() const {
 // --- Peers
 
 void ParameterServer::OnPeerConnected(const Holder& peer) {
-  Session session(*this);
-  for (BucketId id = 0; id < buckets_.size(); ++id) {
-    buckets_[id]->replica().OnConnected(peer, clock_.Now());
-    AskForCopyAgain(id, peer);
+  Session session(table_);
+  for (BucketId id = 0; id < session.buckets().size(); ++id) {
+    session.bucket(id).replica().OnConnected(peer, clock_.Now());
+    copies_.AskAgain(session, id, peer);
   }
 }
 
@@ -157,39 +144,32 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
     return;
   }
   // What takes time is done before the lock is taken.
-  LiveShardPtr shard;
-  SequenceTable sequences;
-  if (const auto* part = std::get_if<CopyPart>(&message.kind)) {
-    if (const auto* copied = std::get_if<CopiedShard>(&part->content)) {
-      if (copied->shard >= layout().shards().size()) {
-        return;
-      }
-      auto content = DecodeContent(catalog_.IdentityOf(copied->shard), *copied->stored);
-      if (!content.ok()) {
-        return;  // damaged on its way: the copy will be made anew
-      }
-      sequences = content->sequences;
-      shard = catalog_.Make(copied->shard, *std::move(content));
+  CopyTransfer::ReceivedPart part;
+  if (const auto* sent = std::get_if<CopyPart>(&message.kind)) {
+    auto received = copies_.Decode(*sent);
+    if (!received.ok()) {
+      return;  // damaged on its way: the copy will be made anew
     }
+    part = *std::move(received);
   }
   const bool bulk = message.bulk();
   bool hurry = false;
   {
-    Session session(*this, bulk ? Session::Apply::kHere : Session::Apply::kElsewhere);
-    Bucket& bucket = *buckets_[message.bucket];
+    Session session(table_, bulk ? Session::Applying::kHere : Session::Applying::kElsewhere);
+    Bucket& bucket = session.bucket(message.bucket);
     bucket.replica().OnMessage(from, message, clock_.Now());
     bucket.RaiseDurable(bucket.replica().durable());
     const bool current = message.epoch == bucket.replica().configuration().epoch;
     if (std::holds_alternative<CopyPart>(message.kind) && current) {
-      OnCopyPart(from, message, std::move(shard), std::move(sequences));
+      copies_.OnPart(session, from, message, std::move(part));
     } else if (const auto* ack = std::get_if<CopyAck>(&message.kind); ack != nullptr && current) {
-      OnCopyAck(from, message.bucket, *ack);
+      copies_.OnAck(session, from, message.bucket, *ack);
     } else if (const auto* beacon = std::get_if<Beacon>(&message.kind)) {
       hurry = beacon->flush;
     }
   }
   if (bulk || hurry) {
-    ApplyCommitted();
+    applier_.Run();
   }
   if (hurry) {
     dirty_.Hurry();
@@ -197,120 +177,78 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
 }
 
 void ParameterServer::Tick() {
-  Session session(*this);
+  Session session(table_);
   const Clock::TimePoint now = clock_.Now();
-  for (const auto& bucket : buckets_) {
+  for (const auto& bucket : session.buckets()) {
     bucket->replica().Tick(now);
     bucket->RaiseDurable(bucket->replica().durable());
   }
-  if (now >= next_install_report_) {
-    next_install_report_ = now + options_.times.beacon;
-    ReportInstalling();
-  }
-  if (now >= read_until_) {
-    read_.clear();
-  }
+  copies_.Tick(session);
+  stored_.DropOld();
 }
 
-void ParameterServer::ApplyCommitted() {
-  while (true) {
-    std::vector<LiveShardPtr> shards;
-    std::deque<PartDue> parts;
-    {
-      const MutexLock lock(mutex_);
-      shards.swap(to_apply_);
-      parts.swap(to_send_);
-    }
-    if (shards.empty() && parts.empty()) {
-      return;
-    }
-    for (const LiveShardPtr& shard : shards) {
-      shard->ApplyIfFree();
-    }
-    for (const PartDue& part : parts) {
-      SendPart(part);
-    }
-  }
+void ParameterServer::ApplyCommitted() { applier_.Run(); }
+
+// --- Training traffic
+
+absl::Status ParameterServer::Admit(const Writer& writer) { return pushes_.Admit(writer); }
+
+void ParameterServer::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
+  pushes_.RefuseWritersBelow(incarnations);
 }
 
-// --- Reading
-
-Access ParameterServer::AccessOf(const Bucket& bucket) const {
-  switch (bucket.replica().role()) {
-    case Replica::Role::kLoading:
-    case Replica::Role::kReconciling:
-    case Replica::Role::kServing:
-      return bucket.replica().CanRead(clock_.Now()) ? Access::kReady : Access::kNotReady;
-    default:
-      return Access::kNotPrimary;
-  }
+void ParameterServer::Submit(const Push& push, PushDone done) {
+  pushes_.Submit(push, std::move(done));
 }
 
 absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* asking,
                                                                std::span<const ShardId> shards,
                                                                std::uint64_t snapshot) {
-  std::vector<ShardValue> values;
-  for (const ShardId id : shards) {
-    if (id >= layout().shards().size()) {
-      return absl::InvalidArgumentError("shard " + std::to_string(id) +
-                                        " is asked for, the model has " +
-                                        std::to_string(layout().shards().size()));
-    }
-    Access access = Access::kNotReady;
-    Epoch epoch = 0;
-    LiveShardPtr shard;
-    {
-      const MutexLock lock(mutex_);
-      const Bucket& bucket = *buckets_[catalog_.BucketOf(id)];
-      access = AccessOf(bucket);
-      epoch = bucket.replica().configuration().epoch;
-      shard = access == Access::kReady ? bucket.content().shards[catalog_.PositionOf(id)] : nullptr;
-    }
-    ShardValue value{.shard = id,
-                     .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
-                                                              : FetchOutcome::kNotReady};
-    if (access == Access::kReady && snapshot == 0) {
-      ADAMANT_FAILPOINT("server/read");
-      value = shard->Read(asking);
-    } else if (access == Access::kReady) {
-      ADAMANT_ASSIGN_OR_RETURN(value, ReadSnapshot(asking, snapshot, shard->identity()));
-    }
-    value.epoch = epoch;
-    values.push_back(std::move(value));
-  }
-  return values;
+  return reader_.Fetch(asking, shards, snapshot);
 }
 
 std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
                                                          std::span<const ShardId> shards) {
-  dirty_.Hurry();
-  std::vector<std::uint64_t> persisted;
-  for (const ShardId id : shards) {
-    LiveShardPtr shard;
-    if (id < layout().shards().size()) {
-      const MutexLock lock(mutex_);
-      Bucket& bucket = *buckets_[catalog_.BucketOf(id)];
-      if (!IsDurableAtOnce(options_.mode)) {
-        bucket.replica().RequestFlush(clock_.Now());
-      }
-      shard = AccessOf(bucket) == Access::kReady ? bucket.content().shards[catalog_.PositionOf(id)]
-                                                 : nullptr;
-    }
-    persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
-  }
-  return persisted;
+  return reader_.RequestFlush(writer, shards);
 }
 
-RecordAnswer ParameterServer::GetRecord(std::string_view key) {
-  const MutexLock lock(mutex_);
-  const Bucket& bucket = *buckets_[BucketOfRecord(key, layout().buckets())];
-  RecordAnswer answer{.access = AccessOf(bucket)};
-  if (answer.access == Access::kReady) {
-    ADAMANT_FAILPOINT("record/read");
-    const auto record = bucket.content().records.find(key);
-    answer.record = record == bucket.content().records.end() ? Record{} : record->second;
-  }
-  return answer;
+// --- Records
+
+RecordAnswer ParameterServer::GetRecord(std::string_view key) { return records_.Get(key); }
+
+absl::Status ParameterServer::PutRecord(std::string_view key,
+                                        std::uint64_t expected,
+                                        std::string_view value,
+                                        RecordDone done) {
+  return records_.Put(key, expected, value, std::move(done));
+}
+
+// --- The disk
+
+absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {
+  return stored_.Read(parallel_for);
+}
+
+StoredBuckets ParameterServer::Stored() { return stored_.Get(); }
+
+absl::Status ParameterServer::DoStorage() { return storage_worker_.Run(); }
+
+Clock::TimePoint ParameterServer::StorageDueAt() const { return queue_.DueAt(); }
+
+absl::Status ParameterServer::Flush() { return write_back_.Flush(); }
+
+void ParameterServer::Scrub() { scrubber_.Scrub(); }
+
+Clock::TimePoint ParameterServer::ScrubDueAt() const { return scrubber_.DueAt(); }
+
+absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
+    const SnapshotRequest& request) {
+  return snapshot_taker_.Take(request);
+}
+
+std::string ParameterServer::alarm() const {
+  const std::string alarm = flusher_.alarm();
+  return alarm.empty() ? queue_.alarm() : alarm;
 }
 
 }  // namespace adamant::parameter_server

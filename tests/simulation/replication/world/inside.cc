@@ -18,8 +18,16 @@ struct Door {
   friend typename Tag::Type Member(Tag /*tag*/) { return kMember; }
 };
 
+struct Table {
+  using Type = ps::BucketTable ps::ParameterServer::*;
+  friend Type Member(Table tag);
+};
+struct Effects {
+  using Type = ps::ReplicationEffects ps::ParameterServer::*;
+  friend Type Member(Effects tag);
+};
 struct Buckets {
-  using Type = std::vector<std::unique_ptr<ps::Bucket>> ps::ParameterServer::*;
+  using Type = std::vector<std::unique_ptr<ps::Bucket>> ps::BucketTable::*;
   friend Type Member(Buckets tag);
 };
 struct Options {
@@ -38,17 +46,19 @@ struct Rule {
   using Type = const ps::ShardRule ps::LiveShard::*;
   friend Type Member(Rule tag);
 };
-struct Log {
-  using Type = ps::EntryLog ps::Replica::*;
-  friend Type Member(Log tag);
+struct Local {
+  using Type = ps::LocalCopy ps::Replica::*;
+  friend Type Member(Local tag);
 };
 
-template struct Door<Buckets, &ps::ParameterServer::buckets_>;
+template struct Door<Table, &ps::ParameterServer::table_>;
+template struct Door<Effects, &ps::ParameterServer::effects_>;
+template struct Door<Buckets, &ps::BucketTable::buckets_>;
 template struct Door<Options, &ps::Replica::options_>;
 template struct Door<Content, &ps::LiveShard::content_>;
 template struct Door<Queue, &ps::LiveShard::queue_>;
 template struct Door<Rule, &ps::LiveShard::rule_>;
-template struct Door<Log, &ps::Replica::log_>;
+template struct Door<Local, &ps::Replica::local_>;
 
 /// For shards that are looked at once.
 class StillClock final : public Clock {
@@ -60,11 +70,11 @@ class StillClock final : public Clock {
 }  // namespace
 
 ps::Bucket& BucketAt(ps::ParameterServer& server, BucketId bucket) {
-  return *(server.*Member(Buckets{}))[bucket];
+  return *((server.*Member(Table{})).*Member(Buckets{}))[bucket];
 }
 
 const ps::Bucket& BucketAt(const ps::ParameterServer& server, BucketId bucket) {
-  return *(server.*Member(Buckets{}))[bucket];
+  return *((server.*Member(Table{})).*Member(Buckets{}))[bucket];
 }
 
 ps::ShardContent ContentOf(const ps::LiveShard& shard) {
@@ -88,11 +98,10 @@ std::uint64_t VersionOf(const ps::LiveShard& shard) {
                                           : ContentOf(shard).version;
 }
 
-// The base is a private one, which only this notation passes by.
-ps::ReplicaHost& HostOf(ps::ParameterServer& server) { return (ps::ReplicaHost&)server; }
+ps::ReplicaHost& HostOf(ps::ParameterServer& server) { return server.*Member(Effects{}); }
 
 void Interpose(ps::ParameterServer& server, ps::ReplicaHost& host) {
-  std::vector<std::unique_ptr<ps::Bucket>>& buckets = server.*Member(Buckets{});
+  std::vector<std::unique_ptr<ps::Bucket>>& buckets = (server.*Member(Table{})).*Member(Buckets{});
   for (BucketId id = 0; id < buckets.size(); ++id) {
     const auto shards = std::ranges::count(server.layout().shards(), id, &Shard::bucket);
     const ps::Replica::Options& options = buckets[id]->replica().*Member(Options{});
@@ -101,6 +110,8 @@ void Interpose(ps::ParameterServer& server, ps::ReplicaHost& host) {
   }
 }
 
-void CutLog(ps::Replica& replica) { (replica.*Member(Log{})).CutFrom(replica.committed() + 1); }
+void CutLog(ps::Replica& replica) {
+  (replica.*Member(Local{})).log().CutFrom(replica.committed() + 1);
+}
 
 }  // namespace adamant::replication_simulation

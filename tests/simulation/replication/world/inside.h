@@ -21,7 +21,7 @@ ps::ShardContent ContentOf(const ps::LiveShard& shard);
 /// The version of that.
 std::uint64_t VersionOf(const ps::LiveShard& shard);
 
-/// The server itself, as its replicas see it.
+/// What the replicas ask for is done there.
 ps::ReplicaHost& HostOf(ps::ParameterServer& server);
 
 /// From now on all replicas, which must be fresh, ask this host, which passes on to HostOf(server).

@@ -1,14 +1,13 @@
+#include "services/parameter_server/core/serving/push_handler.h"
+
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "services/common/optimiser/rules.h"
-#include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/parameter_server/core/serving/session.h"
 
-// What is checked before an update or a record may be appended to its bucket's log, and how it gets
-// there.
 namespace adamant::parameter_server {
 namespace {
 
@@ -52,13 +51,18 @@ PushOutcome OutcomeOf(SequenceTable::Verdict verdict) {
 
 }  // namespace
 
-absl::Status ParameterServer::Admit(const Writer& writer) {
-  if (writer.slot >= options_.writers) {
+PushHandler::PushHandler(BucketTable& table,
+                         Applier& applier,
+                         const Clock& clock,
+                         std::uint32_t writers)
+    : table_(table), applier_(applier), clock_(clock), writers_(writers) {}
+
+absl::Status PushHandler::Admit(const Writer& writer) {
+  if (writer.slot >= writers_) {
     return absl::InvalidArgumentError("worker slot " + std::to_string(writer.slot) +
-                                      " is outside the job, which has " +
-                                      std::to_string(options_.writers));
+                                      " is outside the job, which has " + std::to_string(writers_));
   }
-  const MutexLock lock(mutex_);
+  const BucketTable::View view(table_);
   std::uint64_t& newest = newest_[writer.slot];
   if (writer.incarnation < newest) {
     return absl::FailedPreconditionError("worker slot " + std::to_string(writer.slot) +
@@ -70,20 +74,21 @@ absl::Status ParameterServer::Admit(const Writer& writer) {
   return absl::OkStatus();
 }
 
-void ParameterServer::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
-  const MutexLock lock(mutex_);
-  const auto slots = std::min<std::size_t>(incarnations.size(), options_.writers);
+void PushHandler::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
+  const BucketTable::View view(table_);
+  const auto slots = std::min<std::size_t>(incarnations.size(), writers_);
   for (std::uint32_t slot = 0; slot < slots; ++slot) {
     newest_[slot] = std::max(newest_[slot], incarnations[slot]);
   }
 }
 
-bool ParameterServer::WellFormed(const Push& push, const ShardUpdate& update) const {
-  if (update.shard >= layout().shards().size() || update.sequence == 0) {
+bool PushHandler::WellFormed(const Push& push, const ShardUpdate& update) const {
+  if (update.shard >= table_.catalog().layout().shards().size() || update.sequence == 0) {
     return false;
   }
-  const Shard& shard = layout().shards()[update.shard];
-  const bool on_server = catalog_.OptimiserOf(update.shard).location == OptimiserLocation::kServer;
+  const Shard& shard = table_.catalog().layout().shards()[update.shard];
+  const bool on_server =
+      table_.catalog().OptimiserOf(update.shard).location == OptimiserLocation::kServer;
   if ((update.kind == UpdateKind::kWeightChange) == on_server) {
     return false;
   }
@@ -94,8 +99,8 @@ bool ParameterServer::WellFormed(const Push& push, const ShardUpdate& update) co
   return update.values.size() == shard.size();
 }
 
-bool ParameterServer::WellFormed(const Push& push) const {
-  const auto& parameters = layout().parameters();
+bool PushHandler::WellFormed(const Push& push) const {
+  const auto& parameters = table_.catalog().layout().parameters();
   for (const Operands& operands : push.operands) {
     const bool fits =
         operands.rows > 0 && operands.tensor < parameters.size() &&
@@ -111,8 +116,8 @@ bool ParameterServer::WellFormed(const Push& push) const {
                              [&](const ShardUpdate& update) { return WellFormed(push, update); });
 }
 
-void ParameterServer::Submit(const Push& push, PushDone done) {
-  if (push.writer.slot >= options_.writers || !WellFormed(push)) {
+void PushHandler::Submit(const Push& push, PushDone done) {
+  if (push.writer.slot >= writers_ || !WellFormed(push)) {
     return done(RefuseWhole(push, PushOutcome::kMalformed));
   }
   if (push.updates.empty()) {
@@ -123,36 +128,32 @@ void ParameterServer::Submit(const Push& push, PushDone done) {
   }
   const auto state = std::make_shared<PushState>(
       push.updates.size(), [this, done = std::move(done)](std::vector<ShardAck> acks) {
-        updates_applied_ += static_cast<std::uint64_t>(
+        applied_ += static_cast<std::uint64_t>(
             std::ranges::count(acks, PushOutcome::kApplied, &ShardAck::outcome));
         done(std::move(acks));
       });
   {
-    Session session(*this, Session::Apply::kHere);
-    AppendPush(push, state);
+    BucketTable::Session session(table_, BucketTable::Session::Applying::kHere);
+    Append(session, push, state);
   }
-  ApplyCommitted();
+  applier_.Run();
 }
 
-void ParameterServer::Settle(const Waiting::Answer& answer, PushOutcome outcome) {
-  ShardAck ack = answer.ack;
-  ack.outcome = outcome;
-  due_.push_back({.push = answer.push, .index = answer.index, .ack = ack});
-}
-
-void ParameterServer::AppendPush(const Push& push, const PushStatePtr& state) {
+void PushHandler::Append(BucketTable::Session& session,
+                         const Push& push,
+                         const PushStatePtr& state) {
   const auto newest = newest_.find(push.writer.slot);
   const bool stale = newest != newest_.end() && push.writer.incarnation < newest->second;
   std::vector<std::shared_ptr<const SharedOperands>> operands;
   for (const Operands& each : push.operands) {
     operands.push_back(std::make_shared<const SharedOperands>(SharedOperands{each, push.owner}));
   }
-  std::map<BucketId, std::pair<Entry, Waiting>> entries;
+  Appended appended;
   for (std::size_t i = 0; i < push.updates.size(); ++i) {
     const ShardUpdate& update = push.updates[i];
     const Waiting::Answer asking{.push = state, .index = i, .ack = {.shard = update.shard}};
     if (stale) {
-      Settle(asking, PushOutcome::kStaleIncarnation);
+      session.Settle(asking, PushOutcome::kStaleIncarnation);
       continue;
     }
     LoggedUpdate logged{.shard = update.shard,
@@ -168,39 +169,41 @@ void ParameterServer::AppendPush(const Push& push, const PushStatePtr& state) {
     if (update.kind == UpdateKind::kOuterProduct) {
       logged.operands = operands[update.operands];
     }
-    JudgeUpdate(logged, update.bucket_epoch, asking, entries);
+    Judge(session, logged, update.bucket_epoch, asking, appended);
   }
-  for (auto& [id, appended] : entries) {
-    auto& [entry, waiting] = appended;
-    Replica& replica = buckets_[id]->replica();
+  for (auto& [id, next] : appended) {
+    auto& [entry, waiting] = next;
+    Bucket& bucket = session.bucket(id);
+    Replica& replica = bucket.replica();
     entry.owner = push.owner;
-    buckets_[id]->waiting[replica.prepared() + 1] = std::move(waiting);
+    bucket.waiting[replica.prepared() + 1] = std::move(waiting);
     replica.Append(std::move(entry), clock_.Now());
   }
 }
 
-void ParameterServer::JudgeUpdate(const LoggedUpdate& update,
-                                  std::uint64_t map_epoch,
-                                  const Waiting::Answer& asking,
-                                  std::map<BucketId, std::pair<Entry, Waiting>>& entries) {
-  const BucketId id = catalog_.BucketOf(update.shard);
-  Bucket& bucket = *buckets_[id];
+void PushHandler::Judge(BucketTable::Session& session,
+                        const LoggedUpdate& update,
+                        std::uint64_t map_epoch,
+                        const Waiting::Answer& asking,
+                        Appended& appended) const {
+  const BucketId id = table_.catalog().BucketOf(update.shard);
+  Bucket& bucket = session.bucket(id);
   const Replica& replica = bucket.replica();
   Waiting::Answer answer = asking;
   answer.ack.epoch = replica.configuration().epoch;
   const Replica::Role role = replica.role();
   if (role < Replica::Role::kLoading || role == Replica::Role::kDraining) {
-    return Settle(answer, PushOutcome::kNotPrimary);
+    return session.Settle(answer, PushOutcome::kNotPrimary);
   }
   // A worker with a newer map must wait until it is known here.
   if (!replica.CanAppend() || map_epoch > replica.configuration().epoch) {
-    return Settle(answer, PushOutcome::kNotReady);
+    return session.Settle(answer, PushOutcome::kNotReady);
   }
-  const std::uint32_t position = catalog_.PositionOf(update.shard);
+  const std::uint32_t position = table_.catalog().PositionOf(update.shard);
   const SequenceTable::Verdict verdict = bucket.Admit(position, update);
   answer.ack.expected = bucket.LastOf(position, update.writer) + 1;
   if (verdict == SequenceTable::Verdict::kNext) {
-    auto& [entry, waiting] = entries[id];
+    auto& [entry, waiting] = appended[id];
     entry.bytes += update.values.size_bytes();
     if (update.operands != nullptr) {
       const Operands& operands = update.operands->operands;
@@ -213,48 +216,8 @@ void ParameterServer::JudgeUpdate(const LoggedUpdate& update,
     bucket.waiting[replica.prepared()].duplicates.push_back(std::move(answer));
   } else {
     answer.ack.outcome = OutcomeOf(verdict);
-    due_.push_back({.push = answer.push,
-                    .index = answer.index,
-                    .ack = answer.ack,
-                    .persisted_in = bucket.content().shards[position],
-                    .writer = update.writer});
+    session.Settle(answer, bucket.content().shards[position], update.writer);
   }
-}
-
-absl::Status ParameterServer::PutRecord(std::string_view key,
-                                        std::uint64_t expected,
-                                        std::string_view value,
-                                        RecordDone done) {
-  if (key.empty() || key.size() > kMaxRecordKeyBytes || value.size() > kMaxRecordBytes) {
-    return absl::InvalidArgumentError(
-        "a record has a key of 1 to 256 bytes and at most 1 MiB; this one has " +
-        std::to_string(key.size()) + " and " + std::to_string(value.size()) + " bytes");
-  }
-  Session session(*this);
-  Bucket& bucket = *buckets_[BucketOfRecord(key, layout().buckets())];
-  Replica& replica = bucket.replica();
-  RecordAnswer answer{.access = AccessOf(bucket)};
-  if (answer.access == Access::kReady && !replica.CanAppend()) {
-    answer.access = Access::kNotReady;
-  }
-  if (answer.access == Access::kReady) {
-    answer.record.version = bucket.VersionOf(key);
-  }
-  if (answer.record.version != expected && bucket.IsOpen(key)) {
-    answer.access = Access::kNotReady;  // perhaps it is this very put, said again
-  }
-  if (answer.access != Access::kReady || answer.record.version != expected) {
-    due_records_.push_back({std::move(done), answer});
-    return absl::OkStatus();
-  }
-  Entry entry;
-  entry.bytes = value.size();
-  entry.puts.push_back(
-      {.key = std::string(key), .version = expected + 1, .value = std::string(value)});
-  bucket.SetVersion(key, expected + 1);
-  bucket.waiting[replica.prepared() + 1].puts.push_back(std::move(done));
-  replica.Append(std::move(entry), clock_.Now());
-  return absl::OkStatus();
 }
 
 }  // namespace adamant::parameter_server

@@ -1,0 +1,94 @@
+#include "services/parameter_server/core/serving/shard_reader.h"
+
+#include <string>
+#include <utility>
+
+#include "services/common/base/failpoint.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::parameter_server {
+
+ShardReader::ShardReader(BucketTable& table,
+                         const Snapshots& snapshots,
+                         StorageQueue& queue,
+                         DirtyShards& dirty,
+                         const Clock& clock)
+    : table_(table), snapshots_(snapshots), queue_(queue), dirty_(dirty), clock_(clock) {}
+
+absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const Writer* asking,
+                                                           std::span<const ShardId> shards,
+                                                           std::uint64_t snapshot) {
+  const ShardCatalog& catalog = table_.catalog();
+  std::vector<ShardValue> values;
+  for (const ShardId id : shards) {
+    if (id >= catalog.layout().shards().size()) {
+      return absl::InvalidArgumentError("shard " + std::to_string(id) +
+                                        " is asked for, the model has " +
+                                        std::to_string(catalog.layout().shards().size()));
+    }
+    Access access = Access::kNotReady;
+    Epoch epoch = 0;
+    LiveShardPtr shard;
+    {
+      const BucketTable::View view(table_);
+      const Bucket& bucket = view.bucket(catalog.BucketOf(id));
+      access = bucket.AccessAt(clock_.Now());
+      epoch = bucket.replica().configuration().epoch;
+      shard = access == Access::kReady ? bucket.content().shards[catalog.PositionOf(id)] : nullptr;
+    }
+    ShardValue value{.shard = id,
+                     .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
+                                                              : FetchOutcome::kNotReady};
+    if (access == Access::kReady && snapshot == 0) {
+      ADAMANT_FAILPOINT("server/read");
+      value = shard->Read(asking);
+    } else if (access == Access::kReady) {
+      ADAMANT_ASSIGN_OR_RETURN(value, ReadSnapshot(asking, snapshot, shard->identity()));
+    }
+    value.epoch = epoch;
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const Writer* asking,
+                                                     std::uint64_t snapshot,
+                                                     const ShardIdentity& identity) {
+  const BucketId bucket = table_.catalog().BucketOf(identity.shard);
+  absl::StatusOr<ShardValue> value = snapshots_.Read(snapshot, bucket, identity);
+  if (value.ok() || absl::IsFailedPrecondition(value.status())) {
+    return value;
+  }
+  if (!absl::IsResourceExhausted(value.status())) {  // with too many open files nothing is wrong
+    queue_.Repair(snapshot, bucket, {.why = value.status(), .is_needed = asking != nullptr});
+  }
+  if (asking == nullptr) {
+    return value;
+  }
+  return ShardValue{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot};
+}
+
+std::vector<std::uint64_t> ShardReader::RequestFlush(const Writer& writer,
+                                                     std::span<const ShardId> shards) {
+  const ShardCatalog& catalog = table_.catalog();
+  dirty_.Hurry();
+  std::vector<std::uint64_t> persisted;
+  for (const ShardId id : shards) {
+    LiveShardPtr shard;
+    if (id < catalog.layout().shards().size()) {
+      // Defers nothing.
+      BucketTable::Session session(table_, BucketTable::Session::Applying::kHere);
+      Bucket& bucket = session.bucket(catalog.BucketOf(id));
+      if (!catalog.durable_at_once()) {
+        bucket.replica().RequestFlush(clock_.Now());
+      }
+      shard = bucket.AccessAt(clock_.Now()) == Access::kReady
+                  ? bucket.content().shards[catalog.PositionOf(id)]
+                  : nullptr;
+    }
+    persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
+  }
+  return persisted;
+}
+
+}  // namespace adamant::parameter_server
