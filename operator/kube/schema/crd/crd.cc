@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/crd/open_api.h"
+#include "operator/kube/schema/job_object.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/job/yaml/comments.h"
