@@ -4,6 +4,7 @@
 
 #include "services/common/base/check.h"
 #include "services/common/base/mutex.h"
+#include "services/common/codec/control.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/server.h"
 #include "services/common/service/service.h"
@@ -145,7 +146,7 @@ const std::string& ServersHere::address() const { return nodes_[0]->address(); }
 
 void ServersHere::Publish(const v1::Membership& membership) {
   for (const auto& node : nodes_) {
-    node->view().OnMembership(membership);
+    node->view().OnMembership(codec::Decode(membership));
   }
 }
 
