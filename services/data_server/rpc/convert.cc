@@ -3,6 +3,7 @@
 #include "services/common/codec/work.h"
 
 namespace adamant::data_server {
+
 Acknowledge FromProto(WorkerId worker, const v1::Acknowledge& message) {
   Acknowledge result{.worker = worker, .results = {}};
   for (const v1::LeaseResult& entry : message.results()) {

@@ -31,23 +31,6 @@ ps::ServerOptions ServerOptionsOf(const ShardLayout& layout,
           .mode = ps::PersistenceMode::kNone};
 }
 
-ps::UpdateKind KindOf(worker::UpdateKind kind) {
-  switch (kind) {
-    case worker::UpdateKind::kOuterProduct:
-      return ps::UpdateKind::kOuterProduct;
-    case worker::UpdateKind::kGradient:
-      return ps::UpdateKind::kGradient;
-    default:
-      return ps::UpdateKind::kWeightChange;
-  }
-}
-
-// The cores' enumerations mirror those of one proto file, in its order.
-template <class To, class From>
-To Same(From value) {
-  return static_cast<To>(value);
-}
-
 /// Rows of one payload, each end to end.
 struct Rows {
   std::deque<std::vector<float>> arrays;
@@ -85,25 +68,11 @@ ps::Push PushOf(const ps::Writer& worker,
                             .sequence = message.sequence,
                             .fetched_version = update.fetched_version,
                             .after_loss = update.after_loss,
-                            .kind = KindOf(payload.updates[i].kind),
+                            .kind = payload.updates[i].kind,
                             .operands = static_cast<std::uint32_t>(payload.updates[i].operands),
                             .values = payload.updates[i].values});
   }
   return push;
-}
-
-worker::PushReply ReplyOf(std::uint64_t request, const std::vector<ps::ShardAck>& acks) {
-  worker::PushReply reply = {.request = request};
-  for (const ps::ShardAck& ack : acks) {
-    reply.acks.push_back({.shard = ack.shard,
-                          .outcome = Same<worker::UpdateOutcome>(ack.outcome),
-                          .expected = ack.expected,
-                          .staleness = ack.staleness,
-                          .persisted = ack.persisted,
-                          .epoch = ack.epoch,
-                          .examples = ack.examples});
-  }
-  return reply;
 }
 
 }  // namespace
@@ -209,7 +178,7 @@ worker::PushReply VirtualServers::Apply(const ps::Writer& worker,
   bool answered = false;
   servers_[message.server]->core().Submit(PushOf(worker, message, payload),
                                           [&](const std::vector<ps::ShardAck>& acks) {
-                                            reply = ReplyOf(message.request, acks);
+                                            reply = {.request = message.request, .acks = acks};
                                             answered = true;
                                           });
   ADAMANT_CHECK(answered, "a server without peers and disk answers at once");
@@ -224,7 +193,7 @@ absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::Writer& 
       servers_[message.server]->core().Fetch(&worker, message.shards, message.snapshot));
   for (const ps::ShardValue& value : fetched.values) {
     fetched.reply.shards.push_back({.shard = value.shard,
-                                    .outcome = Same<worker::FetchOutcome>(value.outcome),
+                                    .outcome = value.outcome,
                                     .version = value.version,
                                     .included_sequence = value.included_sequence,
                                     .persisted = value.persisted,

@@ -16,9 +16,9 @@ namespace adamant::worker {
 using protocol::FetchOutcome;
 using protocol::Lease;
 using protocol::LeaseResult;
+using protocol::PushOutcome;
 using protocol::ShardAck;
 using protocol::WorkKind;
-using UpdateOutcome = protocol::PushOutcome;
 
 using ServerSlot = std::uint32_t;
 

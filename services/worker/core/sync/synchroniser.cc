@@ -57,7 +57,7 @@ void Synchroniser::OnParameterServer(ServerSlot server, bool connected) {
 
 absl::Status Synchroniser::OnPushReply(const PushReply& reply, Clock::TimePoint now) {
   for (const ShardAck& ack : reply.acks) {
-    if (ack.outcome == UpdateOutcome::kApplied) {
+    if (ack.outcome == PushOutcome::kApplied) {
       statistics_.staleness.Add(ack.staleness);
     }
   }

@@ -124,8 +124,8 @@ void UpdateChecker::Replied(WorkerId worker, const worker::PushReply& reply) {
   }
   Push& push = pushes_.at({worker, request->second});
   for (const worker::ShardAck& ack : reply.acks) {
-    if (ack.outcome != worker::UpdateOutcome::kApplied &&
-        ack.outcome != worker::UpdateOutcome::kDuplicate) {
+    if (ack.outcome != worker::PushOutcome::kApplied &&
+        ack.outcome != worker::PushOutcome::kDuplicate) {
       continue;
     }
     push.acknowledged.insert(ack.shard);

@@ -16,7 +16,7 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
   }
   membership_version_ = view.version;
   map_ = worker::ClusterMapOf(view);
-  map_.workers = 1;
+  map_.workers = 1;  // so that no correction depends on how many there are: servers get none here
   worker_->OnMap(map_);
   std::map<PeerKey, const controller::Member*> wanted;
   for (const controller::Member& member : view.members) {

@@ -117,7 +117,7 @@ void StalenessMeter::OnReply(Sequence sequence, const std::vector<ShardAck>& ack
   Counts to;
   for (const ShardAck& ack : acks) {
     const std::int64_t others = OthersOf(sequence, ack.examples);
-    if (ack.outcome == UpdateOutcome::kApplied && others >= (*push->second.last)[ack.shard]) {
+    if (ack.outcome == PushOutcome::kApplied && others >= (*push->second.last)[ack.shard]) {
       from.push_back((*push->second.first)[ack.shard]);
       to.push_back(others);
     }

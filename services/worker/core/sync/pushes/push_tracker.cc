@@ -138,39 +138,39 @@ absl::Status PushTracker::OnAck(PushCursor& cursor,
     return absl::OkStatus();  // a later one has been acknowledged since, and with it this one
   }
   switch (ack.outcome) {
-    case UpdateOutcome::kApplied:
-    case UpdateOutcome::kDuplicate:
+    case PushOutcome::kApplied:
+    case PushOutcome::kDuplicate:
       ADAMANT_FAILPOINT("push/acknowledged");
       routes_.OnServed(ack.shard, ack.epoch);
-      if (ack.outcome == UpdateOutcome::kApplied && cursor.WasAcknowledged(sequence)) {
+      if (ack.outcome == PushOutcome::kApplied && cursor.WasAcknowledged(sequence)) {
         ++resent_updates_;
       }
       cursor.OnServed(sequence, ack);
       return absl::OkStatus();
-    case UpdateOutcome::kNotFinite:
+    case PushOutcome::kNotFinite:
       if (sequence > retired_) {
         refused_.insert(sequence);
       }
       cursor.OnRefused(sequence);
       return absl::OkStatus();
-    case UpdateOutcome::kUnexpectedSequence:
+    case PushOutcome::kUnexpectedSequence:
       if (!routes_.Outdated(ack.shard, ack.epoch)) {
         return OnUnexpected(cursor, sequence, ack);
       }
       routes_.OnNotReady(ack.shard, now);  // it has been replaced, or will soon know better
       cursor.Reset(next_request());
       return absl::OkStatus();
-    case UpdateOutcome::kNotPrimary:
+    case PushOutcome::kNotPrimary:
       routes_.OnNotPrimary(ack.shard, ack.epoch, now);
       cursor.Reset(next_request());
       return absl::OkStatus();
-    case UpdateOutcome::kNotReady:
+    case PushOutcome::kNotReady:
       routes_.OnNotReady(ack.shard, now);
       cursor.Reset(next_request());
       return absl::OkStatus();
-    case UpdateOutcome::kStaleIncarnation:
+    case PushOutcome::kStaleIncarnation:
       return absl::AbortedError("another process has taken this worker's slot");
-    case UpdateOutcome::kMalformed:
+    case PushOutcome::kMalformed:
       break;
   }
   return Broken(ack.shard, "says that the update is malformed");

@@ -53,16 +53,16 @@ class FakeServers {
       const Shard& shard = layout_.shards()[message.updates[i].shard];
       ShardAck& ack = reply.acks.emplace_back();
       ack = {.shard = shard.id,
-             .outcome = UpdateOutcome::kApplied,
+             .outcome = PushOutcome::kApplied,
              .persisted = disk_.included[shard.id],
              .epoch = epoch_};
       Sequence& included = included_[shard.id];
       if (message.sequence <= included) {
-        ack.outcome = UpdateOutcome::kDuplicate;
+        ack.outcome = PushOutcome::kDuplicate;
         continue;
       }
       if (message.sequence > included + 1 && !message.updates[i].after_loss) {
-        ack.outcome = UpdateOutcome::kUnexpectedSequence;
+        ack.outcome = PushOutcome::kUnexpectedSequence;
         ack.expected = included + 1;
         continue;
       }

@@ -126,7 +126,7 @@ class ModelServers {
     for (PushReply& reply : pending_[server]) {
       for (ShardAck& ack : reply.acks) {
         if (ack.outcome == kUndecided) {
-          ack.outcome = UpdateOutcome::kNotPrimary;
+          ack.outcome = PushOutcome::kNotPrimary;
           ack.epoch = views_[server][ack.shard].epoch;
         }
       }
@@ -175,7 +175,7 @@ class ModelServers {
   [[nodiscard]] std::uint64_t rolled_back() const { return rolled_back_; }
 
  private:
-  static constexpr auto kUndecided = static_cast<UpdateOutcome>(-1);
+  static constexpr auto kUndecided = static_cast<PushOutcome>(-1);
 
   struct Bucket {
     std::uint64_t epoch = 1;
@@ -254,33 +254,33 @@ class ModelServers {
     }
   }
 
-  UpdateOutcome Judge(ServerSlot server,
-                      Sequence sequence,
-                      const ShardUpdate& update,
-                      Sequence& expected) {
+  PushOutcome Judge(ServerSlot server,
+                    Sequence sequence,
+                    const ShardUpdate& update,
+                    Sequence& expected) {
     Bucket& bucket = buckets_[update.shard];
     View& view = views_[server][update.shard];
     if (!view.primary) {
-      return UpdateOutcome::kNotPrimary;
+      return PushOutcome::kNotPrimary;
     }
     if (rng_.Below(20) == 0) {
-      return UpdateOutcome::kNotReady;
+      return PushOutcome::kNotReady;
     }
     const bool deposed = view.epoch != bucket.epoch;
     const Sequence last = deposed ? view.head : Last(bucket.applied);
     if (sequence <= last) {
-      return deposed && sequence > view.committed ? kUndecided : UpdateOutcome::kDuplicate;
+      return deposed && sequence > view.committed ? kUndecided : PushOutcome::kDuplicate;
     }
     if (sequence != last + 1 && !update.after_loss) {
       expected = last + 1;
-      return UpdateOutcome::kUnexpectedSequence;
+      return PushOutcome::kUnexpectedSequence;
     }
     if (deposed) {
       view.head = sequence;
       return kUndecided;
     }
     bucket.applied.push_back(sequence);
-    return UpdateOutcome::kApplied;
+    return PushOutcome::kApplied;
   }
 
   void HandleFetch(ServerSlot server, const FetchMessage& fetch) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tests/unit/services/parameter_server/core/replication/host_mock.h"
+#include "tests/unit/services/parameter_server/core/replication/rig.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -15,7 +16,6 @@ using std::chrono::milliseconds;
 using testing::_;
 using testing::StrictMock;
 
-constexpr BucketId kBucket = 7;
 constexpr Holder kHeir{.slot = 1, .incarnation = 3};
 
 class HandoverTest : public testing::Test {

@@ -70,7 +70,7 @@ class TrackerTest : public testing::Test {
   std::vector<FetchMessage> PollFetches() { return fetches_.Poll(now_); }
 
   /// All updates of the message get this outcome under their buckets' epochs of now.
-  absl::Status Answer(const PushMessage& push, UpdateOutcome outcome, Sequence expected = 0) {
+  absl::Status Answer(const PushMessage& push, PushOutcome outcome, Sequence expected = 0) {
     PushReply reply = {.request = push.request};
     for (const ShardUpdate& update : push.updates) {
       reply.acks.push_back({.shard = update.shard,
@@ -86,7 +86,7 @@ class TrackerTest : public testing::Test {
   void Complete() {
     pushes_.Push({});
     for (const PushMessage& push : PollPushes()) {
-      ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+      ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
     }
     ASSERT_EQ(pushes_.TakeRetired().size(), 1u);
     pushes_.Release();

@@ -39,7 +39,7 @@ class SharedShard {
     arrived_ = sequence_;
     examples_ += pushed_;
     meter_.OnReply(sequence_,
-                   {{.shard = 0, .outcome = UpdateOutcome::kApplied, .examples = examples_}});
+                   {{.shard = 0, .outcome = PushOutcome::kApplied, .examples = examples_}});
   }
   void OthersPush(std::uint64_t examples) { examples_ += examples; }
   void Forget() { examples_ = 0; }
@@ -321,7 +321,7 @@ class Crowd {
       asynchrony.meter().OnPush(++sequence_, 32 * every);
       examples_ += 32 * every * (others_ + 1);
       asynchrony.meter().OnReply(
-          sequence_, {{.shard = 0, .outcome = UpdateOutcome::kApplied, .examples = examples_}});
+          sequence_, {{.shard = 0, .outcome = PushOutcome::kApplied, .examples = examples_}});
       Fetch();
     }
   }

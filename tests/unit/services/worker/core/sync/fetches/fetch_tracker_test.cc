@@ -85,8 +85,7 @@ TEST_F(FetchTrackerTest, AnAcknowledgementOfAHigherEpochMakesOlderValuesUnwanted
   for (const PushMessage& push : PollPushes()) {
     PushReply reply = {.request = push.request};
     for (const ShardUpdate& update : push.updates) {
-      reply.acks.push_back(
-          {.shard = update.shard, .outcome = UpdateOutcome::kApplied, .epoch = 20});
+      reply.acks.push_back({.shard = update.shard, .outcome = PushOutcome::kApplied, .epoch = 20});
     }
     ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   }

@@ -40,9 +40,9 @@ TEST_F(PushTrackerTest, MessagesStayBelowTheLimit) {
 TEST_F(PushTrackerTest, APushIsRetiredWhenAllItsShardsAreAcknowledged) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(pushes[0], PushOutcome::kApplied).ok());
   EXPECT_TRUE(pushes_.TakeRetired().empty());
-  ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kDuplicate).ok());
+  ASSERT_TRUE(Answer(pushes[1], PushOutcome::kDuplicate).ok());
   EXPECT_FALSE(pushes_.Idle());
   const auto retired = pushes_.TakeRetired();
   ASSERT_EQ(retired.size(), 1u);
@@ -57,20 +57,20 @@ TEST_F(PushTrackerTest, PushesAreRetiredInOrderAndALaterAnswerAlsoAnswersTheEarl
   pushes_.Push({});
   const auto second = PollPushes();
   EXPECT_FALSE(pushes_.CanPush());
-  ASSERT_TRUE(Answer(first[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(first[0], PushOutcome::kApplied).ok());
   EXPECT_TRUE(pushes_.TakeRetired().empty());
   for (const PushMessage& push : second) {
-    ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+    ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
   }
   EXPECT_EQ(pushes_.TakeRetired().size(), 2u);
-  ASSERT_TRUE(Answer(first[1], UpdateOutcome::kNotReady).ok());
+  ASSERT_TRUE(Answer(first[1], PushOutcome::kNotReady).ok());
   EXPECT_TRUE(pushes_.Idle());
 }
 
 TEST_F(PushTrackerTest, ABrokenStreamSendsAgainWhatIsNotAcknowledged) {
   pushes_.Push({});
   const auto before = PollPushes();
-  ASSERT_TRUE(Answer(before[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(before[0], PushOutcome::kApplied).ok());
   Disconnect(0);
   Disconnect(1);
   EXPECT_TRUE(PollPushes().empty());
@@ -82,9 +82,9 @@ TEST_F(PushTrackerTest, ABrokenStreamSendsAgainWhatIsNotAcknowledged) {
   EXPECT_EQ(after[0].updates[0].shard, 1u);
   EXPECT_EQ(after[0].sequence, 1u);
   // The answer to the first sending says nothing about the second.
-  ASSERT_TRUE(Answer(before[1], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(before[1], PushOutcome::kApplied).ok());
   EXPECT_TRUE(pushes_.TakeRetired().empty());
-  ASSERT_TRUE(Answer(after[0], UpdateOutcome::kDuplicate).ok());
+  ASSERT_TRUE(Answer(after[0], PushOutcome::kDuplicate).ok());
   EXPECT_EQ(pushes_.TakeRetired().size(), 1u);
 }
 
@@ -96,10 +96,10 @@ TEST_F(PushTrackerTest, WhatASilentServerWasSentGoesToTheNewPrimaryAtOnce) {
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].server, 0u);
   EXPECT_EQ(after[0].updates[0].shard, 1u);
-  ASSERT_TRUE(Answer(before[0], UpdateOutcome::kApplied).ok());
-  ASSERT_TRUE(Answer(after[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(before[0], PushOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(after[0], PushOutcome::kApplied).ok());
   // It wakes up, and knows less.
-  ASSERT_TRUE(Answer(before[1], UpdateOutcome::kNotPrimary).ok());
+  ASSERT_TRUE(Answer(before[1], PushOutcome::kNotPrimary).ok());
   EXPECT_EQ(pushes_.TakeRetired().size(), 1u);
 }
 
@@ -110,7 +110,7 @@ TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
   SendMap();
   EXPECT_TRUE(PollPushes().empty());
   for (const PushMessage& push : pushes) {
-    ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+    ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
   }
   EXPECT_EQ(pushes_.TakeRetired().size(), 1u);
 }
@@ -118,18 +118,18 @@ TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
 TEST_F(PushTrackerTest, ASequenceThatWasNeverSentIsAnError) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  EXPECT_EQ(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 2).code(),
+  EXPECT_EQ(Answer(pushes[0], PushOutcome::kUnexpectedSequence, 2).code(),
             absl::StatusCode::kInternal);
   pushes_.Push({});
   const auto second = PollPushes();
-  EXPECT_EQ(Answer(second[1], UpdateOutcome::kUnexpectedSequence, 0).code(),
+  EXPECT_EQ(Answer(second[1], PushOutcome::kUnexpectedSequence, 0).code(),
             absl::StatusCode::kInternal);
 }
 
 TEST_F(PushTrackerTest, NotPrimaryWaitsForTheBucketsNextRecordOrAWhile) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kNotPrimary).ok());
+  ASSERT_TRUE(Answer(pushes[1], PushOutcome::kNotPrimary).ok());
   EXPECT_TRUE(PollPushes().empty());
   ASSERT_TRUE(pushes_.NextPoll().has_value());
   EXPECT_EQ(*pushes_.NextPoll(), now_ + milliseconds(500));
@@ -139,7 +139,7 @@ TEST_F(PushTrackerTest, NotPrimaryWaitsForTheBucketsNextRecordOrAWhile) {
   const auto again = PollPushes();
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].server, 0u);
-  ASSERT_TRUE(Answer(again[0], UpdateOutcome::kNotPrimary).ok());
+  ASSERT_TRUE(Answer(again[0], PushOutcome::kNotPrimary).ok());
   now_ += milliseconds(500);
   EXPECT_EQ(PollPushes().size(), 1u);
 }
@@ -151,7 +151,7 @@ TEST_F(PushTrackerTest, AServerThatHasNotHeardOfItsNewRoleIsSoonAskedAgain) {
   const auto moved = PollPushes();
   const PushReply reply = {
       .request = moved[0].request,
-      .acks = {{.shard = 1, .outcome = UpdateOutcome::kNotPrimary, .epoch = 11}}};
+      .acks = {{.shard = 1, .outcome = PushOutcome::kNotPrimary, .epoch = 11}}};
   ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   now_ += milliseconds(50);
   EXPECT_EQ(PollPushes().size(), 1u);
@@ -162,7 +162,7 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
   auto pushes = PollPushes();
   std::optional<Clock::Duration> last;
   for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE(Answer(pushes.back(), UpdateOutcome::kNotReady).ok());
+    ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());
     EXPECT_TRUE(PollPushes().empty());
     const Clock::Duration wait = *pushes_.NextPoll() - now_;
     EXPECT_LE(wait, milliseconds(1000));
@@ -172,12 +172,12 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
     pushes = PollPushes();
     ASSERT_EQ(pushes.size(), 1u);
   }
-  ASSERT_TRUE(Answer(pushes.back(), UpdateOutcome::kNotReady).ok());
+  ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());
   ++RecordOf(1).epoch;
   SendMap();
   pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 1u);
-  ASSERT_TRUE(Answer(pushes.back(), UpdateOutcome::kNotReady).ok());
+  ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());
   EXPECT_TRUE(PollPushes().empty());
   EXPECT_EQ(*pushes_.NextPoll(), now_ + milliseconds(50));
 }
@@ -185,7 +185,7 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
 TEST_F(PushTrackerTest, ALaterUpdateWaitsForTheEarlierOneOfItsShard) {
   pushes_.Push({});
   const auto first = PollPushes();
-  ASSERT_TRUE(Answer(first[1], UpdateOutcome::kNotReady).ok());
+  ASSERT_TRUE(Answer(first[1], PushOutcome::kNotReady).ok());
   pushes_.Push({});
   const auto second = PollPushes();
   ASSERT_EQ(second.size(), 1u);
@@ -197,15 +197,15 @@ TEST_F(PushTrackerTest, ALaterUpdateWaitsForTheEarlierOneOfItsShard) {
 TEST_F(PushTrackerTest, AServersRefusalEndsThePushAndLeavesAGapThatIsNamedAndNoLoss) {
   pushes_.Push({});
   const auto first = PollPushes();
-  ASSERT_TRUE(Answer(first[0], UpdateOutcome::kNotFinite).ok());
-  ASSERT_TRUE(Answer(first[1], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(first[0], PushOutcome::kNotFinite).ok());
+  ASSERT_TRUE(Answer(first[1], PushOutcome::kApplied).ok());
   const auto retired = pushes_.TakeRetired();
   ASSERT_EQ(retired.size(), 1u);
   EXPECT_TRUE(retired[0].refused);
   pushes_.Push({});
   const auto second = PollPushes();
   EXPECT_FALSE(second[0].updates[0].after_loss) << "only the server knows what it has";
-  ASSERT_TRUE(Answer(second[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(second[0], PushOutcome::kUnexpectedSequence, 1).ok());
   const auto again = PollPushes();
   ASSERT_EQ(again.size(), 1u);
   EXPECT_TRUE(again[0].updates[0].after_loss);
@@ -215,8 +215,8 @@ TEST_F(PushTrackerTest, AServersRefusalEndsThePushAndLeavesAGapThatIsNamedAndNoL
 TEST_F(PushTrackerTest, AnotherProcessInTheSlotAndMalformedUpdatesEndTheWorker) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  EXPECT_EQ(Answer(pushes[0], UpdateOutcome::kStaleIncarnation).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(Answer(pushes[1], UpdateOutcome::kMalformed).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(Answer(pushes[0], PushOutcome::kStaleIncarnation).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Answer(pushes[1], PushOutcome::kMalformed).code(), absl::StatusCode::kInternal);
 }
 
 TEST_F(PushTrackerTest, RepliesForShardsOfAnotherModelAreErrors) {

@@ -30,14 +30,14 @@ TEST_F(LossTest, WhatIsNoLongerHeldIsCountedAndSkipped) {
   const auto third = PollPushes();
   pushes_.Push({});
   const auto fourth = PollPushes();
-  ASSERT_TRUE(Answer(third[1], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(third[1], PushOutcome::kUnexpectedSequence, 1).ok());
   const auto again = PollPushes();
   ASSERT_EQ(SequencesOf(again), (std::vector<Sequence>{3, 4}));
   EXPECT_TRUE(again[0].updates[0].after_loss);
   EXPECT_FALSE(again[1].updates[0].after_loss);
   EXPECT_EQ(pushes_.lost_updates(), 2u);
   // The answer to the first sending of the fourth push is void.
-  ASSERT_TRUE(Answer(fourth[1], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(fourth[1], PushOutcome::kUnexpectedSequence, 1).ok());
   EXPECT_TRUE(PollPushes().empty());
   EXPECT_EQ(pushes_.lost_updates(), 2u);
   EXPECT_EQ(pushes_.resent_updates(), 0u);
@@ -51,15 +51,14 @@ TEST_F(LossTest, EachLossIsCountedOnceHoweverOftenAServerIsRolledBackPastIt) {
     pushes_.Push({});
     for (const PushMessage& push : PollPushes()) {
       const bool moved = push.updates[0].shard == 1;
-      ASSERT_TRUE(Answer(push,
-                         moved ? UpdateOutcome::kUnexpectedSequence : UpdateOutcome::kApplied,
-                         expected)
-                      .ok());
+      ASSERT_TRUE(
+          Answer(push, moved ? PushOutcome::kUnexpectedSequence : PushOutcome::kApplied, expected)
+              .ok());
     }
     const auto again = PollPushes();
     ASSERT_EQ(again.size(), 1u);
     ASSERT_TRUE(again[0].updates[0].after_loss);
-    ASSERT_TRUE(Answer(again[0], UpdateOutcome::kApplied).ok());
+    ASSERT_TRUE(Answer(again[0], PushOutcome::kApplied).ok());
     pushes_.TakeRetired();
     pushes_.Release();
   };
@@ -79,14 +78,14 @@ TEST_F(LossTest, WhatTheServerLostButTheWorkerHoldsIsSentAgain) {
   pushes_.Push({});
   const auto second = PollPushes();
   // Shard 1 of the first push is acknowledged, its other shards are not; then server 1 loses it.
-  ASSERT_TRUE(Answer(first[1], UpdateOutcome::kApplied).ok());
-  ASSERT_TRUE(Answer(second[1], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(first[1], PushOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(second[1], PushOutcome::kUnexpectedSequence, 1).ok());
   const auto again = PollPushes();
   EXPECT_EQ(SequencesOf(again), (std::vector<Sequence>{1, 2}));
   EXPECT_FALSE(again[0].updates[0].after_loss);
   EXPECT_EQ(pushes_.lost_updates(), 0u);
-  ASSERT_TRUE(Answer(again[0], UpdateOutcome::kApplied).ok());
-  ASSERT_TRUE(Answer(again[1], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(again[0], PushOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(again[1], PushOutcome::kApplied).ok());
   EXPECT_EQ(pushes_.resent_updates(), 1u);
 }
 
@@ -95,20 +94,20 @@ TEST_F(LossTest, AfterABrokenStreamTheServerSaysAnewWhatMayBeSkipped) {
   Complete();
   pushes_.Push({});
   auto pushes = PollPushes();
-  ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kUnexpectedSequence, 2).ok());
+  ASSERT_TRUE(Answer(pushes[1], PushOutcome::kUnexpectedSequence, 2).ok());
   pushes = PollPushes();
   ASSERT_TRUE(pushes[0].updates[0].after_loss);
   Disconnect(1);
   routes_.OnConnected(1);
   pushes = PollPushes();
   EXPECT_FALSE(pushes[0].updates[0].after_loss) << "it may lack more by now";
-  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(pushes[0], PushOutcome::kUnexpectedSequence, 1).ok());
   EXPECT_EQ(pushes_.lost_updates(), 2u);
   Disconnect(1);
   routes_.OnConnected(1);
   pushes = PollPushes();
   EXPECT_FALSE(pushes[0].updates[0].after_loss);
-  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 1).ok());
+  ASSERT_TRUE(Answer(pushes[0], PushOutcome::kUnexpectedSequence, 1).ok());
   EXPECT_TRUE(PollPushes()[0].updates[0].after_loss);
   EXPECT_EQ(pushes_.lost_updates(), 2u);
 }
@@ -139,7 +138,7 @@ TEST_F(RetentionTest, ARollbackBelowAcknowledgementsSendsTheShardsUpdatesAgainIn
   pushes_.Push({});
   auto pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 2u);
-  ASSERT_TRUE(Answer(pushes[1], UpdateOutcome::kUnexpectedSequence, 4).ok());
+  ASSERT_TRUE(Answer(pushes[1], PushOutcome::kUnexpectedSequence, 4).ok());
   Sequence next = 4;
   while (next <= 12) {
     pushes = PollPushes();
@@ -149,7 +148,7 @@ TEST_F(RetentionTest, ARollbackBelowAcknowledgementsSendsTheShardsUpdatesAgainIn
       ASSERT_EQ(push.updates.size(), 1u);
       EXPECT_EQ(push.updates[0].shard, 1u);
       EXPECT_FALSE(push.updates[0].after_loss);
-      ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+      ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
     }
   }
   EXPECT_EQ(pushes_.resent_updates(), 8u);
@@ -164,18 +163,18 @@ TEST_F(RetentionTest, AWorkerWithNothingToPushResendsWhenABucketCameBackFromDisk
   auto pushes = PollPushes();
   ASSERT_EQ(SequencesOf(pushes), std::vector<Sequence>{3}) << "asks what the server has";
   EXPECT_FALSE(pushes_.Idle());
-  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kUnexpectedSequence, 2).ok());
+  ASSERT_TRUE(Answer(pushes[0], PushOutcome::kUnexpectedSequence, 2).ok());
   pushes = PollPushes();
   ASSERT_EQ(SequencesOf(pushes), (std::vector<Sequence>{2, 3}));
   for (const PushMessage& push : pushes) {
-    ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+    ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
   }
   EXPECT_TRUE(pushes_.Idle());
   EXPECT_EQ(pushes_.resent_updates(), 2u);
   // Nothing was lost: one question is all.
   Restore();
   pushes = PollPushes();
-  ASSERT_TRUE(Answer(pushes[0], UpdateOutcome::kDuplicate).ok());
+  ASSERT_TRUE(Answer(pushes[0], PushOutcome::kDuplicate).ok());
   EXPECT_TRUE(pushes_.Idle());
   EXPECT_EQ(pushes_.resent_updates(), 2u);
 }
@@ -208,7 +207,7 @@ TEST_F(RetentionTest, AnAnswerOfALowerEpochRollsNothingBack) {
   const PushReply reply = {
       .request = pushes[1].request,
       .acks = {
-          {.shard = 1, .outcome = UpdateOutcome::kUnexpectedSequence, .expected = 1, .epoch = 11}}};
+          {.shard = 1, .outcome = PushOutcome::kUnexpectedSequence, .expected = 1, .epoch = 11}}};
   ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   now_ += milliseconds(50);
   EXPECT_EQ(SequencesOf(PollPushes()), std::vector<Sequence>{3});
@@ -224,12 +223,12 @@ TEST_F(RetentionTest, WhatWasOnADiskThatIsGoneIsLostAndWhatAnOldServerSaysOfItIs
   Restore();
   const auto question = PollPushes();
   persisted_ = 0;
-  ASSERT_TRUE(Answer(question[0], UpdateOutcome::kUnexpectedSequence, 2).ok());
+  ASSERT_TRUE(Answer(question[0], PushOutcome::kUnexpectedSequence, 2).ok());
   const auto again = PollPushes();
   ASSERT_EQ(SequencesOf(again), std::vector<Sequence>{3});
   EXPECT_TRUE(again[0].updates[0].after_loss);
   EXPECT_EQ(pushes_.lost_updates(), 1u);
-  ASSERT_TRUE(Answer(again[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(again[0], PushOutcome::kApplied).ok());
   ASSERT_TRUE(
       pushes_.OnReply(FlushReply{.request = asked, .persisted = {{0, 3}, {1, 3}, {2, 3}}}).ok());
   EXPECT_EQ(pushes_.Release(), 2u) << "shard 1 is not on the new disk";
@@ -242,7 +241,7 @@ TEST_F(RetentionTest, AnAcknowledgementOfALostGenerationIsVoid) {
   Restore();
   persisted_ = 2;
   for (const PushMessage& push : before) {
-    ASSERT_TRUE(Answer(push, UpdateOutcome::kApplied).ok());
+    ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
   }
   EXPECT_FALSE(pushes_.Idle());
   EXPECT_EQ(pushes_.Release(), 0u);
@@ -258,7 +257,7 @@ TEST_F(RetentionTest, WhatARollbackTookFromTheDiskIsRetainedUntilItIsThereAgain)
   EXPECT_EQ(pushes_.Release(), 1u);
   Restore();  // from an older disk
   const auto question = PollPushes();
-  ASSERT_TRUE(Answer(question[0], UpdateOutcome::kApplied).ok());
+  ASSERT_TRUE(Answer(question[0], PushOutcome::kApplied).ok());
   flushed = {.request = 100, .persisted = {{0, 2}, {2, 2}}};
   ASSERT_TRUE(pushes_.OnReply(flushed).ok());
   EXPECT_EQ(pushes_.Release(), 1u);
